@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Cards of NVIDIA's driver: the device files that a card needs are exported together. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "cards.h"
 #include "config.h"
 
-/* The files of a card, and those of all cards; one that need not be there is left out. */
+/* Files that all cards share. A file that is not needed is left out if it does not exist. */
 static const struct {
 	const char *name;
 	bool needed;
@@ -36,7 +37,7 @@ static void set_put(struct nvidia_set *set, const char *name, bool needed)
 		snprintf(set->names[set->nr++], sizeof(set->names[0]), "%s", name);
 }
 
-/* The device files that the cards need, those of cards first. */
+/* Find the device files that the cards need. Files of cards come first. */
 static void set_find(struct nvidia_set *set, int card)
 {
 	unsigned int i;
@@ -55,7 +56,7 @@ static void set_find(struct nvidia_set *set, int card)
 		set_put(set, nvidia_shared[i].name, nvidia_shared[i].needed);
 }
 
-/* Is it one of these cards? */
+/* Check whether @name is one of these cards. */
 static bool set_is_card(const char *name, int card)
 {
 	char wanted[32];
@@ -87,10 +88,10 @@ static int set_add_one(const struct export_spec *terms, const char *name, struct
 	return ret;
 }
 
-/* A guest's right to an export before a request is noted, so that a failure can restore it. */
+/* State of a guest's grant before a request, so that a failure can restore it. */
 enum had { HAD_NOTHING, HAD_BY_FILE, HAD_BY_HAND };
 
-/* Writes down what the guests of @spec have of the export, for set_undo_one(). */
+/* Record the grants that the guests of @spec have, for set_undo_one(). */
 static void set_note(const struct export_spec *spec, const char *name, enum had *had)
 {
 	struct export *export = export_find(name);
@@ -115,7 +116,7 @@ static void set_undo_one(const struct export_spec *spec, const char *name, const
 		export = export_find(name);
 		grant = export ? export_grant(export, spec->guests[i].cid, spec->guests[i].port) :
 			NULL;
-		/* A guest that the request names twice has lost it by then. */
+		/* A guest that the request names twice has lost the grant already. */
 		if (!grant)
 			continue;
 		if (had[i] == HAD_NOTHING)
@@ -153,7 +154,7 @@ int cards_export(struct export_spec *spec, int card, struct answer *answer)
 	return ret;
 }
 
-/* A guest has no card any more that needs the others. */
+/* Take the shared files back from a guest that has no card left. */
 static void set_remove_shared(uint32_t cid, uint32_t port)
 {
 	struct export *export;
@@ -167,7 +168,7 @@ static void set_remove_shared(uint32_t cid, uint32_t port)
 		export_remove(nvidia_shared[i].name, cid, port, true, &unused);
 }
 
-/* From one guest. */
+/* Take the cards back from one guest. */
 static void set_remove(int card, uint32_t cid, uint32_t port)
 {
 	struct export *export, *next;
@@ -181,7 +182,10 @@ static void set_remove(int card, uint32_t cid, uint32_t port)
 	set_remove_shared(cid, port);
 }
 
-/* A guest that has one of the cards, or @cid; false: there is none (any more). */
+/*
+ * Find a guest that has one of the cards. If *@cid is not 0, check only that guest. Return: false
+ * if there is none.
+ */
 static bool set_next_guest(int card, uint32_t *cid, uint32_t *port)
 {
 	struct export *export;
@@ -240,7 +244,7 @@ int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct ans
 	return ret;
 }
 
-/* --- what the files say --------------------------------------------------- */
+/* --- exports of files ----------------------------------------------------- */
 
 bool cards_need(const struct export_spec *section, const char *name)
 {
@@ -276,7 +280,7 @@ static struct export_spec *spec_get(struct export_specs *specs, const char *name
 	return spec;
 }
 
-/* The guests of a section are to have the export of that name as well. */
+/* Add the guests of a section to the export of that name. */
 static int plan_one(const struct export_spec *section, const char *name,
 		    struct export_specs *specs)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A card of NVIDIA's is several device files, some of which cards share; each is an export of
- * its usual name.
+ * Cards of NVIDIA's driver. A card needs several device files, some of which all cards share.
+ * Each of these files is an export of its usual name.
  */
 #ifndef VGPUD_CARDS_H
 #define VGPUD_CARDS_H
@@ -25,22 +25,25 @@ static inline bool cards_have(const struct cards *cards, unsigned int card)
 }
 
 /*
- * As export_add(), with a @spec that has no name and no path: its guests get all that the card
- * needs, or nothing.
+ * Export a card, or all (CARDS_ALL), to the guests of @spec, which has no name and no path. The
+ * guests get all files that the card needs, or none. Return: as export_add().
  */
 int cards_export(struct export_spec *spec, int card, struct answer *answer);
-/* As export_remove(): what the cards that a guest still has need stays. */
+/*
+ * Undo cards_export(); files that a guest's remaining cards need stay. Return: as
+ * export_remove().
+ */
 int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct answer *answer);
-/* Return: what it would return. */
+/* Check whether cards_unexport() would succeed. Return: what cards_unexport() would return. */
 int cards_check_unexport(int card, uint32_t cid, uint32_t port, bool force,
 			 struct answer *answer);
 
-/* Whether a section has cards that need an export of that name. */
+/* Check whether a section has cards that need an export of that name. */
 bool cards_need(const struct export_spec *section, const char *name);
 
 /*
- * Adds to @specs what the cards of all sections need; those share some of it. What it needs
- * is said by @sections together. 0 or -ENOMEM.
+ * Add the exports that the cards of all sections need to @specs. Each export appears once, with
+ * the guests of all sections that need it. Return: 0 or -ENOMEM.
  */
 int cards_plan(const struct export_specs *sections, struct export_specs *specs);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Control groups of guests, in the group that was delegated to vgpud. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,7 +31,7 @@ static int write_at(int dir_fd, const char *name, const char *text)
 	return ret;
 }
 
-/* Path of our own group in the one hierarchy of version 2; "/" is the root's. */
+/* Find the path of vgpud's group in the hierarchy of version 2; "/" is the root group. */
 static int own_group(char *path, size_t size)
 {
 	char line[PATH_MAX + 16];
@@ -49,7 +50,7 @@ static int own_group(char *path, size_t size)
 	return ret;
 }
 
-/* systemd marks so what Delegate= gives away (systemd.resource-control(5), CGROUP_DELEGATION.md). */
+/* Check the mark that systemd sets on groups with Delegate= (CGROUP_DELEGATION.md in systemd). */
 static bool is_delegated(int fd)
 {
 	char value[2];
@@ -57,7 +58,7 @@ static bool is_delegated(int fd)
 	return fgetxattr(fd, "trusted.delegate", value, sizeof(value)) == 1 && *value == '1';
 }
 
-/* A group with groups in it holds no processes, but for the root: vgpud goes into one of them. */
+/* Move vgpud into a child group: a group with children holds no processes, except the root. */
 static int take_over(const char *group)
 {
 	if (!strcmp(group, "/"))
@@ -75,7 +76,7 @@ static int open_base(const char *group)
 	base_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (base_fd < 0)
 		return -errno;
-	/* Groups that are somebody else's are not for vgpud to rearrange unless it was told to. */
+	/* Groups of others must not be changed unless the settings ask for it. */
 	if (settings.cgroups == CGROUPS_AUTO && !is_delegated(base_fd))
 		return -EPERM;
 	return take_over(group);
@@ -100,7 +101,7 @@ int cgroup_init(void)
 	base_fd = -1;
 	if (settings.cgroups == CGROUPS_YES || settings.memory_max)
 		return ret;
-	/* Without a limit to keep, counting is not worth failing for. */
+	/* Without a limit to enforce, accounting is not worth a failure. */
 	log_info("guests have no control groups: %s is not vgpud's, or has no memory controller (Delegate=): %s",
 		 group, strerror(-ret));
 	return 0;

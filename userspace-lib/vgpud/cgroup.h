@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control groups, one a guest: its shadows, and the memory that drivers take
- * for them, are counted together and can be limited.
+ * Control groups, one for each guest and one for each keeper: memory of the host processes that
+ * serve a guest, and memory that drivers allocate for them, is accounted and can be limited.
  */
 #ifndef VGPUD_CGROUP_H
 #define VGPUD_CGROUP_H
@@ -11,17 +11,20 @@
 struct peer;
 
 /*
- * Takes over the group that vgpud runs in, which has to be its own (systemd: Delegate=), if
- * settings.cgroups says so. 0, also where there is none and the settings can do without, or a
- * negative errno.
+ * Prepare the group in which vgpud runs, if settings.cgroups says so. The group has to be
+ * vgpud's own (systemd: Delegate=). Return: 0, also if there are no groups and the settings
+ * allow that; or a negative errno.
  */
 int cgroup_init(void);
-/* Guests have groups. */
+/* Return true if guests have groups. */
 bool cgroup_used(void);
 
-/* The group of a guest, made when first needed: a directory, or -1 for none. */
+/*
+ * Get a guest's group, made when first needed. Return: its directory; -1: guests have no groups;
+ * or a negative errno.
+ */
 int cgroup_open(struct peer *peer);
-/* No shadow of the guest is left. */
+/* Remove the group of a guest that has no process left. */
 void cgroup_close(struct peer *peer);
 
 #endif /* VGPUD_CGROUP_H */

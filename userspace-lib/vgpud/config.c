@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Settings: reader of vgpud.conf. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -51,7 +52,7 @@ struct settings settings = {
 
 enum type { TYPE_UINT, TYPE_U64, TYPE_BOOL, TYPE_CGROUPS, TYPE_STRING };
 
-/* Every setting: where it is in the file and in memory, and what it may be. */
+/* Table of all settings: name in the file, place in struct settings, and valid range. */
 static const struct key {
 	const char *section;
 	const char *name;
@@ -123,7 +124,7 @@ int config_guest(const char *text, uint32_t *cid, uint32_t *port)
 	return number_parse_guest(text, cid, port) ? 0 : -EINVAL;
 }
 
-/* Likewise, or "auto". */
+/* Parse the words of config_bool(), or "auto". Return: 0 or -EINVAL. */
 static int config_cgroups(const char *text, enum cgroups *value)
 {
 	bool wanted;
@@ -169,10 +170,10 @@ static int set_key(const struct key *key, const char *text, struct answer *words
 
 /**
  * struct settings_file - vgpud.conf while it is read
- * @name: its path
- * @mistakes: how many it has
- * @lines: of settings that it had so far, by their places in the table; 0: it had none
- * @owner: and whose the sockets of guests are
+ * @name: path of the file
+ * @mistakes: number of mistakes found in it
+ * @lines: line numbers of the settings that occurred, by their index in keys[]; 0: none yet
+ * @owner: true if the owner of the guests' sockets has been set
  */
 struct settings_file {
 	const char *name;
@@ -181,7 +182,7 @@ struct settings_file {
 	bool owner;
 };
 
-/* A guest's line, CID = PATH, or owner = USER. */
+/* Handle a line of [sockets]: CID = PATH, or owner = USER. */
 static int sockets_line(struct settings_file *file, const struct ini_line *line,
 			struct answer *words)
 {
@@ -196,7 +197,7 @@ static int sockets_line(struct settings_file *file, const struct ini_line *line,
 			return 0;
 		return answer_say(words, -EINVAL, "there is no user '%s'", line->value);
 	}
-	/* 0 to 2 are machines' names for themselves and their hosts. */
+	/* CIDs 0 to 2 are the hypervisor, the machine itself and its host. */
 	if (!number_parse(line->name, &cid) || cid < 3 || cid >= UINT_MAX)
 		return answer_say(words, -EINVAL, "'%s' is no context ID of a guest", line->name);
 	if (!unixsock_add(cid, line->value, &why))
@@ -211,7 +212,7 @@ static int settings_line(struct settings_file *file, const struct ini_line *line
 
 	if (!strcmp(line->section, "sockets"))
 		return sockets_line(file, line, words);
-	/* A file may have it still. One that says no must not be taken for followed. */
+	/* Old files may have this setting. A "no" in it must not go unnoticed. */
 	if (!strcmp(line->section, "shadow") && !strcmp(line->name, "seccomp"))
 		return answer_say(words, -EINVAL, "is no setting any more: system calls are always filtered; take the line out");
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -240,7 +241,7 @@ static void read_line(void *data, const struct ini_line *line)
 	}
 }
 
-/* Return: the line of the setting that is kept there; 0: the file has none. */
+/* Return the number of the line that has set @member; 0 if the file did not set it. */
 static unsigned int settings_line_of(const struct settings_file *file, const void *member)
 {
 	size_t i;
@@ -251,7 +252,7 @@ static unsigned int settings_line_of(const struct settings_file *file, const voi
 	return 0;
 }
 
-/* A program of a guest's can have no more files open than the kernel lets any process have. */
+/* Check that fs.nr_open allows as many open files as a shadow or an engine needs by the limits. */
 static void files_check(struct settings_file *file)
 {
 	const bool kernel = settings.engine && !strcmp(settings.engine, "kernel");
@@ -266,7 +267,7 @@ static void files_check(struct settings_file *file)
 		return;
 	got = fscanf(sysctl, "%llu", &most);
 	fclose(sysctl);
-	/* Engines serve the guests where the module is not there. */
+	/* Engines may serve the guests if the module is not loaded. */
 	if (!kernel && confine_files(SPAWN_ENGINE) > need)
 		need = confine_files(SPAWN_ENGINE);
 	if (got != 1 || need <= most)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Settings (vgpud.conf), and how values are written in all files.
- */
+/* Settings from vgpud.conf, and the syntax of values in all files. */
 #ifndef VGPUD_CONFIG_H
 #define VGPUD_CONFIG_H
 
@@ -12,37 +10,38 @@
 
 /**
  * enum cgroups - control groups of guests (cgroup.h)
- * @CGROUPS_NO: none are made
- * @CGROUPS_YES: they are made, or vgpud does not start
- * @CGROUPS_AUTO: they are made where the group that vgpud runs in was delegated to it
+ * @CGROUPS_NO: no groups are made
+ * @CGROUPS_YES: groups are made, or vgpud does not start
+ * @CGROUPS_AUTO: groups are made if the group that vgpud runs in was delegated to vgpud
  */
 enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
 
 /**
- * struct settings - what vgpud.conf can say
- * @port: vsock port for guests that have none of their own
- * @vsock: listen on vsock
+ * struct settings - settings of vgpud.conf
+ * @port: vsock port for guests that are not given another one
+ * @vsock: true to listen on vsock
  * @socket: path of the control socket
- * @exports_dir: where the files of exports are
- * @handshake_timeout_ms: a connection that has not said what it is by then is
+ * @engine: name of the engine, "kernel" or "user"; NULL: "kernel" if the module is loaded, or else
+ *	"user"
+ * @exports_dir: directory of the files of exports
+ * @handshake_timeout_ms: time after which a connection whose handshake (handshake.h) is not over is
  *	closed
- * @pending: connections in that state, all together
- * @pending_per_guest: of one CID
- * @buffer_size: vsock buffer of each connection, bytes
+ * @pending: most connections in their handshake, of all guests
+ * @pending_per_guest: most of these connections of one guest
+ * @buffer_size: vsock buffer of each connection in bytes
  * @fetch_timeout_ms: see struct vgpu_host_agent
- * @patience_ms: likewise
- * @ping_timeout_ms: likewise
- * @session_rate: sessions and connections that a guest may begin each second, beyond a burst
- *	(pace.h)
- * @limits: of one guest; no member is 0
- * @engine: "kernel" or "user"; NULL: the first, where it is there
- * @shadow: path of vgpu-shadow; programs of engines are beside it
- * @uid_base: first of the user ids that guests' shadows run as
- * @uid_count: guests at once
- * @gid: their group
- * @namespaces: put them into namespaces of their own
- * @cgroups: whether each guest's resources are counted in a control group
- * @memory_max: of such a group, bytes; 0: no limit
+ * @patience_ms: see struct vgpu_host_agent
+ * @ping_timeout_ms: see struct vgpu_host_agent
+ * @session_rate: number of sessions and connections that a guest may begin each second, beyond
+ *	a burst (pace.h)
+ * @limits: limits of one guest; no member is 0
+ * @shadow: path of vgpu-shadow; the programs of engines are in the same directory
+ * @uid_base: first user ID of the processes that serve guests (confine.h)
+ * @uid_count: number of these user IDs; each guest and each keeper has one of its own
+ * @gid: group ID of these processes
+ * @namespaces: true to run them in namespaces other than the host's
+ * @cgroups: use of a control group for each guest
+ * @memory_max: memory limit of a guest's control group in bytes; 0: no limit
  */
 struct settings {
 	unsigned int port;
@@ -71,19 +70,19 @@ struct settings {
 extern struct settings settings;
 
 /*
- * Reads the file; a missing one is an error only if @must_exist. Says what is
- * wrong by itself. 0 or -EINVAL.
+ * Read the settings. A missing file is an error only if @must_exist. Mistakes are logged.
+ * Return: 0 or a negative errno.
  */
 int config_read(const char *path, bool must_exist);
 
-/* "yes", "no" and the like. 0 or -EINVAL. */
+/* Parse "yes", "no" and similar words. Return: 0 or -EINVAL. */
 int config_bool(const char *text, bool *value);
 
-/* A number, perhaps with K, M, G or T (powers of 1024) behind it. 0 or -EINVAL. */
+/* Parse a number with an optional K, M, G or T (powers of 1024). Return: 0 or -EINVAL. */
 int config_number(const char *text, unsigned long long min, unsigned long long max,
 		  unsigned long long *value);
 
-/* CID[:PORT]; the port is 0 if not given. 0 or -EINVAL. */
+/* Parse CID[:PORT]; *@port is 0 if none is given. Return: 0 or -EINVAL. */
 int config_guest(const char *text, uint32_t *cid, uint32_t *port);
 
 #endif /* VGPUD_CONFIG_H */

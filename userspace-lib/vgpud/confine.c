@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Confinement of the programs of guests: seccomp filters, namespaces, resource limits, users
+ * and capabilities.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -26,16 +30,22 @@
 #include "peer.h"
 #include "shadow/layout.h"
 
-/* An empty directory that becomes a shadow's root. */
+/* Empty directory that becomes the root of a guest's programs. */
 #define EMPTY_DIR	"/run/vgpu/empty"
 
-/* Main thread, service or tracer, and lanes; some to spare while lanes come and go. */
+/*
+ * Threads beside the lanes: the main thread, the service or tracer, and some to spare while
+ * lanes come and go.
+ */
 #define EXTRA_THREADS	16
 
-/* Objects' files have numbers from here on in shadows of engines, which have as many others. */
+/*
+ * Files of an engine or its shadow beside two for each object. In a shadow the files of objects
+ * begin at FILES_OBJECTS (engine/shadow/shadow.h), which is lower.
+ */
 #define ENGINE_FILES	4096
 
-/* A process that makes DRM masters has few files: its own, and one that it was sent. */
+/* Number of files of vgpu-engine-master: its own, and one that the engine sent. */
 #define MASTER_FILES	16
 
 static scmp_filter_ctx filter, engine_filters[2], master_filter;
@@ -54,8 +64,9 @@ static int allow_if(int nr, struct scmp_arg_cmp condition)
 }
 
 /*
- * Each list has these for the start: the program's execveat(), and seccomp(), by which the program
- * forbids itself both (shadow/exec.h). exec makes a process dumpable, which it is to be no more.
+ * Allow what a program needs at its start. execveat() executes the program; by seccomp() the
+ * program forbids itself execveat() and seccomp() afterwards (shadow/exec.h). exec makes a
+ * process dumpable, and prctl(PR_SET_DUMPABLE, 0) undoes that.
  */
 static int allow_start(int program)
 {
@@ -69,13 +80,14 @@ static int allow_start(int program)
 				SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0));
 }
 
-/* Calls whose third argument says what memory may be used for: never as code. */
+/* Calls whose third argument is the protection of memory. PROT_EXEC is never allowed. */
 static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mprotect) };
 
 /*
- * The calls of shadow/main.c, shadow/lane.c and shadow/keys.c, and no others. The host module
- * works for the thread without system calls of its own. The program forbids itself after its start
- * to move memory, and to give any but its own another key (changes_forbid()).
+ * Build the filter of the host module's shadows: the system calls of shadow/main.c,
+ * shadow/lane.c and shadow/keys.c, and no others. The module works in a shadow's threads
+ * without system calls. After its start a shadow forbids itself mremap(), and mprotect() and
+ * pkey_mprotect() of memory outside its reserved range (changes_forbid()).
  */
 static int build_filter(void)
 {
@@ -102,7 +114,7 @@ static int build_filter(void)
 		ret = allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, commands[i]));
 	for (i = 0; !ret && i < sizeof(maps) / sizeof(maps[0]); i++)
 		ret = allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	/* Threads, never processes. */
+	/* Threads may be made, but no processes. */
 	if (!ret)
 		ret = allow_if(SCMP_SYS(clone),
 			       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
@@ -112,8 +124,8 @@ static int build_filter(void)
 }
 
 /*
- * What engines and their shadows do. The shadows make the guest's calls by system calls of their
- * own, so they may open, map and ask whatever device they are given.
+ * System calls of engines and their shadows. A shadow runs the guest's calls as system calls of
+ * its own, so it may open, map and use ioctl() on any device that it is given.
  */
 static const int engine_calls[] = {
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwrite64),
@@ -135,7 +147,8 @@ static const int engine_calls[] = {
 };
 
 /*
- * A shadow makes a 32-bit program's ioctls by the entry for such programs, and nothing else by it.
+ * Allow ioctl() by the entry for 32-bit programs, by which a shadow runs the ioctls of a 32-bit
+ * program. No other call is allowed by that entry.
  */
 static int allow_compat_ioctl(scmp_filter_ctx to)
 {
@@ -149,7 +162,7 @@ static int allow_compat_ioctl(scmp_filter_ctx to)
 		ret = seccomp_arch_add(compat, SCMP_ARCH_X86);
 	if (!ret)
 		ret = seccomp_rule_add(compat, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 0);
-	/* Takes it over, if it succeeds. */
+	/* seccomp_merge() takes over @compat if it succeeds. */
 	if (!ret)
 		ret = seccomp_merge(to, compat);
 	if (ret)
@@ -158,8 +171,8 @@ static int allow_compat_ioctl(scmp_filter_ctx to)
 }
 
 /*
- * A shadow starts one process, which traces it. Both forbid themselves afterwards what they do not
- * need of this any more (engine/shadow/tracer.c).
+ * Allow a shadow to start its tracer. Shadow and tracer later forbid themselves the calls that
+ * they do not need any more (engine/shadow/tracer.c).
  */
 static int allow_tracer(void)
 {
@@ -197,13 +210,19 @@ static int build_engine_filters(void)
 		engine_filters[kind] = filter;
 		for (i = 0; !ret && i < sizeof(engine_calls) / sizeof(engine_calls[0]); i++)
 			ret = allow(engine_calls[i]);
-		/* Nothing becomes code, and no process is made but a shadow's tracer. */
+		/*
+		 * No memory becomes executable, and no process is made except a shadow's
+		 * tracer.
+		 */
 		for (i = 0; !ret && i < sizeof(maps) / sizeof(maps[0]); i++)
 			ret = allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 		if (!ret)
 			ret = allow_if(SCMP_SYS(clone),
 				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
-		/* Its flags are in memory, out of a filter's sight: libc takes clone() then. */
+		/*
+		 * A filter cannot see clone3()'s flags, which are in memory. libc falls back to
+		 * clone().
+		 */
 		if (!ret)
 			ret = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 		if (!ret)
@@ -219,7 +238,10 @@ static int build_engine_filters(void)
 	return ret;
 }
 
-/* Such a process makes two ioctls, of files that the engine sends. */
+/*
+ * Build the filter of vgpu-engine-master, which makes two ioctls on files that the engine
+ * sends.
+ */
 static int build_master_filter(void)
 {
 	static const int plain[] = {
@@ -290,9 +312,9 @@ void confine_namespaces_close(int *namespaces)
 }
 
 /*
- * vgpud makes the guest's namespaces by entering new ones, takes hold of them
- * and goes back. That costs one set a guest, not one a shadow; sockets that are
- * open stay in the namespace where they were made.
+ * Make the guest's namespaces: vgpud enters new ones, opens them, and returns to its own. This
+ * makes one set for each guest, not for each shadow. Sockets that are open stay in the
+ * namespace in which they were made.
  */
 int confine_namespaces_open(int *namespaces)
 {
@@ -310,7 +332,7 @@ int confine_namespaces_open(int *namespaces)
 	}
 	ret = open_all(namespaces);
 	if (enter_all(home)) {
-		/* Half in a guest's namespaces nothing can go on. */
+		/* vgpud may be left in some of the guest's namespaces: it cannot go on. */
 		log_error("cannot return to my own namespaces: %s", strerror(errno));
 		abort();
 	}
@@ -330,7 +352,7 @@ int confine_enter(const struct peer *peer)
 		ret = enter_all(peer->namespaces);
 		if (ret)
 			return ret;
-		/* Slave: file systems that the host unmounts go here as well. */
+		/* MS_SLAVE: file systems that the host unmounts are unmounted here, too. */
 		if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 			return -errno;
 	}
@@ -343,10 +365,10 @@ int confine_enter(const struct peer *peer)
 
 /**
  * struct limit - a limit of a process
- * @what: RLIMIT_*
- * @value: its value
- * @means: that, in words
- * @setting: what it follows from in [limits]; NULL: from nothing
+ * @what: number of the limit, RLIMIT_*
+ * @value: value of the limit
+ * @means: name of what is limited, for messages
+ * @setting: name of the setting in [limits] that determines @value; NULL: none does
  */
 struct limit {
 	int what;
@@ -363,18 +385,21 @@ unsigned long long confine_files(enum spawn_kind kind)
 	case SPAWN_MASTER:
 		return MASTER_FILES;
 	case SPAWN_SHADOW:
-		/* Each of the guest's files may have a number of its own in all of its shadows. */
+		/*
+		 * A file of the guest may have a number of its own in each of the guest's
+		 * shadows.
+		 */
 		return VGPU_LANE_FDS + (unsigned long long)settings.limits.objects;
 	default:
 		return ENGINE_FILES + 2 * (unsigned long long)settings.limits.objects;
 	}
 }
 
-/* How many there are, in @limits. */
+/* Fill in @limits. Return: the number of entries. */
 static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 {
 	const rlim_t page = 4096;
-	/* Counted by user: all shadows of the guest together, zombies too. */
+	/* RLIMIT_NPROC counts by user: all shadows of the guest together, including zombies. */
 	rlim_t threads = (rlim_t)settings.limits.sessions *
 		(settings.limits.lanes + EXTRA_THREADS) + sessions_zombies_max();
 	unsigned int nr = 0;
@@ -382,13 +407,13 @@ static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };
 	limits[nr++] = (struct limit) { RLIMIT_NOFILE, confine_files(kind), "open files",
 		"objects" };
-	/* Secret memory counts as locked, and is mapped twice. */
+	/* Secret memory counts as locked memory, and each page is mapped twice. */
 	if (kind == SPAWN_ENGINE_SHADOW)
 		limits[nr++] = (struct limit) { RLIMIT_MEMLOCK,
 			(2 * (rlim_t)settings.limits.pages + 256) * page,
 			"bytes of locked memory", "pages" };
 	limits[nr++] = (struct limit) { RLIMIT_NPROC, threads, "threads", "sessions" };
-	/* The address space is the guest process's, all of it. */
+	/* A shadow maps memory anywhere in the address space of the guest process. */
 	limits[nr++] = (struct limit) { RLIMIT_AS, RLIM_INFINITY, "address space", NULL };
 	return nr;
 }
@@ -407,7 +432,10 @@ static int set_limits(enum spawn_kind kind)
 	return 0;
 }
 
-/* Without the capability to, we cannot raise what we were given ourselves. */
+/*
+ * Check that a child can have the limit. Without CAP_SYS_RESOURCE vgpud cannot raise its own
+ * hard limit.
+ */
 static int check_limit(const struct limit *limit)
 {
 	struct rlimit have;
@@ -452,13 +480,13 @@ static int drop_capabilities(enum spawn_kind kind)
 	for (cap = 0; ; cap++) {
 		if (cap == CAP_SYS_ADMIN && kind == SPAWN_MASTER)
 			continue;
-		/* EINVAL: past the last one that this kernel knows. */
+		/* EINVAL: the number is above the last capability that this kernel knows. */
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
 			return errno == EINVAL ? 0 : -errno;
 	}
 }
 
-/* CAP_SYS_ADMIN alone stays. It has to be ambient, or exec would take it away. */
+/* Keep CAP_SYS_ADMIN alone. The capability must be ambient, or exec would drop it. */
 static int keep_admin(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -489,13 +517,13 @@ static scmp_filter_ctx filter_of(enum spawn_kind kind)
 }
 
 /*
- * The C library's own functions have all threads of a process do the same. What it takes for this
- * process's threads are those that vgpud had when it forked, of which it would wait for ever for
- * one that was about to begin (setxid_mark_thread() of glibc's nptl_setxid.c).
+ * Change user and groups by plain system calls. glibc's functions would do so in all threads,
+ * and in a forked child glibc's list of threads is still vgpud's: the child would wait for ever
+ * for a thread that was about to start (setxid_mark_thread() in nptl_setxid.c).
  */
 static int become_user(const struct peer *peer)
 {
-	/* Leaving user 0 clears all capability sets, unless they are kept. */
+	/* A change from user 0 clears all capability sets, unless PR_SET_KEEPCAPS is set. */
 	if (syscall(SYS_setgroups, 0, NULL) ||
 	    syscall(SYS_setresgid, settings.gid, settings.gid, settings.gid) ||
 	    syscall(SYS_setresuid, peer->uid, peer->uid, peer->uid))
@@ -532,8 +560,8 @@ int confine_self(const struct peer *peer, enum spawn_kind kind, const char **ste
 	}
 
 	/*
-	 * If vgpud is gone before this, nobody holds the other end of the lanes'
-	 * socket and the program ends by itself.
+	 * If vgpud ended before the next call, no process holds the other end of the socket for
+	 * lanes, and the program ends by itself.
 	 */
 	*step = "parent death signal";
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
@@ -545,9 +573,9 @@ int confine_self(const struct peer *peer, enum spawn_kind kind, const char **ste
 	return its ? seccomp_load(its) : -EINVAL;
 }
 
-/* --- the beginning -------------------------------------------------------- */
+/* --- initialisation ------------------------------------------------------- */
 
-/* Shadows try the same. */
+/* Check for protection keys, as shadows do at their start. */
 static void look_for_keys(void)
 {
 	int key = pkey_alloc(0, 0);
@@ -575,7 +603,7 @@ int confine_init(void)
 		return -errno;
 	}
 	ret = build_filter();
-	/* Keepers have the one of engines, whatever is the engine. */
+	/* Keepers use the filter of engines, also beside the host module. */
 	if (!ret)
 		ret = build_engine_filters();
 	return ret || !hostdev_is_engine() ? ret : build_master_filter();

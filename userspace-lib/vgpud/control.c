@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The control socket: connections of vgpuctl and other clients, which request.c serves. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 #include "request.h"
 #include "unixsock.h"
 
-/* Connections of one user, of all users, and of root beside those. */
+/* Most connections of one user, of all users but root, and of root. */
 #define USER_MAX	16
 #define USERS_MAX	64
 #define ROOT_MAX	64
@@ -28,15 +29,16 @@
 
 /**
  * struct client - a connection to the control socket
- * @source: its socket
- * @idle: closes it when nothing is said for long
- * @uid: whose it is; root may change things
- * @who: the same with its process, for the log
- * @in: what was read of a request
- * @in_len: bytes of it
- * @out: what is left of an answer; while there is something, nothing is read
- * @out_len: bytes of it
- * @out_pos: bytes that were sent
+ * @node: entry of clients
+ * @source: socket of the connection
+ * @idle: timer that closes an idle connection
+ * @uid: user ID of the client; root may change things
+ * @who: user ID and process ID in words, for the log
+ * @in: bytes of a request that were read so far
+ * @in_len: number of bytes in @in
+ * @out: answer that is being sent; while it is not NULL, nothing is read
+ * @out_len: length of @out in bytes
+ * @out_pos: number of bytes that were sent
  */
 struct client {
 	LIST_ENTRY(client) node;
@@ -69,7 +71,7 @@ static void client_expired(struct timer *timer)
 	client_end(container_of(timer, struct client, idle));
 }
 
-/* Takes over the answer. false: the client is at its end. */
+/* Queue an answer, and free it. Return: false if the connection has to end. */
 static bool client_answer(struct client *client, struct json_object *answer)
 {
 	const char *text = json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN);
@@ -86,7 +88,7 @@ static bool client_answer(struct client *client, struct json_object *answer)
 	return client->out;
 }
 
-/* Does the request of one line. */
+/* Run the request of one line. Return: false if the connection has to end. */
 static bool client_line(struct client *client, const char *line)
 {
 	struct json_object *request = json_tokener_parse(line);
@@ -122,12 +124,12 @@ static bool client_read(struct client *client)
 	*end = '\0';
 	if (!client_line(client, client->in))
 		return false;
-	/* What follows is the next request, which has to wait for the answer. */
+	/* The rest belongs to the next request, which waits until the answer is sent. */
 	used = end + 1 - client->in;
 	client->in_len -= used;
 	memmove(client->in, end + 1, client->in_len);
 	if (memchr(client->in, '\n', client->in_len))
-		return false;	/* nobody sends two at once */
+		return false;	/* clients send one request at a time */
 	return true;
 }
 
@@ -165,7 +167,7 @@ static void client_ready(struct source *source, uint32_t events)
 	timer_set(&client->idle, IDLE_MS);
 }
 
-/* No user keeps another from asking, nor all of them root from ending it. */
+/* Check for room. No user can shut out other users, and all users together cannot shut out root. */
 static bool control_room(uid_t uid)
 {
 	unsigned int of_user = 0, of_root = 0, all = 0;
@@ -187,7 +189,7 @@ static void control_reopen(struct timer *timer)
 	source_set(&control, EPOLLIN);
 }
 
-/* Return: somebody came. */
+/* Accept a connection. Return: true if there was one. */
 static bool control_accept(void)
 {
 	static const char too_many[] =
@@ -246,7 +248,7 @@ int control_init(void)
 	if (control.fd < 0)
 		return -errno;
 	unixsock_refuse_files(control.fd);
-	/* We are the agent, so it can only be one that was left behind. */
+	/* vgpud is the only agent, so an existing socket was left behind by a vgpud that died. */
 	unlink(settings.socket);
 	if (bind(control.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
 	    chmod(settings.socket, 0666) || listen(control.fd, SOMAXCONN)) {

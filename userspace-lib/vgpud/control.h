@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control socket: one JSON object a line, a request and its answer.
+ * The control socket: each line is a JSON object, a request or its answer.
  *
- * Requests have "op": "export", "unexport", "list" or "status", and what the
- * functions in control.c read from them. Answers have "ok"; if it is false,
- * "errno" (a number) and "message" (words for a person).
+ * Requests have a member "op", such as "export" or "list", and the members that the functions
+ * in request.c read. Answers have "ok"; if it is false, also "errno" (a number) and "message"
+ * (text for a person).
  *
- * Anybody may ask; only root may change.
+ * Any user may send requests; only root may change something.
  */
 #ifndef VGPUD_CONTROL_H
 #define VGPUD_CONTROL_H
 
-/* Listens on settings.socket. 0 or a negative errno. */
+/* Listen on settings.socket. Return: 0 or a negative errno. */
 int control_init(void);
 void control_exit(void);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Device files: search of sysfs for the kind, driver and parent of a device. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ void device_link_name(const char *dir, const char *link, char *name, size_t size
 	snprintf(name, size, "%s", slash ? slash + 1 : target);
 }
 
-/* Last component of the real path of a directory of sysfs; "" if there is none. */
+/* Get the last component of the real path of a directory of sysfs; "" if there is none. */
 static void dir_name(const char *dir, char *name, size_t size)
 {
 	char *real = realpath(dir, NULL);
@@ -44,7 +45,7 @@ static void dir_name(const char *dir, char *name, size_t size)
 	free(real);
 }
 
-/* "vkms.0" and "vkms.1.auto", as platform devices are called: the number is no part of it. */
+/* Cut off the number of a platform device: "vkms.0" and "vkms.1.auto" become "vkms". */
 static void strip_instance(char *name)
 {
 	char *dot;
@@ -57,8 +58,8 @@ static void strip_instance(char *name)
 }
 
 /*
- * A DRM device of virtio hangs on the transport (a PCI function): the driver is
- * bound to the one virtio device that the transport carries.
+ * Find the driver of a virtio device. A DRM device of virtio has the transport (a PCI function)
+ * as parent; the driver is bound to the one virtio device on that transport.
  */
 static void find_virtio_driver(const char *parent, char *driver, size_t size)
 {
@@ -85,9 +86,9 @@ static void find_driver(const char *owner, const char *parent, char *driver, siz
 	if (driver[0] && strcmp(bus, "faux"))
 		return;
 	/*
-	 * Devices made by their own module (vgem, vkms) have a parent that no
-	 * driver is bound to, or faux_driver, but that bears the module's name.
-	 * The last ones, like misc devices, have no parent at all.
+	 * Parents that modules such as vgem and vkms make themselves have no driver, or
+	 * faux_driver, but have the module's name. If there is no parent, as of misc devices, the
+	 * device's own name is used.
 	 */
 	dir_name(parent, driver, size);
 	if (!driver[0])
@@ -126,7 +127,10 @@ static uint32_t find_kind(const char *dir, const char *class)
 	return VGPU_EXPORT_PLAIN;
 }
 
-/* Those of NVIDIA's driver are in no class, and only cards belong to a device of the bus. */
+/*
+ * Find a device of NVIDIA's driver. Its files are in no class, and only cards have a parent on
+ * a bus.
+ */
 static bool find_nvidia(struct device *device)
 {
 	char parent[80];
@@ -143,10 +147,10 @@ static bool find_nvidia(struct device *device)
 }
 
 /*
- * Forwarding what was forwarded would go round in circles: refuse our own
- * class, the control device and nodes that the guest module made, whose parents
- * have its driver or, on the bus "faux", a name by which to know them. (The host
- * module checks as well; this is for a clear message.)
+ * Check for vgpu's own devices, since a forwarded device must not be forwarded again: the class
+ * vgpu, the control device, and nodes of the guest module. The parents of these nodes have its
+ * driver or, on the bus "faux", a known name. The host module checks this, too; the check here
+ * gives a clear message.
  */
 static bool is_ours(const char *dir, const char *class, const char *driver)
 {
@@ -162,7 +166,7 @@ static bool is_ours(const char *dir, const char *class, const char *driver)
 
 bool device_ignores_keys(const char *class, const char *name, dev_t rdev)
 {
-	/* miscdevice.h of the kernel has them. */
+	/* Major and minor numbers from the kernel's miscdevice.h. */
 	enum { MISC = 10, VFIO = 196, VHOST_NET = 238, VHOST_VSOCK = 241 };
 
 	if (!strncmp(class, "vfio", 4) || !strncmp(name, "vhost-", 6))
@@ -202,10 +206,10 @@ int device_open(const char *path, struct device *device)
 		return -EOPNOTSUPP;
 	}
 	device->kind = find_kind(dir, class);
-	/* ALSA's nodes belong to a card, which belongs to the device. */
+	/* ALSA's nodes belong to a card, whose parent is the device. */
 	snprintf(owner, sizeof(owner), "%s%s", dir,
 		 device->kind == VGPU_EXPORT_SOUND ? "/device" : "");
-	/* Media devices are on a bus, not in a class: there is no link. */
+	/* Media devices are on a bus, not in a class, so they have no link "device". */
 	snprintf(parent, sizeof(parent), "%s%s", owner,
 		 device->kind == VGPU_EXPORT_MEDIA ? "/.." : "/device");
 	find_driver(owner, parent, device->driver, sizeof(device->driver));
@@ -216,7 +220,7 @@ int device_open(const char *path, struct device *device)
 	if (find_nvidia(device))
 		return fd;
 
-	/* Nodes of one device hang on one parent, which has one inode in sysfs. */
+	/* All nodes of one device have the same parent, and the parent has one inode in sysfs. */
 	if (!stat(device->kind == VGPU_EXPORT_SOUND ? owner : parent, &st))
 		device->device = st.st_ino;
 	identity_read(parent, &device->identity);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What is behind the path of a device file, as sysfs tells it.
- */
+/* Device files: what sysfs says of the device behind a path. */
 #ifndef VGPUD_DEVICE_H
 #define VGPUD_DEVICE_H
 
@@ -13,12 +11,12 @@
 
 /**
  * struct device - a device file
- * @rdev: its number
- * @kind: VGPU_EXPORT_*
- * @driver: name of its driver
- * @device: nodes of one device have the same number; 0: stands alone
- * @identity: that device on its bus
- * @title: see struct vgpu_export_add
+ * @rdev: device number
+ * @kind: kind of the device, VGPU_EXPORT_*
+ * @driver: name of the driver
+ * @device: number that all nodes of one device share; 0: the node stands alone
+ * @identity: identity of the device on its bus
+ * @title: name or model of the device file by its kind, see struct vgpu_export_add
  */
 struct device {
 	dev_t rdev;
@@ -30,11 +28,11 @@ struct device {
 };
 
 /**
- * struct device_change - what a DRM card's driver has said of it, once or more often
- * @flags: VGPU_CHANGE_*; 0: nothing
+ * struct device_change - one or more changes that a DRM card's driver has reported
+ * @flags: bit mask of VGPU_CHANGE_*; 0: no change
  * @connector: see struct vgpu_export_change
- * @property: likewise
- * @wedged: likewise
+ * @property: see struct vgpu_export_change
+ * @wedged: see struct vgpu_export_change
  */
 struct device_change {
 	uint32_t flags;
@@ -44,21 +42,22 @@ struct device_change {
 };
 
 /*
- * Returns an O_PATH file of the device, without opening the device, or a
- * negative errno: -ENOTTY: no character device; -EXDEV: one of vgpu itself; -EOPNOTSUPP: one of
- * device_ignores_keys().
+ * Find the device behind a path. The device itself is not opened. Return: an O_PATH file of the
+ * node, or a negative errno: -ENOTTY: no character device; -EXDEV: a node of vgpu itself;
+ * -EOPNOTSUPP: a device for which device_ignores_keys() is true.
  */
 int device_open(const char *path, struct device *device);
 
 /*
- * Whether a device's driver pins or uses memory of a process in the name of nobody, or of a thread
- * of its own: VFIO, iommufd (pin_user_pages_remote()) and vhost. No protection key of a shadow's
- * memory would keep it from what another call hands over. @class and @name: of sysfs; "": none is
- * there, as its module comes when the device is opened.
+ * Check whether a device's driver uses a process's memory without the protection keys of the
+ * calling thread: VFIO and iommufd, which pin the memory on behalf of no thread
+ * (pin_user_pages_remote()), and vhost, which uses it from a thread of its own. Keys of a shadow's
+ * memory do not stop such a driver from using what another call hands over. @class and @name come
+ * from sysfs; "" if the device's module is loaded only when the device is opened.
  */
 bool device_ignores_keys(const char *class, const char *name, dev_t rdev);
 
-/* Last component of what a symlink in a directory of sysfs points to; "" if there is none. */
+/* Get the last component of the target of symlink @link in @dir of sysfs; "" if there is none. */
 void device_link_name(const char *dir, const char *link, char *name, size_t size);
 
 #endif /* VGPUD_DEVICE_H */

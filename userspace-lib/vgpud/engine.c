@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * User-space engines: vgpud starts an engine for each guest, sends it the exports and grants of
+ * the guest, and adds up the counters of the engine and its shadows.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -36,7 +40,10 @@
 #include "session.h"
 #include "spawn.h"
 
-/* Nodes of exports, a directory for each guest; on a file system of its own, with devices. */
+/*
+ * Mount point of a tmpfs that allows device nodes. Each guest has a directory there with the
+ * nodes of its exports.
+ */
 #define NODES_DIR	"/run/vgpu/nodes"
 #define LOCK_FILE	"/run/vgpu/engine.lock"
 #define FAULTS_DEVICE	"/dev/userfaultfd"
@@ -45,16 +52,17 @@
 #define PAGE		4096
 #define DRM_MAJOR	226
 
-/* The files of one export may be as large together as with the host module. */
+/* Limits of the files of one export: the same as the host module's. */
 #define FILES_MAX	512
 #define FILES_BYTES_MAX	(1U << 20)
 
 /**
- * struct offer_file - what a file of an export's device holds
- * @told: vgpud has told of it since it last was at an end
- * @len: bytes of @data
- * @name: as in struct vgpu_export_file
- * @data: what it holds
+ * struct offer_file - content of a small file of an export's device
+ * @node: entry of struct offer's list of files
+ * @told: true if vgpud has reported the file since the last VGPU_HOST_FILE_LAST
+ * @len: number of bytes in @data
+ * @name: name of the file, as in struct vgpu_export_file
+ * @data: content of the file
  */
 struct offer_file {
 	LIST_ENTRY(offer_file) node;
@@ -66,12 +74,13 @@ struct offer_file {
 
 /**
  * struct offer - an export, as engines know it
- * @files: of its device
- * @number: its number
- * @master: see VGPU_HOST_EXPORT_MASTER
- * @no_demand: see VGPU_HOST_EXPORT_NO_DEMAND
- * @rdev: of its node
- * @add: what guests are told, but for the number
+ * @node: entry of offers
+ * @files: list of the files of the device
+ * @number: number of the export
+ * @master: true if VGPU_HOST_EXPORT_MASTER is set
+ * @no_demand: true if VGPU_HOST_EXPORT_NO_DEMAND is set
+ * @rdev: device number of the node
+ * @add: description that guests get; its number is not filled in
  */
 struct offer {
 	LIST_ENTRY(offer) node;
@@ -84,9 +93,10 @@ struct offer {
 };
 
 /**
- * struct shadow_counters - what a shadow counts
- * @pid: its process
- * @counters: which it writes
+ * struct shadow_counters - the counters of a shadow
+ * @node: entry of struct engine's list of shadows
+ * @pid: process ID of the shadow
+ * @counters: memory that the shadow writes and vgpud reads
  */
 struct shadow_counters {
 	LIST_ENTRY(shadow_counters) node;
@@ -95,12 +105,13 @@ struct shadow_counters {
 };
 
 /**
- * struct remembered - what is remembered of a guest, whichever engine it has
- * @cid: who
- * @port: by which port of ours
- * @engines: that it has
- * @fd: the file of @memory
- * @memory: which its shadows write to
+ * struct remembered - state of a guest that outlives its engines
+ * @node: entry of guests
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @engines: number of engines that the guest has
+ * @fd: file of @memory
+ * @memory: time that drivers may wait for the guest; the guest's shadows write to it
  */
 struct remembered {
 	LIST_ENTRY(remembered) node;
@@ -113,19 +124,20 @@ struct remembered {
 
 /**
  * struct engine - the engine of a guest
- * @number: of the peer
- * @cid: who
- * @port: by which port of ours
- * @source: the pipe by which it says what has ended
- * @agent_fd: where it is told; -1: it is to end
- * @shared: see there
- * @shared_fd: the file of that
- * @shared_read_fd: likewise, only to be read
- * @guest: what is remembered of the guest; NULL: nothing yet
- * @shadows: their counters
- * @ended: the sums of those that have ended
- * @nodes_fd: directory of its exports' nodes
- * @pid: its process
+ * @node: entry of engines
+ * @number: number of the peer
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @source: pipe by which the engine reports sessions that have ended or may be reaped
+ * @agent_fd: vgpud's end of the socket to the engine; -1: the engine is to end
+ * @shared: memory shared with the engine and its shadows, see struct engine_shared
+ * @shared_fd: file of @shared
+ * @shared_read_fd: file of @shared that is open for reading only
+ * @guest: state that outlives the engine; NULL: not set yet
+ * @shadows: list of the counters of the shadows that run
+ * @ended: sums of the counters of shadows that have ended
+ * @nodes_fd: directory of the nodes of the guest's exports
+ * @pid: process ID of the engine
  */
 struct engine {
 	LIST_ENTRY(engine) node;
@@ -150,12 +162,12 @@ static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
 static uint32_t last_offer, last_engine;
 static int engine_program = -1, shadow_program = -1, faults_fd = -1;
 
-/* --- what is needed ------------------------------------------------------------- */
+/* --- requirements --------------------------------------------------------------- */
 
-/* Even root may not have it in some containers and services. */
+/* End of messages about features of the kernel that containers and services may deny even root. */
 #define NEED	"and nothing that keeps vgpud from it (a container, SystemCallFilter=); the module needs none of that (modprobe vgpu_host)"
 
-/* A shadow does the same first, with the same features. */
+/* Make a userfaultfd with the features that a shadow asks for, and close it again. */
 static int faults_try(int device)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = ESHADOW_FAULTS };
@@ -220,13 +232,17 @@ static unsigned int maps_max(void)
 	return max;
 }
 
-/* Half of what a process may have mapped: the rest is for what it has beside the guest's memory. */
+/* Leave half of what a process may have mapped for its mappings beside the guest's memory. */
 uint32_t engine_pieces_max(void)
 {
 	return maps_max() / 2;
 }
 
-/* Each mapping of a device and each page of a program can lie alone, with memory between them. */
+/*
+ * Warn if vm.max_map_count is too low for the limits. A mapping of a device, and a page of a
+ * program, takes up to two VMAs: its own, and that of the memory up to the next one.
+ * engine_pieces_max() takes half of all.
+ */
 static void maps_check(void)
 {
 	const uint64_t need = 4 * ((uint64_t)settings.limits.mappings + settings.limits.pages);
@@ -243,7 +259,6 @@ int engine_program_open(const char *name)
 	const char *slash = strrchr(settings.shadow, '/');
 	int fd;
 
-	/* Beside the module's shadow. */
 	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash - settings.shadow) + 1 : 0,
 		 settings.shadow, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -252,7 +267,10 @@ int engine_program_open(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* It is held until vgpud ends: only one makes nodes, and no module refuses the second. */
+/*
+ * Take the lock that lets one vgpud run with engines, and hold it until vgpud ends. Only one
+ * process may make nodes, and there is no module that would refuse a second agent.
+ */
 static int lock_take(void)
 {
 	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600), ret;
@@ -273,7 +291,7 @@ static int nodes_init(void)
 {
 	if (mkdir(NODES_DIR, 0700) && errno != EEXIST)
 		goto err;
-	/* One that was left behind goes first, with its nodes. */
+	/* Detach the mount that a vgpud before this one left behind, with its nodes. */
 	umount2(NODES_DIR, MNT_DETACH);
 	if (mount("vgpu", NODES_DIR, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0700,size=1m"))
 		goto err;
@@ -316,7 +334,10 @@ static struct offer *offer_find(uint32_t number)
 	return NULL;
 }
 
-/* Guests accept no byte but 0 behind the end of a string: @to is zeroed, and @from is not. */
+/*
+ * Copy a string. Guests accept only zeros after the end of a string: @to must have been zeroed,
+ * since the bytes after the end of @from need not be 0.
+ */
 #define SET_STRING(to, from) snprintf((char *)(to), sizeof(to), "%s", (const char *)(from))
 
 int engine_export_add(struct vgpu_host_export_add *arg)
@@ -369,11 +390,11 @@ static void engine_end(struct engine *engine)
 	close(engine->agent_fd);
 	engine->agent_fd = -1;
 	source_close(&engine->source);
-	/* Not reaped yet, so the pid is still its own. */
+	/* The process has not been reaped, so the pid is still its own. */
 	kill(engine->pid, SIGKILL);
 }
 
-/* An engine that does not listen is as good as none. */
+/* Send a message to an engine. An engine that does not read its messages is ended. */
 static int engine_tell(struct engine *engine, const void *msg, size_t len, int fd)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = len };
@@ -441,7 +462,7 @@ int engine_export_change(uint32_t export, const struct device_change *change)
 	return 0;
 }
 
-/* Its node tells that the guest may use it. */
+/* Check whether the guest may use the export: its node exists only then. */
 static bool engine_has(const struct engine *engine, const struct offer *offer)
 {
 	char name[16];
@@ -450,7 +471,7 @@ static bool engine_has(const struct engine *engine, const struct offer *offer)
 	return !faccessat(engine->nodes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-/* @file: with what it holds, unless it is gone */
+/* Send a file of an export with its content, or without if the file is @gone. */
 static int file_tell(struct engine *engine, const struct offer *offer,
 		     const struct offer_file *file, bool gone)
 {
@@ -474,7 +495,7 @@ static void file_tell_all(const struct offer *offer, const struct offer_file *fi
 			file_tell(engine, offer, file, gone);
 }
 
-/* There are no more: those that were not told since it was called last are gone. */
+/* Handle the end of a list of files: files that were not reported since the last end are gone. */
 static int files_end(struct offer *offer)
 {
 	struct offer_file *file, *next;
@@ -539,7 +560,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The node is the guest's alone, in a directory that nobody else can enter. */
+/* Make the guest's node of an export. Only root can enter NODES_DIR, so no other user finds it. */
 static int node_make(struct engine *engine, const struct offer *offer, bool read_only)
 {
 	mode_t mode = read_only ? 0444 : 0666;
@@ -552,14 +573,14 @@ static int node_make(struct engine *engine, const struct offer *offer, bool read
 	return 0;
 }
 
-/* Return: the engine's end of the connection to the process, or a negative errno. */
+/* Start vgpu-engine-master. Return: the engine's end of the socket to it, or a negative errno. */
 static int master_spawn(const struct engine *engine, const struct offer *offer)
 {
 	char name[16];
 	int node, fd;
 
 	snprintf(name, sizeof(name), "%u", offer->number);
-	/* O_PATH: the driver is not asked. */
+	/* O_PATH does not open the device, so the driver is not called. */
 	node = openat(engine->nodes_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (node < 0)
 		return -errno;
@@ -569,8 +590,9 @@ static int master_spawn(const struct engine *engine, const struct offer *offer)
 }
 
 /*
- * The guest's programs that have CAP_SYS_ADMIN there are masters by it, where the export allows
- * masters. Without such a process only files that the kernel lets be masters are.
+ * Start the process that makes programs of the guest DRM masters, if the export allows masters.
+ * A program that has CAP_SYS_ADMIN in the guest becomes master through this process. Without
+ * the process, a file becomes master only if the kernel needs no CAP_SYS_ADMIN for that.
  */
 static int master_make(struct engine *engine, const struct offer *offer)
 {
@@ -607,7 +629,10 @@ int engine_grant(struct vgpu_host_grant *arg)
 	if (arg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX)
 		return -EINVAL;
 	ret = node_make(engine, offer, arg->flags & VGPU_HOST_GRANT_READ_ONLY);
-	/* The guest does not hear of the export before. It fails when the engine has ended. */
+	/*
+	 * ENGINE_GRANT announces the export, so the guest cannot use it before this.
+	 * master_make() fails if the engine has ended.
+	 */
 	if (!ret)
 		ret = master_make(engine, offer);
 	if (ret)
@@ -631,9 +656,12 @@ int engine_grant(struct vgpu_host_grant *arg)
 	return ret;
 }
 
-/* --- what is counted ----------------------------------------------------------------- */
+/* --- counters ------------------------------------------------------------------------ */
 
-/* Whoever counts falsely adds what would take ages, but makes no sum small again. */
+/*
+ * Add a counter to a sum that saturates: no true counter gets that far, and a false one cannot
+ * make the sum wrap around to a small value.
+ */
 static void counter_add(uint64_t *sum, const uint64_t *counter)
 {
 	uint64_t value = __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -671,11 +699,11 @@ static void engine_ready(struct source *source, uint32_t events)
 			session_may_be_reaped(peer, msg.number);
 		return;
 	}
-	/* It has ended, or is to: what is left is to reap it. */
+	/* The engine has ended or sent something else: it only remains to reap it. */
 	engine_end(engine);
 }
 
-/* It is over, with what it has counted: that stays the guest's. */
+/* Free the counters of a shadow that has ended, and add their values to the engine's sums. */
 static void counters_free(struct engine *engine, struct shadow_counters *shadow)
 {
 	counters_sum(&engine->ended, shadow->counters);
@@ -731,7 +759,10 @@ static void engine_free(struct engine *engine)
 	free(engine);
 }
 
-/* A mount of its own that begins at the directory: a shadow finds no way up from there. */
+/*
+ * Make the guest's directory of nodes and open it as the root of a detached mount. A shadow
+ * that has the directory cannot leave the mount upwards.
+ */
 static int nodes_open(struct engine *engine)
 {
 	char path[64];
@@ -744,7 +775,10 @@ static int nodes_open(struct engine *engine)
 	return engine->nodes_fd < 0 ? -errno : 0;
 }
 
-/* A page that stays as long as it is. No program of a guest's may open the file once more. */
+/*
+ * Make a page of shared memory of a sealed size. The mode keeps programs of guests from opening
+ * the file once more, with other rights.
+ */
 static int page_make(int *fd, void **memory)
 {
 	int ret;
@@ -764,7 +798,7 @@ static int page_make(int *fd, void **memory)
 	return ret;
 }
 
-/* The whole is the time that drivers may wait for a guest's memory, in microseconds. */
+/* Return the time that drivers may wait for a guest's memory in all, in microseconds. */
 static uint64_t patience_whole(void)
 {
 	unsigned int ms = settings.patience_ms ? settings.patience_ms : settings.fetch_timeout_ms;
@@ -781,8 +815,8 @@ static uint64_t now_us(void)
 }
 
 /*
- * The time that a guest has left is read from a copy, as its shadows may write anything to the
- * original at any time.
+ * Read the time that a guest has left from a copy: the guest's shadows may write anything to
+ * the shared memory at any time.
  */
 static struct vgpu_patience patience_copy(const struct remembered *guest)
 {
@@ -792,7 +826,7 @@ static struct vgpu_patience patience_copy(const struct remembered *guest)
 	return patience;
 }
 
-/* Guests that are not connected, and have all their time, need not be remembered any more. */
+/* Forget guests that have no engine and all of their time left. */
 static void guests_expire(void)
 {
 	struct remembered *guest = LIST_FIRST(&guests), *next;
@@ -884,8 +918,9 @@ int engine_pair_open(int pair[2])
 }
 
 /*
- * Nothing can be sent to pair[0], which stays here: files would come with it, and the last
- * close of a device may wait for its driver.
+ * Keep vgpud's end, pair[0], from receiving. A message could bring files, which vgpud would
+ * have to close, and the last close of a device file may wait for its driver. Both ends are
+ * closed on failure.
  */
 static int pair_mute(int pair[2])
 {
@@ -941,7 +976,7 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 		close(pair[1]);
 		return ret;
 	}
-	/* Each session may end twice, and be reaped. */
+	/* Each session causes up to three messages: ENGINE_CLOSED twice, and ENGINE_REAP. */
 	fcntl(sessions[1], F_SETPIPE_SZ, 1 << 20);
 	engine->source.fd = sessions[0];
 	engine->source.ready = engine_ready;
@@ -1038,7 +1073,9 @@ int engine_peer_del(uint32_t peer)
 	return 0;
 }
 
-/* It was not to end by itself, but with its guest, or by a signal of vgpud's. */
+/*
+ * Log the end of an engine unless it was expected: the end of its guest, or SIGKILL from vgpud.
+ */
 static void log_end(const struct engine *engine, int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status))
@@ -1109,7 +1146,10 @@ uint64_t engine_owned_bytes(uint32_t peer)
 
 /* --- shadows ------------------------------------------------------------------------- */
 
-/* The engine's own count comes late, and its shadows can write it. */
+/*
+ * Check whether the guest has all of its sessions, by vgpud's own count: the engine's count lags
+ * behind, and the engine is not trusted to count.
+ */
 static bool sessions_full(uint32_t number)
 {
 	const struct peer *peer = peer_by_number(number);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * User-space engines: what the host module does, in a process for each guest. Functions are as
- * those of hostdev.h, which calls them where the settings choose this engine.
+ * User-space engines: a process for each guest does the work of the host module. The functions
+ * take the arguments of those in hostdev.h. hostdev.c calls them if the settings choose this
+ * engine.
  */
 #ifndef VGPUD_ENGINE_H
 #define VGPUD_ENGINE_H
@@ -15,7 +16,10 @@ struct device_change;
 struct peer;
 struct session;
 
-/* Looks for what engines need. 0, or a negative errno, having said what is missing. */
+/*
+ * Check that the host has all that engines need. Return: 0, or a negative errno; the log then
+ * names what is missing.
+ */
 int engine_init(void);
 
 int engine_export_add(struct vgpu_host_export_add *arg);
@@ -28,42 +32,45 @@ int engine_grant(struct vgpu_host_grant *arg);
 int engine_revoke(uint32_t peer, uint32_t export);
 int engine_shadow(uint32_t peer, uint64_t session);
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
-/* Devices' memory that the guest's engine owns now, in bytes. */
+/* Return the bytes of device memory that the guest's engine owns at the moment. */
 uint64_t engine_owned_bytes(uint32_t peer);
-/* Makes the shadow whose end of the connection is @shadow_fd. */
+/* Start a shadow. @shadow_fd is the shadow's end of its connection to the engine. */
 int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 			int *lanes_fd);
-/* Most mappings of a guest's memory that a shadow has at once. */
+/* Return the most mappings of a guest's memory that a shadow may have at the same time. */
 uint32_t engine_pieces_max(void);
-/* A hypervisor has connected to the guest's window. */
+/* Notify the guest's engine that a hypervisor has connected to the guest's window. */
 void engine_keeper_came(uint32_t cid, uint32_t port);
-/* What the guest has in its window. */
+/* Fill in the fields of @stat that say what the guest has in its window. */
 void engine_window_stat(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
-/* The program of that name, beside the module's shadow. A file, or an errno, having said so. */
+/*
+ * Open program @name in the directory of the module's shadow. Return: a file, or a negative
+ * errno, which was logged.
+ */
 int engine_program_open(const char *name);
 
 /**
- * engine_pair_open - make a pair of connected sockets between an engine and what works with it
+ * engine_pair_open - make a pair of connected sockets between an engine and another process
  * @pair: filled in: the sockets
  *
- * Neither end waits until the other one has read, and one that finds no room gives the other up.
- * So there is room for all that may be said at once: each of a shadow's mappings may end
- * twice, and all of a window's may end together.
+ * No sender waits until the other end reads: a sender that finds the buffer full gives the other
+ * end up. The buffers therefore have room for all messages that may be sent at once: each mapping
+ * of a shadow may end twice, and all mappings of a window may end together.
  *
  * Return: 0, or a negative errno.
  */
 int engine_pair_open(int pair[2]);
 
 /**
- * engine_pair_make - make such a pair of which vgpud keeps one end
- * @pair: filled in: the sockets; nothing can be sent to the first, which is to be vgpud's
+ * engine_pair_make - make a pair like engine_pair_open()'s, one end of which vgpud keeps
+ * @pair: filled in: the sockets; the first one is vgpud's, and nothing can be sent to it
  *
  * Return: 0, or a negative errno.
  */
 int engine_pair_make(int pair[2]);
-/* A child has ended: perhaps a shadow that was made so. */
+/* Handle the end of a child of vgpud, which may be a shadow of engine_spawn_shadow(). */
 void engine_shadow_ended(pid_t pid);
-/* Perhaps an engine. */
+/* Handle the end of a child of vgpud, which may be an engine. */
 void engine_reaped(pid_t pid, int status);
 
 #endif /* VGPUD_ENGINE_H */

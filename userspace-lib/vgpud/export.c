@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Exports and grants: vgpud keeps their lists, passes them to the host module or the engines, and
+ * notifies guests of changes of devices.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,9 +127,9 @@ static bool grant_fits(const struct grant *grant, const struct peer *peer)
 }
 
 /*
- * The host side of a peer hears of its right. A peer that is just going needs none, and gets it
- * when it comes again. That to a card of NVIDIA's may come a bit later (see exporter.h). Return: 0,
- * or why that is refused, with words.
+ * Grant an export to a connected peer. A peer that is about to go gets the grant when it
+ * connects again. A card of NVIDIA's may be granted later (see exporter.h). Return: 0, or a
+ * negative errno with words in @answer.
  */
 static int grant_tell(struct export *export, struct grant *grant, struct peer *peer,
 		      struct answer *answer)
@@ -153,7 +157,7 @@ static int grant_tell(struct export *export, struct grant *grant, struct peer *p
 			  peer->port, export->spec.name, strerror(-ret));
 }
 
-/* Tells one peer of what is not the request of anybody who could hear that it fails. */
+/* Grant an export when no client waits for the answer: a failure is logged. */
 static void grant_tell_or_log(struct export *export, struct grant *grant, struct peer *peer)
 {
 	struct answer answer;
@@ -218,7 +222,7 @@ int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool an
 	return 0;
 }
 
-/* From the peer, if it has it by this grant. */
+/* Revoke the export from the peer, if the peer has it by this grant. */
 static void grant_revoke(struct export *export, const struct grant *grant, struct peer *peer)
 {
 	if (export->number && peer->state == PEER_UP && grant_fits(grant, peer))
@@ -288,7 +292,7 @@ void exports_grant_all(struct peer *peer)
 			grant_tell_or_log(export, grant, peer);
 }
 
-/* Shadows may do something still for a guest that has gone. */
+/* Shadows of a guest that has disconnected may still use devices. */
 static bool peer_is_there(const struct peer *peer)
 {
 	return peer->state == PEER_UP || sessions_count(peer, false);
@@ -344,7 +348,7 @@ static bool export_has_files(const struct export *export)
 				  export->device.kind == VGPU_EXPORT_NVIDIA);
 }
 
-/* One after the other. */
+/* Read the files of the first export that is due. files_ask() takes one request at a time. */
 static void files_next(void)
 {
 	struct export *export;
@@ -377,7 +381,9 @@ static void files_expired(struct timer *timer)
 
 static struct timer files_again = { .expired = files_expired };
 
-/* device_open() of what can be exported, with words for why it cannot. */
+/*
+ * Open a device that can be exported, with device_open(). @answer gets the reason of a failure.
+ */
 static int export_open(const struct export_spec *spec, struct device *device,
 		       struct answer *answer)
 {
@@ -402,7 +408,10 @@ static int export_open(const struct export_spec *spec, struct device *device,
 	return fd;
 }
 
-/* An export that is made anew is so for all, also for those whom vgpuctl has given the old one. */
+/*
+ * Check whether an export may be made anew on other terms. The change would be for all guests,
+ * including those to whom vgpuctl has given the export.
+ */
 static int check_anew(struct export *export, const struct export_spec *spec,
 		      struct answer *answer)
 {
@@ -419,7 +428,10 @@ static int check_anew(struct export *export, const struct export_spec *spec,
 	return 0;
 }
 
-/* A file may take over what vgpuctl has exported, as long as both mean the same. */
+/*
+ * Check for conflicts with vgpuctl: a file may take over an export of vgpuctl's with equal
+ * terms.
+ */
 static int check_taken(const struct export_spec *spec, struct answer *answer)
 {
 	struct export *export = export_find(spec->name);
@@ -440,7 +452,7 @@ static int check_taken(const struct export_spec *spec, struct answer *answer)
 	return 0;
 }
 
-/* Paths stand in lines of the log and of tables, which they must not break. */
+/* Check the path. Paths appear in lines of the log and of tables, which they must not break. */
 static int check_path(const struct export_spec *spec, struct answer *answer)
 {
 	const char *at;
@@ -549,7 +561,7 @@ static void export_tell(struct export *export)
 	timer_set(&export->told, EXPORT_CHANGE_MS);
 }
 
-/* What has changed is in its files, too, and there first. */
+/* Read the export's files before guests are notified of a change, which shows in the files. */
 static void export_note(struct export *export)
 {
 	export->asked = true;
@@ -575,13 +587,19 @@ void exports_files_told(uint32_t number)
 	struct export *export;
 
 	TAILQ_FOREACH(export, &exports, node)
-		/* Not what was asked for before the change. */
+		/*
+		 * If files are due once more, the read began before the change: wait for the
+		 * next one.
+		 */
 		if (export->number == number && export->asked && !export->files_due)
 			export_tell(export);
 	files_next();
 }
 
-/* Several become one: of the connector that all are about, or of any. */
+/*
+ * Merge two changes. Hotplugs of two different connectors become a hotplug of any connector
+ * (0), and changes of two properties one of any property.
+ */
 static void change_merge(struct device_change *change, const struct device_change *more)
 {
 	uint32_t both = change->flags & more->flags;
@@ -653,7 +671,7 @@ static int default_name(struct export_spec *spec, struct answer *answer)
 	return 0;
 }
 
-/* Takes from guests of @spec what neither a file nor vgpuctl has given them yet. */
+/* Remove the grants of guests in @spec that neither a file nor vgpuctl owns. */
 static void take_back(struct export *export, const struct export_spec *spec)
 {
 	struct grant *grant;
@@ -666,7 +684,7 @@ static void take_back(struct export *export, const struct export_spec *spec)
 	}
 }
 
-/* Gives the export to all guests of @spec, by hand, or to none of those that have it not yet. */
+/* Grant the export to all guests of @spec by hand, or on failure to none that did not have it. */
 static int give_all(struct export *export, const struct export_spec *spec, struct answer *answer)
 {
 	size_t i;
@@ -685,7 +703,7 @@ static int give_all(struct export *export, const struct export_spec *spec, struc
 	return 0;
 }
 
-/* A guest that has it on other terms shows before any guest is given it. */
+/* Check the grants of all guests of @spec before any is made: none may exist on other terms. */
 static int check_grants(struct export *export, const struct export_spec *spec,
 			struct answer *answer)
 {
@@ -818,13 +836,15 @@ void exports_rescan(void)
 		}
 		error = export->error;
 		export->error = export_up(export, &answer);
-		/* It was said when it became so. */
+		/* Log an error only when it changes. */
 		if (export->error && export->error != -ENOENT && export->error != error)
 			log_warning("export %s: %s", export->spec.name, answer.text);
 		failed |= export->error && export->error != -ENOENT;
 	}
 	files_next();
-	/* Nothing tells when what keeps others from being exported is over. */
+	/*
+	 * Nothing reports that a device can be exported at last, so failed exports are retried.
+	 */
 	timer_cancel(&retry);
 	if (failed)
 		timer_set(&retry, EXPORT_RETRY_MS);

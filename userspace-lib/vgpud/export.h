@@ -2,8 +2,8 @@
 /*
  * Exports: device files, and the guests that may use them.
  *
- * An export exists from when it is configured until it is taken back; while
- * its device is there, the host module knows it too ("ready").
+ * An export exists from the time it is configured until it is taken back. While its device
+ * exists, the host module knows the export, too: the export is "ready".
  */
 #ifndef VGPUD_EXPORT_H
 #define VGPUD_EXPORT_H
@@ -24,10 +24,10 @@ struct plan_file;
 #define EXPORT_IOCTLS_MAX	1024
 
 /**
- * struct export_window - the window that an export's guests have
- * @size: bytes; 0: it says nothing about it
- * @user: see struct window_spec
- * @line: of the file that says so
+ * struct export_window - window that the guests of an export get
+ * @size: size in bytes; 0: the export asks for no window
+ * @user: name of the owner, see struct window_spec
+ * @line: line of the file that asks for the window
  */
 struct export_window {
 	uint64_t size;
@@ -35,29 +35,31 @@ struct export_window {
 	unsigned int line;
 };
 
-/* Cards of NVIDIA's driver, by the numbers of their device files. */
+/* Set of cards of NVIDIA's driver, as bits by the minor numbers of their device files. */
 struct cards {
 	bool any;
 	uint8_t bits[NVIDIA_CARDS / 8];
 };
 
 /**
- * struct export_spec - an export as a file or a person words it
- * @name: [A-Za-z0-9._-]+; "" in a request: the last part of the path
- * @path: of the device file
- * @master: guests may become DRM master
- * @no_demand: drivers never wait for pages of guests' programs
- * @any_port: applies to all of @guests
- * @read_only: likewise
- * @guests: who may use it; port 0: the default one
- * @nr_guests: how many
- * @ioctls: see struct vgpu_host_grant
- * @nr_ioctls: how many
- * @ioctls_deny: they are those that are refused, not those that are allowed
- * @window: of each of @guests
- * @cards: in a file: all that these cards need is exported; then there is no @path
- * @file: that has the section; NULL: none has one
- * @line: the one where it begins
+ * struct export_spec - an export, as a file or a person describes it
+ * @node: entry of an export_specs list
+ * @name: name of [A-Za-z0-9._-]+; "" in a request: the last part of @path
+ * @path: path of the device file
+ * @master: true if guests may become DRM master
+ * @no_demand: true if drivers never wait for pages of guests' programs
+ * @any_port: true if all of @guests may connect from any port, see struct grant
+ * @read_only: true if opens for writing fail for all of @guests
+ * @guests: array of the guests that may use the export; port 0 is the default port
+ * @nr_guests: number of entries of @guests
+ * @ioctls: array of ioctls, see struct vgpu_host_grant
+ * @nr_ioctls: number of entries of @ioctls
+ * @ioctls_deny: true if @ioctls are refused, false if only they are allowed; if there are none, all
+ *	ioctls are allowed
+ * @window: window that each of @guests gets
+ * @cards: cards of which all device files are exported, in a file only; @path is empty then
+ * @file: file that has the section; NULL: none
+ * @line: number of the line where the section begins
  */
 struct export_spec {
 	TAILQ_ENTRY(export_spec) node;
@@ -81,14 +83,15 @@ struct export_spec {
 TAILQ_HEAD(export_specs, export_spec);
 
 /**
- * struct grant - a guest that may use an export
- * @cid: who
- * @port: the port by which it comes; never 0
- * @any_port: it need not come from a port below 1024 (bridges hide it)
- * @read_only: opens for writing fail
- * @by_file: a file asks for it
- * @by_hand: a person does; it is there as long as one of both
- * @seen: the file still does (while files are read)
+ * struct grant - the right of a guest to use an export
+ * @node: entry of struct export's list of grants
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects; never 0
+ * @any_port: true if the guest may connect from a port of 1024 and more (bridges change ports)
+ * @read_only: true if opens for writing fail
+ * @by_file: true if a file asks for the grant
+ * @by_hand: true if vgpuctl asked for it; a grant exists while either of both is true
+ * @seen: true if a file still asks for the grant; used while files are read
  */
 struct grant {
 	TAILQ_ENTRY(grant) node;
@@ -103,16 +106,18 @@ struct grant {
 
 /**
  * struct export - an export
- * @spec: without guests, which are in @grants
- * @origin: file that asks for it; NULL: none does, but vgpuctl did
- * @seen: the file still asks for it (while files are read)
- * @number: the host module's; 0: its device is not there
- * @device: valid if @number is not 0
- * @error: negative errno: why it is not there
- * @change: of which its guests have not been told
- * @told: is set for as long as they are told of none, as they have been of one, or as
- * @asked: its files are read first
- * @files_due: which of its files are to be read
+ * @node: entry of exports
+ * @spec: description without guests, which are in @grants
+ * @grants: list of the guests' rights
+ * @origin: file that asks for the export; NULL: vgpuctl asked for it
+ * @seen: true if a file still asks for the export; used while files are read
+ * @number: number that the host module or engine.c gave the export; 0: the device is absent
+ * @device: description of the device; valid if @number is not 0
+ * @error: negative errno of the last attempt to make the export ready
+ * @change: change of the device that guests have not been notified of
+ * @told: timer that delays the next notification: guests have just got one, or files are read
+ * @asked: true if the export's files are being read before a notification
+ * @files_due: files of the device that are to be read
  */
 struct export {
 	TAILQ_ENTRY(export) node;
@@ -134,105 +139,118 @@ extern struct export_list exports;
 
 bool export_name_ok(const char *name);
 int export_spec_add_guest(struct export_spec *spec, uint32_t cid, uint32_t port);
-/* Not port 0. */
+/* Check whether @spec names the guest. @port must not be 0. */
 bool export_spec_has_guest(const struct export_spec *spec, uint32_t cid, uint32_t port);
 int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd);
 void export_spec_free(struct export_spec *spec);
 bool export_spec_same_ioctls(const struct export_spec *a, const struct export_spec *b);
-/* The terms of an export are all that makes it, except for its name and its guests. */
+/* Compare the terms of two exports: all of the spec except its name and its guests. */
 bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b);
 
-/* Room for a message to the person who asked. */
+/* Message to the person who made a request. */
 struct answer {
 	char text[256];
 };
 
-/* Return: @error. */
+/* Format a message. Return: @error. */
 int answer_say(struct answer *answer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * The check covers what can be known now of an export that a file asks for: its path, which is
- * valid even if no such file is there yet, and its name and guests, which vgpuctl may have
- * exported on other terms. Return: 0 or a negative errno, with words in @answer.
+ * Check an export that a file asks for, as far as possible: its path, which is valid even if no
+ * such file exists yet, and its name and guests, which vgpuctl may have exported on other
+ * terms. Return: 0, or a negative errno with words in @answer.
  */
 int export_check(const struct export_spec *spec, struct answer *answer);
 
 /*
- * Offers what a person asks for; if the name is taken by the same path, the guests of @spec
- * are added. 0 or a negative errno, with words in @answer. -EEXIST: the name means something
- * else.
+ * Add an export that a person asks for. If the name exists with the same path and terms, the
+ * guests of @spec are added to that export. Return: 0, or a negative errno with words in
+ * @answer; -EEXIST if the name means something else.
  */
 int export_add(struct export_spec *spec, struct answer *answer);
 
 /*
- * Takes an export back, or one guest's right to it (cid not 0). -EBUSY: a guest
- * that has it runs programs that use a device, and not @force.
+ * Remove an export, or one guest's right to it if @cid is not 0. Return: 0 or a negative errno;
+ * -EBUSY if a guest that has the export runs programs that use a device, unless @force.
  */
 int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 		  struct answer *answer);
-/* Return: what it would return. */
+/* Check whether export_remove() would succeed. Return: what export_remove() would return. */
 int export_check_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 			struct answer *answer);
 
 struct export *export_find(const char *name);
-/* An export without guests, on the terms of @spec, whose ioctls it takes over. NULL: no memory. */
+/* Make an export without guests from @spec, and take over its ioctls. Return: NULL: no memory. */
 struct export *export_new(struct export_spec *spec, const char *origin);
-/* Its device is there: tells the host module and the guests. 0 or a negative errno, with words. */
+/*
+ * Open the device of an export, add the export to the host module or the engines, and grant it to
+ * its guests. Return: 0, or a negative errno with words in @answer.
+ */
 int export_up(struct export *export, struct answer *answer);
-/* Takes it back from all guests. */
+/* Take the export back from all guests, and free it. */
 void export_free(struct export *export);
-/* Return: the grant that it gives that guest, or NULL. */
+/* Return the grant of the export for that guest, or NULL. */
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
 /*
- * Gives a guest the right to it, or nothing if the host refuses that to the guest that is
- * connected. A right that is there already, on the same terms, is enough. Of a card of NVIDIA's the
- * guest may hear later, and what the host says then is logged.
- * 0 or a negative errno, with words in @answer.
+ * Give a guest the right to use the export. An existing grant on the same terms is enough. If
+ * the host refuses the right for the guest's connection, no grant is made. A card of NVIDIA's
+ * may be granted later, from exports_grant_device(), which logs the host's refusal.
+ *
+ * Return: 0, or a negative errno with words in @answer.
  */
 int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
 		     bool read_only, struct answer *answer);
 /*
- * A grant gets other terms; guests for which they mean the same as before notice nothing.
- * 0 or a negative errno, with words in @answer: then the grant is gone.
+ * Change the terms of a grant. Guests for which the new terms mean the same are not notified.
+ * Return: 0, or a negative errno with words in @answer; the grant is removed then.
  */
 int export_grant_change(struct export *export, struct grant *grant, bool any_port,
 			bool read_only, struct answer *answer);
 void export_grant_del(struct export *export, struct grant *grant);
-/* -EBUSY: a guest that has it, or the one of @only, runs programs that use a device. */
+/*
+ * Check that no guest of the export runs programs that use a device; @only: check only the guest of
+ * this grant. Return: 0 or -EBUSY.
+ */
 int export_check_unused(struct export *export, struct grant *only, struct answer *answer);
 
 /*
- * Devices may have come or gone. One that is there, but cannot be exported, is tried again
- * every EXPORT_RETRY_MS.
+ * Update exports after devices may have come or gone. An export whose device exists but cannot
+ * be exported is retried every EXPORT_RETRY_MS.
  */
 #define EXPORT_RETRY_MS	5000
 void exports_rescan(void);
 
 /*
- * The driver of the DRM card @rdev (0: of any) has said so. Guests are told at once, but
- * not more often than every EXPORT_CHANGE_MS: what comes meanwhile is said together then.
+ * Handle a change that the driver of the DRM card @rdev reports (0: any card). Guests are
+ * notified at once, but at most every EXPORT_CHANGE_MS: changes in between are merged.
  */
 #define EXPORT_CHANGE_MS	100
 void exports_change(dev_t rdev, const struct device_change *change);
 
 /*
- * Files of devices are read when there may be others, before guests are told of a change
- * (but they do not wait longer than EXPORT_FILES_WAIT_MS for a driver that hangs), and, as of
- * what a program makes of a display nothing is told, every EXPORT_FILES_MS.
+ * Files of devices are read when their content may have changed, and before guests are notified
+ * of a change; the notification waits at most EXPORT_FILES_WAIT_MS for a driver that hangs.
+ * Files are also read every EXPORT_FILES_MS, since nothing reports what programs do to a
+ * display.
  */
 #define EXPORT_FILES_WAIT_MS	500
 #define EXPORT_FILES_MS		2000
-/* Of that export all were told. */
+/*
+ * Note that all files of export @number have been read and reported, and notify guests of a change
+ * that has waited for that.
+ */
 void exports_files_told(uint32_t number);
 
-/* Some export is for this guest; *any_port: one of them without a port below 1024. */
+/*
+ * Check whether some export is for this guest. *@any_port: true if one of them allows any port.
+ */
 bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port);
-/* Whether a guest that is connected, or has shadows still, may use that device. */
+/* Check whether a guest that is connected, or still has shadows, may use the device. */
 bool exports_for_device(dev_t rdev);
-/* Gives all guests that may use that device the right to it, which none has been given yet. */
+/* Grant a device, which no guest has got yet, to all guests that may use it. */
 void exports_grant_device(dev_t rdev);
-/* Gives a new peer what it may use. */
+/* Grant a new peer all exports that it may use. */
 void exports_grant_all(struct peer *peer);
 
 #endif /* VGPUD_EXPORT_H */

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Exporters: a thread for each card of NVIDIA's driver that guests have, which keeps a page of
+ * the card exported.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,20 +26,23 @@
 #include "loop.h"
 
 #define NVIDIACTL	"/dev/nvidiactl"
-/* The time after which a card is tried again, or the log says that it does not answer. */
+/*
+ * Milliseconds between two attempts for a card, and until the log says that its driver does not
+ * answer.
+ */
 #define RETRY_MS	5000
 #define STACK_SIZE	(64UL << 10)
 
 /**
- * struct exporter - a card, and the thread that has a page of it exported
+ * struct exporter - a card, and the thread that keeps a page of it exported
  * @node: entry of exporters
- * @rdev: number of the card's device file
- * @path: path of that file
- * @link: vgpud's end of the connection to the thread, which ends when this is closed; -1: the
- *	thread has failed and ended
- * @thread_fd: the thread's end, until the thread says that it has files of its own; then -1
- * @is_ready: guests may have the card
- * @warned: the log says already that they may not
+ * @rdev: device number of the card
+ * @path: path of the card's device file
+ * @link: vgpud's end of the socket to the thread, which ends when vgpud closes it; its fd is -1
+ *	if the thread failed and has ended
+ * @thread_fd: thread's end of the socket, until the thread has a file table of its own; then -1
+ * @is_ready: true if guests may have the card
+ * @warned: true if the log says that guests do not get the card
  */
 struct exporter {
 	LIST_ENTRY(exporter) node;
@@ -51,7 +58,7 @@ static LIST_HEAD(, exporter) exporters = LIST_HEAD_INITIALIZER(exporters);
 
 /* --- the threads ------------------------------------------------------------ */
 
-/* Return: the file, or a negative errno. */
+/* Open a device file, and check its device number. Return: the file, or a negative errno. */
 static int node_open(const char *path, dev_t rdev)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -66,8 +73,8 @@ static int node_open(const char *path, dev_t rdev)
 }
 
 /*
- * The thread has the page exported for as long as it has its files, which it closes by its end.
- * Return: 0 or a negative errno.
+ * Export a page of the card. It stays exported until the thread's end closes its files. Return:
+ * 0 or a negative errno.
  */
 static int page_export(const struct exporter *exporter)
 {
@@ -93,9 +100,10 @@ static int page_export(const struct exporter *exporter)
 }
 
 /*
- * The thread alone waits for the driver, also where files are closed. It copies what it is told, as
- * vgpud may free that once it has answered, and it allocates nothing: vgpud forks, and a child could
- * find a lock of malloc() taken.
+ * Export a page in a thread of its own, and keep it exported until vgpud closes the socket.
+ * Only this thread waits for the driver, also when files are closed. It copies its argument,
+ * because vgpud may free the exporter after the answer. It allocates nothing: vgpud forks, and
+ * a child could find a lock of malloc() taken.
  */
 static void *thread_run(void *data)
 {
@@ -114,13 +122,13 @@ static void *thread_run(void *data)
 	close_range(fd + 1, ~0U, 0);
 	error = page_export(&exporter);
 	send(fd, &error, sizeof(error), MSG_NOSIGNAL);
-	/* The other end is closed when the page need not be exported any more. */
+	/* vgpud closes its end when the page need not stay exported. */
 	while (!error && recv(fd, &none, sizeof(none), 0) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
 
-/* --- the others ------------------------------------------------------------- */
+/* --- the event loop --------------------------------------------------------- */
 
 static void try_again(struct timer *timer);
 static struct timer retry = { .expired = try_again };
@@ -139,7 +147,7 @@ static void thread_fd_close(struct exporter *exporter)
 	exporter->thread_fd = -1;
 }
 
-/* The thread has ended, or was not there. */
+/* Handle a thread that has ended or could not start. */
 static void exporter_failed(struct exporter *exporter, int error)
 {
 	thread_fd_close(exporter);
@@ -172,11 +180,11 @@ static void exporter_answers(struct source *source, uint32_t events)
 		exporter->is_ready = true;
 	if (exporter->is_ready && !was_ready)
 		exports_grant_device(exporter->rdev);
-	/* Its guests may have gone meanwhile. */
+	/* The guests of the card may have gone before the answer. */
 	exporters_review();
 }
 
-/* Return: 0 or a negative errno. */
+/* Start the thread of an exporter. Return: 0 or a negative errno. */
 static int thread_start(struct exporter *exporter)
 {
 	pthread_attr_t attr;
@@ -188,9 +196,9 @@ static int thread_start(struct exporter *exporter)
 	if (ret)
 		return -ret;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* The C library keeps stacks of threads that end, and frees some where they are large. */
+	/* glibc caches the stacks of threads that ended, and frees large ones. */
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	/* Signals are for the loop. */
+	/* Signals are for the loop, so the thread blocks them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	ret = pthread_create(&thread, &attr, thread_run, exporter);
@@ -212,7 +220,10 @@ static void exporter_start(struct exporter *exporter)
 	ret = source_add(&exporter->link, EPOLLIN);
 	if (!ret)
 		ret = thread_start(exporter);
-	/* This says nothing of the driver, so guests wait. */
+	/*
+	 * This failure says nothing of the driver, so guests have to wait: -EAGAIN leads to a
+	 * retry.
+	 */
 	if (ret)
 		exporter_failed(exporter, -EAGAIN);
 }

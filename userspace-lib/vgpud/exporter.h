@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's resource manager (RM) keeps all that programs export to files in one client. That
- * client belongs to the process that exports first, and processes of the same tgid may duplicate
- * its objects, whose numbers begin with 1. Were that process a shadow, its guest could have what
- * other guests export. So vgpud exports a page of a card before it lets a guest have the card, and
- * for as long as a guest has it.
+ * Exporters keep shadows from reaching memory that other guests export.
+ *
+ * NVIDIA's resource manager (RM) keeps all objects that programs export to files in one client.
+ * The client belongs to the first process that exports. Processes with that process's tgid may
+ * duplicate the client's objects, whose numbers begin with 1. If this process were a shadow,
+ * its guest could reach what other guests export. vgpud therefore exports a page of a card
+ * before any guest gets the card, and as long as a guest has it.
  */
 #ifndef VGPUD_EXPORTER_H
 #define VGPUD_EXPORTER_H
@@ -13,20 +15,20 @@
 #include <sys/types.h>
 
 /**
- * exporter_is_ready - whether guests may have a card
- * @path: of the card's device file
- * @rdev: its number
+ * exporter_is_ready - check whether guests may have a card
+ * @path: path of the card's device file
+ * @rdev: device number of that file
  *
- * The first call has a thread export a page of the card, as the driver may make that wait.
+ * The first call starts a thread that exports a page of the card, since the driver may block.
  *
- * Return: true: they may; false: exports_grant_device() is called when they may. Guests have a card
- * nevertheless whose driver does not know how to export: it may be another release, with other ways.
+ * Return: true if guests may have the card. After false, exports_grant_device() is called when
+ * they may. Guests also get a card whose driver does not know how to export: it may be another
+ * release with other ioctls.
  */
 bool exporter_is_ready(const char *path, dev_t rdev);
 /*
- * A guest may have gone, or lost a card: the page of a card that no guest has is exported no more,
- * as soon as the event is over in which this is called. An export that is made anew there gets the
- * same page.
+ * Review the exporters after a guest may have gone or lost a card. The export of a card's page
+ * ends after the current event if no guest has the card. A later export gets the same page.
  */
 void exporters_review(void);
 

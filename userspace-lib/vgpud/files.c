@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Small files of the host that guests get, too: a thread reads them, and the loop passes them
+ * to the host module.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +28,7 @@
 #include "loop.h"
 #include "nvidia.h"
 
-/* Of each connector; not all kernels have all of them. */
+/* Files of a connector; some kernels lack some of them. */
 static const struct {
 	const char *name;
 	enum files which;
@@ -40,12 +44,12 @@ struct request {
 };
 
 /**
- * struct answer_file - what a file holds; without a name: there are no more
- * @number: as asked for
- * @which: likewise
- * @len: bytes of @data
- * @name: as guests know it
- * @data: what it holds
+ * struct answer_file - content of a file; an empty name ends the answer
+ * @number: number of the export, from the request
+ * @which: enum files, from the request
+ * @len: number of bytes in @data
+ * @name: name of the file in the guest
+ * @data: content of the file
  */
 struct answer_file {
 	uint32_t number;
@@ -70,7 +74,7 @@ static void answer_send(const struct answer_file *answer)
 	} while (sent < 0 && errno == EINTR);
 }
 
-/* Return: bytes of the file @name below @dir; -1: there is none, or it is too long. */
+/* Read file @name in directory @dir. Return: its length; -1 if it is missing or too long. */
 static ssize_t file_read(int dir, const char *name, char *data, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -88,7 +92,7 @@ static ssize_t file_read(int dir, const char *name, char *data, size_t size)
 	return got ? -1 : len;
 }
 
-/* Tells what the file @name below @dir holds, which guests know as @known. */
+/* Send the content of file @name in directory @dir, which guests get as @known. */
 static void file_tell(int dir, const char *name, const char *known, const struct request *request)
 {
 	static struct answer_file answer;
@@ -126,7 +130,7 @@ static void connector_read(int card, const char *dir, const char *name,
 	close(fd);
 }
 
-/* Connectors are called "card0-HDMI-A-1" there. */
+/* Return the connector's name in a directory's name like "card0-HDMI-A-1", or NULL. */
 static const char *connector_name(const char *dir)
 {
 	static const char digits[] = "0123456789";
@@ -165,13 +169,13 @@ static void card_read(const struct request *request)
 	close(card);
 }
 
-/* Guests know it by its path. */
+/* Send a file that guests get by its path. */
 static void proc_tell(const char *path, const struct request *request)
 {
 	file_tell(AT_FDCWD, path, path + 1, request);
 }
 
-/* No uevent tells of these. */
+/* Read files of NVIDIA's driver, whose changes no uevent reports. */
 static void nvidia_read(const struct request *request)
 {
 	const struct device *device = &request->device;
@@ -187,7 +191,10 @@ static void nvidia_read(const struct request *request)
 	}
 }
 
-/* A driver that hangs keeps this thread and its files for ever; so these are few. */
+/*
+ * Serve requests in the thread. A driver that hangs keeps this thread and its files for ever,
+ * so the thread first closes all files but its socket.
+ */
 static void *thread_run(void *data)
 {
 	static struct answer_file last;
@@ -211,7 +218,7 @@ static void *thread_run(void *data)
 	return NULL;
 }
 
-/* --- the others ----------------------------------------------------------- */
+/* --- the event loop ------------------------------------------------------- */
 
 static bool busy;
 
@@ -226,10 +233,10 @@ static void answer_take(const struct answer_file *answer)
 	int ret = 0;
 
 	memcpy(arg.name, answer->name, sizeof(arg.name));
-	/* What was not asked for is not gone. */
+	/* After a quick read, the end does not mean that the files it left out are gone. */
 	if (answer->name[0] || answer->which == FILES_ALL)
 		ret = hostdev_export_file(&arg);
-	/* It may have been taken back meanwhile. */
+	/* -ENOENT: the export may have been taken back meanwhile. */
 	if (ret && ret != -ENOENT)
 		log_warning("export %u: %s: %s", answer->number, answer->name, strerror(-ret));
 	if (!answer->name[0]) {
@@ -251,7 +258,7 @@ static void answer_ready(struct source *source, uint32_t events)
 		answer.len = len - ANSWER_HEAD;
 		answer_take(&answer);
 	}
-	/* The thread has ended: guests keep what they have. */
+	/* The thread has ended: guests keep the files that they have. */
 	if (!len)
 		source_close(source);
 }
@@ -268,7 +275,10 @@ int files_init(void)
 		return -errno;
 	answers.fd = pair[0];
 	thread_fd = pair[1];
-	/* Signals are for the loop: this thread would take them, and lose them. */
+	/*
+	 * Block all signals in the thread: it would take, and lose, signals that the loop waits
+	 * for.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	ret = pthread_create(&thread, NULL, thread_run, NULL);

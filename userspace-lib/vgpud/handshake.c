@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Handshakes: vgpud reads the first message of each connection, HELLO or LANE, and accepts or
+ * refuses the connection.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,32 +29,33 @@
 #include "unixsock.h"
 #include "wire.h"
 
-/* Connections that each guest may have here whatever others do. */
+/* Connections that each guest may have here, however many other guests have. */
 #define OWN_PENDING	16
-/* Connections that were refused, and whose other end is to read why. The oldest makes room. */
+/* Refused connections that stay open so that the guest can read why. The oldest makes room. */
 #define REFUSED_MAX	64
 
-/* Until it is looked at again whether a message that came in time was read, milliseconds. */
+/* Milliseconds between two checks whether a message that came in time has been read. */
 #define UNHEARD_MS	10
 
-/* Ports that only a guest's kernel and its root can send from. */
+/* Only the kernel and root of a guest can connect from ports below this. */
 #define TRUSTED_PORTS	1024
 
 /**
- * struct handshake - a connection that is no control connection or lane yet
- * @source: its socket
- * @timer: its deadline
- * @cid: the guest
- * @remote_port: its port
- * @port: ours
- * @waiting: its message is complete, and it is not its turn: a HELLO's until the guest's old
- *	connection is gone, and until the guest may begin another, a LANE's until the guest may
- *	begin a session
- * @refused: it was told so before it was heard, and is not heard
- * @have: bytes read
- * @want: bytes to read: the header's, then the message's. Never more, for a
- *	lane's first call may follow, which is not ours
- * @msg: the message
+ * struct handshake - a connection that is not a control connection or a lane yet
+ * @node: entry of handshakes
+ * @source: socket of the connection
+ * @timer: deadline of the handshake
+ * @cid: context ID of the guest
+ * @remote_port: port of the guest
+ * @port: local port
+ * @waiting: true if the message is complete but has to wait: a HELLO until the guest's old
+ *	connection is gone and its pace allows another, a LANE until the guest's pace allows a
+ *	session
+ * @refused: true if the guest was refused at once; nothing is read from it then
+ * @have: number of bytes read
+ * @want: number of bytes to read: the header, then the message; no more, because the first call
+ *	of a lane may follow, which the shadow has to read
+ * @msg: bytes of the message
  */
 struct handshake {
 	TAILQ_ENTRY(handshake) node;
@@ -71,14 +76,14 @@ struct handshake {
 	} msg;
 };
 
-/* Connections are kept in the order in which they came, so the oldest is the first. */
+/* List of all handshakes in the order of their arrival, the oldest first. */
 static TAILQ_HEAD(, handshake) handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
 
 static const struct vgpu_wire_limits no_calls;
 
 static void turn_come(struct timer *timer);
 
-/* A HELLO or LANE that waits for its guest's pace may have its turn. */
+/* Timer that resumes a HELLO or LANE which waits for its guest's pace. */
 static struct timer turn = { .expired = turn_come };
 
 static bool handshake_waits(const struct handshake *handshake, uint16_t type)
@@ -89,11 +94,11 @@ static bool handshake_waits(const struct handshake *handshake, uint16_t type)
 static void handshake_wait(struct handshake *handshake)
 {
 	handshake->waiting = true;
-	/* vsock says no more of an end that is closed. */
+	/* EPOLLRDHUP is all that vsock reports of an end that is closed. */
 	source_set(&handshake->source, EPOLLRDHUP);
 }
 
-/* Its guest has used up what it may begin for now. */
+/* Make a handshake wait because its guest has used up its pace. */
 static void handshake_wait_turn(struct handshake *handshake)
 {
 	log_guest(handshake->cid, handshake->port,
@@ -112,7 +117,10 @@ static void handshake_end(struct handshake *handshake)
 	free(handshake);
 }
 
-/* A short message fits into an empty send buffer; if not, the guest does without. */
+/*
+ * Send a short message, which fits into an empty send buffer. If it does not, the guest gets
+ * none.
+ */
 static bool say(int fd, const void *msg, size_t len)
 {
 	return send(fd, msg, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
@@ -168,19 +176,25 @@ static void handshake_welcome(struct handshake *handshake)
 
 	if (hostdev_is_engine())
 		features &= ~VGPU_FEATURE_ARENA;
-	/* The guest pins memory for it, so for nothing where the module never hears where that is. */
+	/*
+	 * VGPU_FEATURE_KEEP makes the guest pin memory: useless if no keeper tells the module
+	 * where it is.
+	 */
 	else if (!keeper_is_connected(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
 		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);
-	/* None of that could be used, and what a program has is anywhere. */
+	/*
+	 * Devices cannot keep such pages, and a program's memory may lie anywhere in the
+	 * guest's.
+	 */
 	if ((features & VGPU_FEATURE_KEEP) &&
 	    keeper_memory_is_giant(handshake->cid, handshake->port)) {
 		features &= ~VGPU_FEATURE_KEEP;
 		log_guest(handshake->cid, handshake->port,
 			  "its memory is in hugetlbfs pages of more than 2 MiB: devices keep none of it (take smaller pages, or none of hugetlbfs)");
 	}
-	/* The guest would pin memory for calls of which nearly each is refused. */
+	/* The guest would pin memory for calls that nearly all fail. */
 	if (keeper_memory_is_huge(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
 	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())
@@ -203,7 +217,7 @@ static void handshake_welcome(struct handshake *handshake)
 			  strerror(-ret));
 		peer_free(peer);
 	}
-	/* The module has its own reference to the socket. */
+	/* The module holds its own reference of the socket. */
 	handshake_end(handshake);
 }
 
@@ -214,7 +228,10 @@ static bool hello_version_ok(const struct vgpu_hello *hello)
 	       le32_to_cpu(hello->page_size) == VGPU_PAGE_SIZE;
 }
 
-/* Return: the guest may have a connection; or it was told why not, and this has ended. */
+/*
+ * Check a HELLO. Return: true if it is acceptable; false: it was refused, and @handshake is
+ * freed.
+ */
 static bool hello_is_welcome(struct handshake *handshake)
 {
 	bool any_port;
@@ -254,9 +271,9 @@ static void handshake_hello(struct handshake *handshake)
 	old = peer_find(handshake->cid, handshake->port);
 	if (old) {
 		/*
-		 * The guest's kernel says that its old connection is no more, by opening
-		 * another. From an untrusted port it could be anybody: the old one stays
-		 * until it ends or stops answering pings.
+		 * A new connection from the guest's kernel means that its old one is dead. An
+		 * untrusted port may be that of any process: the old connection then stays
+		 * until it ends or fails to answer pings.
 		 */
 		if (handshake->remote_port < TRUSTED_PORTS)
 			peer_drop(old);
@@ -275,7 +292,7 @@ void handshake_peer_gone(uint32_t cid, uint32_t port)
 	TAILQ_FOREACH(handshake, &handshakes, node)
 		if (handshake_waits(handshake, VGPU_MSG_HELLO) && handshake->cid == cid &&
 		    handshake->port == port) {
-			/* Its rights may have changed meanwhile. */
+			/* The guest's exports may have changed while it waited. */
 			handshake->waiting = false;
 			handshake_hello(handshake);
 			return;
@@ -289,7 +306,7 @@ static struct peer *lane_peer(const struct handshake *handshake)
 	return peer_by_secret(handshake->cid, handshake->port, handshake->msg.lane.secret);
 }
 
-/* How many LANEs of the guest wait already. */
+/* Count the other LANEs of the guest that wait. */
 static unsigned int lanes_waiting(const struct handshake *handshake)
 {
 	const struct handshake *other;
@@ -338,16 +355,16 @@ static void handshake_lane(struct handshake *handshake)
 		lane_take(handshake);
 		return;
 	}
-	/* The rest of the guest's places are for lanes of programs that run. */
+	/* The other half of the guest's room is for lanes of sessions that exist. */
 	if (waiting >= settings.pending_per_guest / 2)
 		handshake_refuse(handshake, EBUSY);
 	else
 		handshake_wait_turn(handshake);
 }
 
-/* --- whose turn it is ------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------ */
 
-/* A HELLO that waits for the end of the guest's old connection hears of that. */
+/* Check whether a handshake waits for its guest's pace, not for the end of an old connection. */
 static bool turn_is_awaited(const struct handshake *handshake)
 {
 	return handshake_waits(handshake, VGPU_MSG_LANE) ||
@@ -355,7 +372,9 @@ static bool turn_is_awaited(const struct handshake *handshake)
 		!peer_find(handshake->cid, handshake->port));
 }
 
-/* A LANE need not wait any more where its guest is gone, or another has begun its session. */
+/*
+ * Check for a LANE that needs no pace: its peer is gone, or another lane has begun its session.
+ */
 static bool turn_is_free(const struct handshake *handshake)
 {
 	const struct peer *peer;
@@ -366,7 +385,10 @@ static bool turn_is_free(const struct handshake *handshake)
 	return !peer || !lane_is_first(handshake, peer);
 }
 
-/* Return: the oldest whose turn it is, which is paid for, or NULL. */
+/*
+ * Find the oldest waiting handshake that can go on, and charge its guest's pace unless it needs
+ * none. Return: NULL: none can.
+ */
 static struct handshake *turn_next(void)
 {
 	struct handshake *handshake;
@@ -382,7 +404,7 @@ static void turn_take(struct handshake *handshake)
 {
 	if (handshake_waits(handshake, VGPU_MSG_LANE))
 		lane_take(handshake);
-	/* Its guest's rights may have changed meanwhile. */
+	/* The guest's exports may have changed while it waited. */
 	else if (hello_is_welcome(handshake))
 		handshake_welcome(handshake);
 }
@@ -391,7 +413,10 @@ static void turn_come(struct timer *timer)
 {
 	struct handshake *handshake = turn_next();
 
-	/* One process a turn: it takes its time, and others are heard before the next one. */
+	/*
+	 * Each turn starts one process, which takes time: serve other events before the next
+	 * turn.
+	 */
 	if (handshake) {
 		turn_take(handshake);
 		timer_set(timer, 1);
@@ -431,12 +456,18 @@ static void handshake_ready(struct source *source, uint32_t events)
 	ssize_t len;
 
 	if (handshake->refused) {
-		/* The guest has read why, or does not want to; nothing else is waited for. */
+		/*
+		 * The event is EPOLLRDHUP or an error: the guest has read the refusal, or does
+		 * not want to.
+		 */
 		handshake_end(handshake);
 		return;
 	}
 	if (handshake->waiting) {
-		/* Only its end can be reported, as nothing else is waited for. */
+		/*
+		 * Only the end of the connection is reported, since no other event is
+		 * requested.
+		 */
 		if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
 			handshake_end(handshake);
 		return;
@@ -458,7 +489,7 @@ static void handshake_ready(struct source *source, uint32_t events)
 			handshake_malformed(handshake);
 			return;
 		}
-		/* HELLO and LANE have one length each, which the check demands. */
+		/* HELLO and LANE have a fixed length, which header_ok() has checked. */
 		handshake->want = le32_to_cpu(handshake->msg.hdr.len);
 		return;
 	}
@@ -472,7 +503,7 @@ static void handshake_ready(struct source *source, uint32_t events)
 		handshake_lane(handshake);
 }
 
-/* The guest has said something that was not read yet. */
+/* Check whether the socket has bytes that vgpud has not read. */
 static bool handshake_is_unheard(const struct handshake *handshake)
 {
 	char byte;
@@ -488,8 +519,8 @@ static void handshake_expired(struct timer *timer)
 	if (handshake->waiting)
 		handshake_refuse(handshake, EBUSY);
 	/*
-	 * The agent was held up, not the guest. A guest gets this time for each byte of one message
-	 * at most.
+	 * The agent was slow, not the guest. The extension ends: it is granted at most once for
+	 * each byte of one message.
 	 */
 	else if (handshake_is_unheard(handshake))
 		timer_set(timer, UNHEARD_MS);
@@ -498,8 +529,9 @@ static void handshake_expired(struct timer *timer)
 }
 
 /*
- * Guests to which nothing is exported are not among these. What comes from ports below
- * TRUSTED_PORTS has room of its own, so that no user of a guest shuts out its kernel.
+ * Check whether there is room for one more connection of the guest. Connections that were
+ * refused at once are not counted. Connections from ports below TRUSTED_PORTS are counted apart
+ * from the others, so that no user of a guest can shut out its kernel.
  */
 static bool handshake_room(uint32_t cid, uint32_t port, bool trusted)
 {
@@ -517,7 +549,7 @@ static bool handshake_room(uint32_t cid, uint32_t port, bool trusted)
 	       (all < settings.pending || of_guest < OWN_PENDING);
 }
 
-/* One more was refused. */
+/* End the oldest refused connection if there are too many. */
 static void handshake_make_room(void)
 {
 	struct handshake *handshake, *oldest = NULL;
@@ -557,12 +589,12 @@ void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 	handshake->want = sizeof(struct vgpu_hdr);
 	TAILQ_INSERT_TAIL(&handshakes, handshake, node);
 	timer_set(&handshake->timer, settings.handshake_timeout_ms);
-	/* Data from a guest that is refused is not read, however much it sends. */
+	/* Data of a guest that is refused is not read, however much the guest sends. */
 	if (source_add(&handshake->source, known ? EPOLLIN : EPOLLRDHUP)) {
 		handshake_end(handshake);
 		return;
 	}
-	/* A guest that has no export takes none of the room of those that have one. */
+	/* A guest without an export takes no room of the guests that have one. */
 	if (!known) {
 		log_guest(cid, port, "nothing is exported to it");
 		handshake_say_no(handshake, ENOENT);

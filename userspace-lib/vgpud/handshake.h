@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections that have not said yet what they are. Everything that comes from
- * them is from anybody in a guest: little memory each, a deadline, a limit a
- * guest.
+ * Handshakes: connections whose first message, HELLO or LANE, is not complete, or has to wait. Any
+ * process of a guest can open one, so each takes little memory and has a deadline, and their number
+ * is limited for each guest.
  */
 #ifndef VGPUD_HANDSHAKE_H
 #define VGPUD_HANDSHAKE_H
 
 #include <stdint.h>
 
-/* Takes over fd, accepted on local @port from @cid, @remote_port. */
+/* Take over @fd, a connection to local port @port from port @remote_port of guest @cid. */
 void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port);
 
-/* The guest's old connection is gone: a new one may be waiting for that. */
+/* Resume a HELLO that waits for the end of the guest's old connection. */
 void handshake_peer_gone(uint32_t cid, uint32_t port);
 
 #endif /* VGPUD_HANDSHAKE_H */

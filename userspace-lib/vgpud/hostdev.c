@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Requests of vgpud to the host module (ioctls of /dev/vgpu-host), or to user-space engines if
+ * these serve the guests.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +23,7 @@
 #include "shadow/layout.h"
 
 static void hostdev_ready(struct source *source, uint32_t events);
-/* Engines serve the guests, not the module, as the settings say or as it is not there. */
+/* True if engines serve the guests: the settings say so, or the module is not loaded. */
 static bool engines;
 
 static struct source agent = { .fd = -1, .ready = hostdev_ready };
@@ -148,7 +152,10 @@ int hostdev_export_file(struct vgpu_host_export_file *arg)
 	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg);
 }
 
-/* The keeper tells the module where the memory of a guest is that wants devices to keep some. */
+/*
+ * Have the guest's keeper tell the module where the guest's memory is, so that devices can keep
+ * some.
+ */
 static void memory_offer(uint32_t cid, uint32_t port, uint32_t peer)
 {
 	struct vgpu_host_memory arg = {
@@ -244,7 +251,10 @@ uint64_t hostdev_owned_bytes(uint32_t peer)
 	return engines ? engine_owned_bytes(peer) : 0;
 }
 
-/* The window is there in any case: what lacks is memory that devices keep. */
+/*
+ * Listen for the guest's hypervisor, which reports the guest's memory. A failure is only logged:
+ * the window works without, but devices cannot keep memory of the guest.
+ */
 static void memory_listen(const struct vgpu_host_window_create *window)
 {
 	int ret = keeper_memory_create(window);

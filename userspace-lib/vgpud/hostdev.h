@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /dev/vgpu-host: the host module, as its agent sees it. All functions return 0
- * or a negative errno.
+ * The host module's device, /dev/vgpu-host, or user-space engines in its place. Functions that
+ * return an int return 0, or a negative errno, unless another value is described.
  */
 #ifndef VGPUD_HOSTDEV_H
 #define VGPUD_HOSTDEV_H
@@ -13,9 +13,9 @@
 
 struct device_change;
 
-/* Becomes the agent. -ENOENT: no module; -EBUSY: another agent. */
+/* Open the device and become its agent. -ENOENT: no module; -EBUSY: there is another agent. */
 int hostdev_open(void);
-/* In place of hostdev_open(): user-space engines serve the guests. */
+/* Let user-space engines serve the guests; called instead of hostdev_open(). */
 int hostdev_open_engines(void);
 bool hostdev_is_engine(void);
 void hostdev_close(void);
@@ -28,19 +28,22 @@ int hostdev_peer_add(struct vgpu_host_peer_add *arg);
 int hostdev_peer_del(uint32_t peer);
 int hostdev_grant(struct vgpu_host_grant *arg);
 int hostdev_revoke(uint32_t peer, uint32_t export);
-/* Returns the shadow's file. */
+/* Return the file of a new shadow, or a negative errno. */
 int hostdev_shadow(uint32_t peer, uint64_t session);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
-/* The module owns none: its windows have the mappings of shadows. */
+/*
+ * Return the bytes of device memory that a guest's engine owns; 0 with the module, which owns
+ * none.
+ */
 uint64_t hostdev_owned_bytes(uint32_t peer);
-/* A hypervisor has connected to where it may tell of the guest's memory. */
+/* Handle a hypervisor that has connected to the socket by which it reports the guest's memory. */
 void hostdev_keeper_came(uint32_t cid, uint32_t port);
-/* Begins to listen for hypervisors of guests whose windows the module has already. */
+/* Listen for hypervisors of guests whose windows the module already has. */
 void hostdev_listen(void);
 int hostdev_window_create(struct vgpu_host_window_create *arg);
 int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain);
 int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force);
-/* The first window after that of @cid and @port; 0 and 0: of all. */
+/* Describe the first window after that of @cid and @port; 0 and 0: the first of all. */
 int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
 
 #endif /* VGPUD_HOSTDEV_H */

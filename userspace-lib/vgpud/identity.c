@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Identity of a device on its bus, from files of sysfs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +14,7 @@
 #include "device.h"
 #include "identity.h"
 
-/* Bytes read, at most @size; 0 if there is nothing to read. */
+/* Read a file. Return: the number of bytes read, at most @size; 0 if there are none. */
 static size_t read_file(const char *dir, const char *name, void *data, size_t size)
 {
 	char path[PATH_MAX];
@@ -30,7 +31,7 @@ static size_t read_file(const char *dir, const char *name, void *data, size_t si
 	return len > 0 ? len : 0;
 }
 
-/* A name must fit and be printable to go into a message. */
+/* Set the name, which must fit and be printable to go into a message. */
 static bool set_bus_id(struct identity *identity, const char *name, size_t len)
 {
 	size_t i;
@@ -46,8 +47,8 @@ static bool set_bus_id(struct identity *identity, const char *name, size_t len)
 }
 
 /*
- * What libdrm takes for the name of a platform device that is in no device
- * tree: the end of its MODALIAS.
+ * Read the name that libdrm uses for a platform device without a device tree node: the end of
+ * the device's MODALIAS.
  */
 static bool read_modalias(const char *dir, struct identity *identity)
 {
@@ -64,7 +65,10 @@ static bool read_modalias(const char *dir, struct identity *identity)
 	return colon && set_bus_id(identity, colon + 1, end - colon - 1);
 }
 
-/* A device that is asleep for good reads as all ones. */
+/*
+ * Read the name and header of a PCI function. A function that does not wake up reads as all
+ * ones.
+ */
 static bool read_pci(const char *dir, struct identity *identity)
 {
 	const uint8_t *header = identity->pci_header;

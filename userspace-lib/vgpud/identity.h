@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a device is on its bus, so that a guest can show it as the same.
- */
+/* Identity of a device on its bus, by which a guest can show the device as the same one. */
 #ifndef VGPUD_IDENTITY_H
 #define VGPUD_IDENTITY_H
 
@@ -10,9 +8,9 @@
 
 /**
  * struct identity - a device on its bus
- * @bus: VGPU_BUS_*
- * @bus_id: its name there; VGPU_BUS_NONE: ""
- * @pci_header: VGPU_BUS_PCI: the beginning of its configuration space
+ * @bus: kind of the bus, VGPU_BUS_*
+ * @bus_id: name of the device on the bus; "" for VGPU_BUS_NONE
+ * @pci_header: first bytes of the configuration space, for VGPU_BUS_PCI
  */
 struct identity {
 	uint32_t bus;
@@ -20,13 +18,13 @@ struct identity {
 	uint8_t pci_header[64];
 };
 
-/* @parent: folder of sysfs of the device. What cannot be told is VGPU_BUS_NONE. */
+/* Read the identity of the device in sysfs directory @parent; VGPU_BUS_NONE if it is not known. */
 void identity_read(const char *parent, struct identity *identity);
 
-/* What an attribute says of a device file, as far as it may go into a message. */
+/* Read an attribute of a device file. Characters that must not go into a message become '?'. */
 void identity_read_title(const char *dir, const char *attribute, char *title, size_t size);
 
-/* "pci 0000:01:00.0 10de:1b80", for people; "" for VGPU_BUS_NONE. */
+/* Describe an identity for people: "pci 0000:01:00.0 10de:1b80"; "" for VGPU_BUS_NONE. */
 void identity_words(const struct identity *identity, char words[96]);
 
 #endif /* VGPUD_IDENTITY_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Libraries that read such files are not used here, as each keeps something from its caller:
- * that a section begins twice, on which line a value is, or what is behind the 200th byte of
- * a line. A list of ioctls that is cut there, or joined with the line below, is another
- * policy than the one that somebody has written down.
+ * Reader of files of settings. Existing libraries are not used, because each hides something
+ * from its caller: that a section begins twice, the line number of a value, or the bytes of a
+ * line after the 200th. A list of ioctls that is cut off or joined with the next line would be
+ * another policy than the one in the file.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Ends the text where a comment begins: at a ; that a blank is in front of, or nothing. */
+/* Cut off a comment. It begins at a ; at the beginning of the line or after a blank. */
 static void cut_comment(char *text)
 {
 	char *at;
@@ -37,7 +37,10 @@ static void cut_comment(char *text)
 		}
 }
 
-/* [section]: leaves its name in @section, which takes over that memory. */
+/*
+ * Read the head of a section, [name]. @section gets a copy of the name, and its old value is
+ * freed.
+ */
 static const char *read_section(char *text, char **section)
 {
 	char *end = strchr(text, ']');
@@ -52,8 +55,8 @@ static const char *read_section(char *text, char **section)
 }
 
 /*
- * The text of a line, without blanks around it, is parsed into @line. @section keeps the name of
- * the current section from line to line.
+ * Parse the text of a line, which has no blanks around it, into @line. @section keeps the name
+ * of the current section between lines.
  */
 static void read_text(struct ini_line *line, char *text, char **section)
 {
@@ -94,7 +97,7 @@ int ini_read(const char *path, void (*fn)(void *data, const struct ini_line *lin
 	while ((len = getline(&memory, &size, file)) >= 0) {
 		line = (struct ini_line){ .number = line.number + 1 };
 		text = memory;
-		/* Some editors begin a file with these bytes, a byte order mark. */
+		/* Skip a byte order mark, which some editors write at the beginning of a file. */
 		if (line.number == 1 && !strncmp(text, "\xef\xbb\xbf", 3))
 			text += 3;
 		if (strlen(memory) != (size_t)len) {
@@ -110,7 +113,7 @@ int ini_read(const char *path, void (*fn)(void *data, const struct ini_line *lin
 		read_text(&line, text, &section);
 		fn(data, &line);
 	}
-	/* Not at the end of the file: what follows is unknown. */
+	/* If the end of the file was not reached, the rest of the file is not known. */
 	ret = feof(file) ? 0 : -errno;
 	fclose(file);
 	free(memory);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of settings: sections in brackets, and lines "name = value" in them. */
+/* Files of settings: sections in brackets, with lines "name = value". */
 #ifndef VGPUD_INI_H
 #define VGPUD_INI_H
 
 /**
- * struct ini_line - a line that says something
- * @number: counts from 1
- * @section: the one that it is in, or begins
- * @name: what is set; NULL: a section begins
- * @value: to what; may be ""
- * @mistake: why the line says nothing; NULL: it does. There are no @name and @value then,
- *	and perhaps no @section ("")
+ * struct ini_line - a line that is neither empty nor a comment
+ * @number: number of the line, from 1
+ * @section: name of the section that the line is in, or begins
+ * @name: name of the setting; NULL: the line begins a section
+ * @value: value of the setting; may be ""
+ * @mistake: reason why the line is not understood; NULL: it is. With a mistake, @name and
+ *	@value are NULL, and @section may be ""
  */
 struct ini_line {
 	unsigned int number;
@@ -21,9 +21,9 @@ struct ini_line {
 };
 
 /*
- * Calls @fn for each line of the file that is neither empty nor a comment, however long it
- * is. A comment begins with # at the beginning of a line, or with ; there or behind a blank.
- * Return: 0, or a negative errno if the file cannot be read.
+ * Call @fn for each line of the file, of any length, that is neither empty nor a comment. A
+ * comment begins with # at the beginning of a line, or with ; there or after a blank. Return:
+ * 0, or a negative errno if the file cannot be read.
  */
 int ini_read(const char *path, void (*fn)(void *data, const struct ini_line *line), void *data);
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Keepers: the sockets of windows, to which the hypervisors of guests connect, and a process
+ * for each hypervisor that is connected.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -30,9 +34,9 @@
 #include "spawn.h"
 #include "vfio.h"
 
-/* Time in milliseconds from one connection of a hypervisor until the next one is looked at. */
+/* Time in milliseconds between one accepted connection of a hypervisor and the next. */
 #define PAUSE_MS	1000
-/* Bytes of a window that shows nothing: a device has to have some. */
+/* Size of the window of a keeper that shows nothing: a device must have some memory. */
 #define MEMORY_WINDOW	(1U << 20)
 
 /**
@@ -45,14 +49,14 @@
  * @gid: group that the socket belongs to
  * @flags: VGPU_HOST_WINDOW_*
  * @path: path of the socket
- * @source: the socket, on which vgpud listens; its fd is -1 when the window was destroyed
- * @pause: runs while connections wait, so that a hypervisor that connects again and again does
- *	not keep vgpud from other guests, nor one for whose connection there is no room
- * @identity: what the process is confined as; it is in no list of guests
- * @pid: process ID of the keeper, until it is reaped; 0: there is none
- * @hypervisor: process ID of who connected to the socket last; 0: not known
- * @agent_fd: vgpud's end of the connection to the keeper; -1: there is none, or it is to end
- * @state_fd: file of one byte in which the keeper says KEEPER_STATE_*; -1: likewise
+ * @source: socket on which vgpud listens; its fd is -1 once the window was destroyed
+ * @pause: timer during which connections wait; it keeps a hypervisor that connects again and
+ *	again, or one that has to wait for free file numbers, from keeping vgpud busy
+ * @identity: user, namespaces and control group of the keeper; not in the list of guests
+ * @pid: process ID of the keeper until it is reaped; 0: there is none
+ * @hypervisor: process ID of the last peer that connected to the socket; 0: not known
+ * @agent_fd: vgpud's end of the connection to the keeper; -1: none, or the keeper is to end
+ * @state_fd: file of one byte, in which the keeper sets KEEPER_STATE_*; -1 if @agent_fd is -1
  */
 struct keeper {
 	LIST_ENTRY(keeper) node;
@@ -73,7 +77,7 @@ struct keeper {
 };
 
 static LIST_HEAD(, keeper) keepers = LIST_HEAD_INITIALIZER(keepers);
-/* The program; it is opened with the first window. */
+/* File of the keeper's program, opened when the first window is made; -1: not opened. */
 static int keeper_program = -1;
 
 static int keeper_compare(const struct keeper *keeper, uint32_t cid, uint32_t port)
@@ -87,7 +91,7 @@ static struct keeper *keeper_find(uint32_t cid, uint32_t port)
 {
 	struct keeper *keeper;
 
-	/* A window that was destroyed is listed until its process has ended. */
+	/* A destroyed window stays in the list until its keeper has ended. */
 	LIST_FOREACH(keeper, &keepers, node)
 		if (keeper->source.fd >= 0 && !keeper_compare(keeper, cid, port))
 			return keeper;
@@ -151,7 +155,7 @@ bool keeper_has_uid(unsigned int uid)
 
 /* --- the process ------------------------------------------------------------------ */
 
-/* Nothing is said to the keeper any more. Return: that is new. */
+/* Close the connection to the keeper. Return: true if it was open. */
 static bool keeper_leave(struct keeper *keeper)
 {
 	if (keeper->agent_fd < 0)
@@ -165,16 +169,18 @@ static bool keeper_leave(struct keeper *keeper)
 
 static void keeper_end(struct keeper *keeper)
 {
-	/* The process is not reaped, so its ID is not another one's. */
+	/* The process has not been reaped, so its ID is still its own. */
 	if (keeper_leave(keeper))
 		kill(keeper->pid, SIGKILL);
 }
 
 /*
- * A device of VFIO's would have what was mapped once, whatever a driver takes away. @pid is who has
- * connected (SO_PEERCRED). If that process has ended, another may have its number and be looked at
- * instead; pidfds of peers, which would tell, come with Linux 6.5. This finds mistakes of a set-up,
- * and does not bind a hypervisor that hides the file. Return: there is one, which was logged.
+ * Check whether the hypervisor, process @pid, has a device of VFIO open, and log it. Such a
+ * device keeps access to what was mapped once, even if the driver takes the memory away.
+ *
+ * SO_PEERCRED gives @pid: if that process has ended, another process may have its number and is
+ * checked instead. Linux 6.5 has pidfds of peers, which would avoid this race. The check finds
+ * mistakes of a setup; a hypervisor that hides its file is not stopped.
  */
 static bool keeper_beside_vfio(const struct keeper *keeper, pid_t pid)
 {
@@ -209,7 +215,10 @@ int keeper_connect(uint32_t cid, uint32_t port)
 
 	if (!keeper || keeper->agent_fd < 0)
 		return -1;
-	/* A QEMU connects before it makes its devices, and its guest comes after that. */
+	/*
+	 * QEMU connects before it makes its devices, and the guest starts after that. The
+	 * hypervisor is therefore checked again here.
+	 */
 	if (keeper_beside_vfio(keeper, keeper->hypervisor))
 		return -1;
 	if (engine_pair_open(pair))
@@ -231,7 +240,10 @@ void keeper_memory_give(uint32_t cid, uint32_t port, int fd)
 		keeper_tell(keeper, &msg, fd);
 }
 
-/* Its size stays, whatever a hypervisor makes of the keeper. */
+/*
+ * Make the file of KEEPER_STATE_*. Its size is sealed against a keeper that a hypervisor took
+ * over.
+ */
 static int state_make(void)
 {
 	int fd = memfd_create("vgpu-keeper", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
@@ -264,7 +276,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 	int pair[2], state, ret;
 
 	keeper->identity.uid = peer_free_uid();
-	/* The window's number is one that no window has had, and never 0. */
+	/* The window's ID is random, so no earlier window had it, and it is never 0. */
 	if (!keeper->identity.uid ||
 	    getrandom(&start.id, sizeof(start.id), 0) != sizeof(start.id))
 		return -EAGAIN;
@@ -294,8 +306,9 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 }
 
 /*
- * KVM's module may have been loaded anew since the window was made. Beside the module a keeper shows
- * nothing, and only tells where memory is.
+ * Check whether a new keeper may show device memory. nested_check() runs again because KVM's
+ * module may have been reloaded since the window was made. With the host module, a keeper shows
+ * nothing and only reports where memory is, so it needs no check.
  */
 static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
 {
@@ -315,7 +328,7 @@ static void keeper_came(const struct keeper *keeper)
 	hostdev_keeper_came(keeper->cid, keeper->port);
 }
 
-/* Return: the process ID of who connected, or 0: that is of no process that is seen here. */
+/* Return the process ID of the peer, or 0 if its process is not visible in this pid namespace. */
 static pid_t peer_process(int fd)
 {
 	struct ucred peer;
@@ -371,9 +384,9 @@ static void keeper_paused(struct timer *timer)
 	source_set(&keeper->source, EPOLLIN);
 }
 
-/* --- its end ------------------------------------------------------------------------ */
+/* --- end of a keeper ---------------------------------------------------------------- */
 
-/* The reason in words; NULL: it is none that anybody has to look into. */
+/* Return the reason of a keeper's end in words, or NULL if an administrator need not know it. */
 static const char *end_reason(const struct keeper *keeper, int status)
 {
 	if (WIFSIGNALED(status)) {
@@ -381,7 +394,7 @@ static const char *end_reason(const struct keeper *keeper, int status)
 			return "its keeper made a system call that it may not use";
 		if (WTERMSIG(status) != SIGKILL)
 			return "its keeper has crashed";
-		/* vgpud kills it as well. */
+		/* vgpud closes the connection before it kills a keeper. */
 		return keeper->agent_fd < 0 ? NULL :
 			"its keeper was killed, perhaps for want of memory (memory-max)";
 	}
@@ -453,9 +466,9 @@ static int keeper_listen(struct keeper *keeper)
 	keeper->source.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (keeper->source.fd < 0)
 		return -errno;
-	/* A vgpud that died has left its sockets. */
+	/* Remove the socket that a vgpud that died may have left. */
 	unlink(keeper->path);
-	/* Nobody connects before it has its owner: it does not listen yet. */
+	/* No peer can connect before the socket has its owner: it does not listen yet. */
 	if (bind(keeper->source.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
 	    chmod(keeper->path, 0600) || chown(keeper->path, keeper->uid, keeper->gid) ||
 	    listen(keeper->source.fd, 4))

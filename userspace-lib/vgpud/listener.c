@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Listeners: sockets on which vgpud accepts connections of guests. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -17,8 +18,8 @@
 #include "unixsock.h"
 
 /*
- * A socket of a listener; @guest: that comes by it, NULL: all that come by vsock; @full: lets
- * them in again.
+ * A socket of a listener. @guest: the guest that connects here; NULL: all guests that use
+ * vsock. @full: timer after which the socket accepts again when there was no room for a file.
  */
 struct door {
 	LIST_ENTRY(door) node;
@@ -57,7 +58,7 @@ static void door_reopen(struct timer *timer)
 	source_set(&container_of(timer, struct door, full)->source, EPOLLIN);
 }
 
-/* Return: somebody came. */
+/* Accept a connection. Return: true if there was one. */
 static bool vsock_accept(struct door *door)
 {
 	struct sockaddr_vm addr;
@@ -108,7 +109,7 @@ static void unixsock_ready(struct source *source, uint32_t events)
 		;
 }
 
-/* Connections inherit the size; both ends have to be large for one to help. */
+/* Set the buffer size, which connections inherit. Both ends need large buffers for any effect. */
 static void enlarge(int fd)
 {
 	unsigned long long size = settings.buffer_size;
@@ -137,7 +138,7 @@ static int vsock_listen(uint32_t port)
 	return ret;
 }
 
-/* Takes over @fd. */
+/* Add a socket to a listener, and take over @fd. */
 static int door_add(struct listener *listener, int fd, const struct unixsock_guest *guest)
 {
 	struct door *door = calloc(1, sizeof(*door));
@@ -190,7 +191,10 @@ static int listener_open(struct listener *listener)
 		if (ret)
 			break;
 		fd = unixsock_listen(guest, listener->port);
-		/* It was logged. Who can write to one guest's directory shuts out no other guest. */
+		/*
+		 * The error was logged. A user who can write to one guest's directory must not
+		 * shut out other guests.
+		 */
 		if (fd < 0)
 			failed = fd;
 		else

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The log: lines go to stderr, and lines that guests can cause are limited. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@ log_line(int priority, const char *fmt, va_list args)
 	int saved = errno;
 
 	vsnprintf(line, sizeof(line), fmt, args);
-	/* One write a line: a child that fails to start logs here as well. */
+	/* Write a line by one call: a child that fails to start writes to the same file. */
 	if (journal)
 		dprintf(2, "<%d>%s\n", priority, line);
 	else
@@ -71,8 +72,9 @@ void log_debug(const char *fmt, ...)
 }
 
 /*
- * A slot keeps what is known of a guest. Slots in use are not given to others, however many guests
- * there are, and no guest has more than LOG_PORTS of them, however many ports it comes to.
+ * Find the slot of a guest, or take a free one. Slots in use are not given to other guests,
+ * however many guests there are. A guest has at most LOG_PORTS slots, however many ports it
+ * uses.
  */
 static struct log_slot *log_slot(struct log_limit *limit, uint32_t cid, uint32_t port, uint64_t now)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: stderr, with the journal's priority prefixes where the journal
- * listens there.
+ * The log goes to stderr, with priority prefixes if the journal reads it.
  *
- * What a guest does must not fill the log of its host: log_guest() is for what
- * it does wrong, log_limited() for what it may do, but perhaps does too often.
+ * A guest must not fill the log of its host: log_guest() is for mistakes of a guest, and
+ * log_limited() is for events that are allowed but may be frequent.
  */
 #ifndef VGPUD_LOG_H
 #define VGPUD_LOG_H
@@ -20,16 +19,16 @@ void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define LOG_GUESTS	32
-/* Ports by which a guest comes that are told from each other. */
+/* Number of ports of one guest that are told apart. */
 #define LOG_PORTS	4
 
 /**
- * struct log_slot - how often a line was logged lately
- * @cid: of which guest
- * @port: likewise
- * @start: when this period began; 0: it is free
- * @lines: in this period
- * @dropped: since the last line that was logged
+ * struct log_slot - how often one guest's line was logged lately
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @start: time when this period began in milliseconds; 0: the slot is free
+ * @lines: number of lines in this period
+ * @dropped: number of lines left out since the last line that was logged
  */
 struct log_slot {
 	uint32_t cid;
@@ -40,10 +39,10 @@ struct log_slot {
 };
 
 /**
- * struct log_limit - how often one line of the source logs
- * @burst: lines in a period, of each guest
- * @guests: those of which it was logged lately
- * @others: guests for which there is no room there, all together
+ * struct log_limit - limit of one place in the source that logs
+ * @burst: most lines of a guest in a period
+ * @guests: slots of guests for which a line was logged lately
+ * @others: slot of all guests for which @guests has no room
  */
 struct log_limit {
 	unsigned int burst;
@@ -55,8 +54,8 @@ void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priori
 		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /*
- * One line in 10 seconds of each guest, wherever in the source it stands: a noisy guest hides
- * no other. It begins with "guest CID:PORT: ".
+ * Log "guest CID:PORT: " and a message. Each place in the source logs one line in 10 seconds
+ * for each guest, so a noisy guest hides no other.
  */
 #define log_guest(cid, port, fmt, ...) do {					\
 	static struct log_limit limit_ = { .burst = 1 };			\
@@ -65,7 +64,7 @@ void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priori
 		   cid, port, ##__VA_ARGS__);					\
 } while (0)
 
-/* The same, twenty lines, for what is no mistake. */
+/* Log like log_guest(), up to 20 lines in 10 seconds, for events that are no mistakes. */
 #define log_limited(cid, port, fmt, ...) do {					\
 	static struct log_limit limit_ = { .burst = 20 };			\
 										\
@@ -73,7 +72,7 @@ void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priori
 		   cid, port, ##__VA_ARGS__);					\
 } while (0)
 
-/* One line in 10 seconds of what is no single guest's doing. */
+/* Log at most one line in 10 seconds, for events that no single guest causes. */
 #define log_seldom(...) do {							\
 	static struct log_limit limit_ = { .burst = 1 };			\
 										\

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The event loop: epoll for files, and a sorted list of timers. */
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
@@ -8,12 +9,12 @@
 
 #include "loop.h"
 
-/* Nobody is let in for so long when there is no room for another file. */
+/* Time in milliseconds for which a socket accepts nothing when there is no room for a file. */
 #define FULL_MS	200
 
 static int epoll_fd = -1;
 static bool stopped;
-/* Sorted by deadline. There are few: handshakes, and little else. */
+/* List of the timers that are set, sorted by deadline. Nearly all of them are handshakes'. */
 static TAILQ_HEAD(, timer) timers = TAILQ_HEAD_INITIALIZER(timers);
 
 uint64_t now_ms(void)
@@ -60,8 +61,8 @@ static void run_timers(void)
 int loop_run(void)
 {
 	/*
-	 * One event a turn: a callback may free the source of another event,
-	 * and epoll takes turns among ready files by itself.
+	 * Each turn handles one event, because a callback may free the source of another event.
+	 * epoll by itself takes turns among ready files.
 	 */
 	struct epoll_event event;
 	struct source *source;
@@ -118,7 +119,10 @@ void source_close(struct source *source)
 {
 	if (source->fd < 0)
 		return;
-	/* A child may still have a copy on its way to exec: remove it explicitly. */
+	/*
+	 * A forked child may still have a copy of the file until its exec, so remove it
+	 * explicitly.
+	 */
 	source_del(source);
 	close(source->fd);
 	source->fd = -1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The event loop: files and deadlines, one thread, one event at a time.
+ * The event loop waits for files and deadlines. It has one thread and handles one event at a
+ * time.
  *
- * Callbacks may remove any source or timer, their own included: nothing is
- * remembered from one event to the next.
+ * Callbacks may remove any source or timer, including their own, since the loop keeps no
+ * pointer to them between events.
  */
 #ifndef VGPUD_LOOP_H
 #define VGPUD_LOOP_H
@@ -14,9 +15,9 @@
 #include <sys/socket.h>
 
 /**
- * struct source - a file that is waited for
- * @fd: the file; -1: not registered
- * @ready: called with EPOLL* bits
+ * struct source - a file that the loop waits for
+ * @fd: number of the file; -1: not registered
+ * @ready: callback, with EPOLL* bits
  */
 struct source {
 	int fd;
@@ -25,7 +26,10 @@ struct source {
 
 /**
  * struct timer - a deadline
- * @expired: called once, after which the timer is no longer set
+ * @node: entry of timers
+ * @deadline_ms: time of the deadline on now_ms()'s clock
+ * @set: true while the timer is set
+ * @expired: callback, called once; the timer is not set any more then
  */
 struct timer {
 	TAILQ_ENTRY(timer) node;
@@ -38,15 +42,15 @@ struct timer {
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
 int loop_init(void);
-/* Runs until loop_stop(). 0 or a negative errno. */
+/* Run until loop_stop(). Return: 0 or a negative errno. */
 int loop_run(void);
 void loop_stop(void);
 
-/* 0 or a negative errno. The file stays the caller's to close. */
+/* Return 0 or a negative errno. The caller still has to close the file. */
 int source_add(struct source *source, uint32_t events);
 int source_set(struct source *source, uint32_t events);
 void source_del(struct source *source);
-/* source_del() and close(). Nothing if fd is -1. */
+/* Call source_del() and close(). If the fd is -1, do nothing. */
 void source_close(struct source *source);
 
 void timer_set(struct timer *timer, unsigned int ms);
@@ -55,16 +59,17 @@ void timer_cancel(struct timer *timer);
 uint64_t now_ms(void);
 
 /*
- * accept4() on the socket of a source. Where there is no room for another file the connection stays
- * pending, and would keep the loop busy: the source is not waited for then, and @full is set, which
- * source_set() has to follow when it expires. Return: the connection, or -1 with errno.
+ * Call accept4() on the socket of a source. If there is no room for another file, the
+ * connection stays pending and would keep the loop busy: the source then waits for no event,
+ * and @full is set. When @full expires, its callback has to call source_set(). Return: the
+ * connection, or -1 with errno.
  */
 int source_accept(struct source *source, struct timer *full, struct sockaddr *addr, socklen_t *len,
 		  int flags);
 
 /*
- * Connections that a listening socket lets in at a time: its queue is emptied faster than others
- * fill it, and the other sources are not kept waiting.
+ * Connections that a listening socket accepts for one event: enough to empty its queue faster
+ * than peers fill it, and few enough for other sources.
  */
 #define LOOP_ACCEPTS	16
 

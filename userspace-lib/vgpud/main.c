@@ -37,7 +37,7 @@
 #define RUN_DIR		"/run/vgpu"
 #define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
 
-/* Files beside those that settings name: of guests, windows, users who ask, and our own. */
+/* Files beside those that settings count: of other guests, windows, clients and vgpud itself. */
 #define FILES_OTHERS	512
 
 enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_MODULE = 4 };
@@ -104,8 +104,9 @@ static int signals_init(void)
 }
 
 /*
- * Each session is a file here, and each connection that is new. What the service manager lets
- * us have is more than what programs get that do not ask.
+ * Raise the soft limit of open files to the hard limit: vgpud has a file for each session and
+ * each new connection. A service manager gives programs a low soft limit and a higher hard
+ * limit.
  */
 static void raise_files(void)
 {
@@ -146,7 +147,7 @@ static void open_engines(void)
 
 #define NOT_ROOT	"only root may be the agent: run vgpud as root"
 
-/* The module is not there: engines serve the guests, unless the settings name the module. */
+/* Start engines because the module is not there, unless the settings ask for the module. */
 static void do_without_module(void)
 {
 	if (settings.engine) {
@@ -161,7 +162,10 @@ static void do_without_module(void)
 	open_engines();
 }
 
-/* Whether somebody may be the agent is told by the module first, if it is needed. */
+/*
+ * Open the module, or start engines, as the settings say. The module refuses a second agent, so
+ * it is opened before anything else is made.
+ */
 static void open_module(void)
 {
 	const char *engine = settings.engine ? settings.engine : "kernel";
@@ -275,7 +279,7 @@ int main(int argc, char **argv)
 	settings.exports_dir = settings.socket = settings.shadow = NULL;
 	if (config_read(config ? config : CONFIG_FILE, config))
 		return EXIT_CONFIG;
-	/* The command line wins over the file. */
+	/* Options of the command line override the file. */
 	if (given.exports_dir)
 		settings.exports_dir = given.exports_dir;
 	if (given.socket)
@@ -310,7 +314,7 @@ int main(int argc, char **argv)
 		log_error("epoll: %s", strerror(-ret));
 	control_exit();
 	listener_exit();
-	/* Ends all peers and their shadows. */
+	/* hostdev_close() ends all peers and their shadows. */
 	hostdev_close();
 	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Processes that make DRM masters: vgpud starts and kills them for engines. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,14 +17,14 @@
 
 /**
  * struct master - a process that makes DRM masters
- * @node: entry of masters, where it is until the process is reaped
+ * @node: entry of masters until the process is reaped
  * @peer: number of the guest
  * @export: number of the export
- * @cid: the guest's context ID, for the log, as what follows
- * @port: vsock port of vgpud by which the guest connects
- * @uid: user that the process runs as
- * @pid: its process ID
- * @killed: vgpud has ended it
+ * @cid: context ID of the guest, for the log
+ * @port: vsock port of vgpud by which the guest connects, for the log
+ * @uid: user ID of the process
+ * @pid: ID of the process
+ * @killed: true if vgpud has killed the process
  */
 struct master {
 	LIST_ENTRY(master) node;
@@ -37,10 +38,10 @@ struct master {
 };
 
 static LIST_HEAD(, master) masters = LIST_HEAD_INITIALIZER(masters);
-/* The program; it is opened when it is first needed. */
+/* File of the program, opened when first needed; -1: not opened. */
 static int master_program = -1;
 
-/* Return: the engine's end of the connection, or a negative errno. */
+/* Start the process. Return: the engine's end of the connection, or a negative errno. */
 static int master_spawn(struct master *master, struct peer *peer, int node_fd)
 {
 	struct spawn_file files[] = {
@@ -103,7 +104,7 @@ void masters_end(uint32_t peer, uint32_t export)
 	LIST_FOREACH(master, &masters, node) {
 		if (master->peer != peer || (export && master->export != export))
 			continue;
-		/* The process is not reaped, so its ID is not another one's. */
+		/* The process has not been reaped, so its ID is still its own. */
 		kill(master->pid, SIGKILL);
 		master->killed = true;
 	}
@@ -129,7 +130,7 @@ void master_reaped(pid_t pid, int status)
 			break;
 	if (!master)
 		return;
-	/* It ends by itself with its engine. */
+	/* The process exits with status 0 when its engine ends. */
 	if (!master->killed && (WIFSIGNALED(status) || WEXITSTATUS(status)))
 		log_guest(master->cid, master->port,
 			  "vgpu-engine-master has ended (%s %d): the guest's programs can no longer become DRM master by CAP_SYS_ADMIN",
@@ -138,7 +139,7 @@ void master_reaped(pid_t pid, int status)
 	peer = peer_find(master->cid, master->port);
 	LIST_REMOVE(master, node);
 	free(master);
-	/* It may be what the end of its guest has waited for. */
+	/* The end of the guest may have waited for this process. */
 	if (peer)
 		peer_reaped(peer);
 }

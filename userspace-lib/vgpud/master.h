@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that make DRM masters (userspace-lib/engine/master): one for each guest of a user-space
- * engine and each card whose export lets that guest's programs become master.
+ * Processes that make DRM masters (userspace-lib/engine/master). There is one for each guest of
+ * a user-space engine and each card whose export lets programs of that guest become master.
  */
 #ifndef VGPUD_MASTER_H
 #define VGPUD_MASTER_H
@@ -11,29 +11,29 @@
 #include <sys/types.h>
 
 /**
- * master_start - start the process that makes masters of an export's files
- * @peer: number of the guest, which is its engine's as well
+ * master_start - start the process that makes an export's files DRM masters
+ * @peer: number of the guest's peer and engine
  * @export: number of the export
- * @node_fd: the export's node: the process makes masters of this device's files alone
+ * @node_fd: file of the export's node; the process accepts only files of this device
  *
- * Return: the engine's end of the connection to it, or a negative errno.
+ * Return: the engine's end of the connection to the process, or a negative errno.
  */
 int master_start(uint32_t peer, uint32_t export, int node_fd);
-/* Kills that of a guest and an export; 0: those of all exports. */
+/* Kill the processes of a guest and an export; 0: of all exports. */
 void masters_end(uint32_t peer, uint32_t export);
 
 /**
- * master_has_uid - whether such a process runs as a user
+ * master_has_uid - check whether a process that makes masters runs as a user
  * @uid: the user's ID
  *
- * Return: true if one does, so that no guest may.
+ * Return: true if one does, so that no guest may get this user.
  */
 bool master_has_uid(unsigned int uid);
 
 /**
- * master_reaped - a child of vgpud, perhaps such a process, has ended
- * @pid: its process ID
- * @status: what waitpid() says of it
+ * master_reaped - handle the end of a child of vgpud, which may be such a process
+ * @pid: the child's process ID
+ * @status: the child's status, from waitpid()
  */
 void master_reaped(pid_t pid, int status);
 

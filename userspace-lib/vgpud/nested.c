@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Check whether nested VMX of KVM could keep pages of device memory that are taken away. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -9,10 +10,10 @@
 #include "nested.h"
 
 #define NESTED_FILE	"/sys/module/kvm_intel/parameters/nested"
-/* The directory has to be there: if it is not, a missing NESTED_FILE tells nothing about KVM. */
+/* Directory that shows that sysfs is there: without it, a missing NESTED_FILE proves nothing. */
 #define NESTED_SYSFS	"/sys/module"
 
-/* KVM of this kernel refuses such pages. */
+/* Check for Linux 6.13 and later, whose KVM does not keep such pages. */
 static bool kernel_is_new(void)
 {
 	unsigned int major, minor;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether hypervisors of this machine may show windows to guests that can run guests of their own. */
+/* Check whether hypervisors of this host may show device memory to guests, despite nested VMX. */
 #ifndef VGPUD_NESTED_H
 #define VGPUD_NESTED_H
 
-/* The advice says what to do about -EPERM of nested_check() and of the module's windows. */
+/* Advice for an error -EPERM of nested_check() or of the module's windows. */
 #define NESTED_ADVICE	"before Linux 6.13 that takes kvm_intel to be loaded with nested=0 " \
 			"('options kvm_intel nested=0' in /etc/modprobe.d, then load it anew)"
 
 /**
- * nested_check - may a hypervisor show device memory to a guest?
+ * nested_check - check whether a hypervisor may show device memory to a guest
  *
- * The module asks the same, see drivers/host/nested.c for the reason. Return: 0; -EPERM: KVM's
- * nested VMX would keep pages that are taken away, or nobody can tell.
+ * The module makes the same check, see drivers/host/nested.c for the reason.
+ *
+ * Return: 0; -EPERM: KVM's nested VMX could keep pages that are taken away, or this is not
+ * known.
  */
 int nested_check(void);
 

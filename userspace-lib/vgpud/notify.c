@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Notifications: states for the service manager, and uevents from the kernel. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,9 +17,9 @@
 #include "loop.h"
 #include "notify.h"
 
-/* Devices come in bursts: look once, when it is quiet. */
+/* Devices come in bursts: exports are reviewed once, when no uevent has come for this time. */
 #define SETTLE_MS	200
-/* The kernel's: the header is a path and an action, the variables are 2 KiB at most. */
+/* Most bytes of a uevent of the kernel: a path, an action, and up to 2 KiB of variables. */
 #define UEVENT_MAX	8192
 
 void notify_manager(const char *state)
@@ -35,7 +36,7 @@ void notify_manager(const char *state)
 		return;
 	memcpy(addr.sun_path, path, len);
 	if (path[0] == '@')
-		addr.sun_path[0] = '\0';	/* the abstract name space */
+		addr.sun_path[0] = '\0';	/* abstract name space */
 
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -59,7 +60,7 @@ void notify_devices_soon(void)
 		timer_set(&settle, SETTLE_MS);
 }
 
-/* The value of a variable of a uevent; NULL: it has none. */
+/* Return the value of a variable of a uevent, or NULL. */
 static const char *uevent_get(const char *text, size_t len, const char *name)
 {
 	const char *at = text, *end = text + len;
@@ -78,7 +79,7 @@ static uint32_t uevent_number(const char *text, size_t len, const char *name)
 	return value ? strtoul(value, NULL, 10) : 0;
 }
 
-/* What helps a device that hangs: names, with commas in between. */
+/* Return the bits of the ways to recover a device that hangs, from names separated by commas. */
 static uint32_t wedged_bits(const char *names)
 {
 	static const char *const known[] = VGPU_WEDGED_NAMES;
@@ -96,10 +97,10 @@ static uint32_t wedged_bits(const char *names)
 }
 
 /*
- * Displays and leases of a DRM card, and that its device hangs. What a person writes to a file "uevent" has the
- * variables of these under other names, and so is none of them: no driver says that
- * anything has changed. Nor are the cards of vgpu_guest, which are nobody's export: what
- * is said of these has been told already.
+ * Handle a change of a DRM card: its displays, its leases, or a device that hangs. A uevent
+ * that a person triggers by a file "uevent" has other names for these variables, so it is
+ * ignored: no driver reports a change then. Cards of vgpu_guest are no exports, and the change
+ * of a forwarded card has been reported already.
  */
 static void uevent_change(const char *text, size_t len)
 {
@@ -127,7 +128,7 @@ static void uevent_change(const char *text, size_t len)
 		exports_change(rdev, &change);
 }
 
-/* Messages are lost: devices may have come or gone, and displays. */
+/* Handle lost uevents: devices and displays may have changed. */
 static void uevents_lost(void)
 {
 	const struct device_change change = {
@@ -154,7 +155,7 @@ static void uevent_ready(struct source *source, uint32_t events)
 		return;
 	}
 	text[len] = '\0';
-	/* Only the kernel's; "add@/devices/..." is at the beginning. */
+	/* Accept uevents of the kernel only. A uevent begins with "add@/devices/...". */
 	if (addr.nl_pid)
 		return;
 	if (!strncmp(text, "change@", 7))

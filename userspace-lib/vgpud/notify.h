@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What vgpud tells and hears of the system: service manager and devices. */
+/* Notifications to the service manager, and from the kernel about devices. */
 #ifndef VGPUD_NOTIFY_H
 #define VGPUD_NOTIFY_H
 
-/* To the service manager, if there is one: "READY=1" and the like. */
+/* Send a state such as "READY=1" to the service manager, if there is one. */
 void notify_manager(const char *state);
 
-/* Watches devices come, change and go, for exports. 0 or a negative errno. */
+/* Watch devices come, change and go. Return: 0 or a negative errno. */
 int notify_devices_init(void);
-/* Devices may have come or gone: exports are looked at soon, once for all that comes meanwhile. */
+/* Review the exports soon, since devices may have come or gone. Calls until then are merged. */
 void notify_devices_soon(void);
 
 #endif /* VGPUD_NOTIFY_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Numbers as people write them. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +9,7 @@
 
 #include "number.h"
 
-/* Return: what follows the number, or NULL: there is none. */
+/* Read a number at the beginning of @text. Return: the rest of the text; NULL: no number. */
 static const char *number_read(const char *text, unsigned long long *value)
 {
 	bool hex = text[0] == '0' && text[1] == 'x';
@@ -48,7 +49,7 @@ bool number_parse_size(const char *text, unsigned long long *value)
 	return true;
 }
 
-/* 0 is the hypervisor, ~0 means any: neither is a guest, nor a port. */
+/* Parse a CID or port. 0 is the hypervisor's CID and ~0 means any, so neither is accepted. */
 static bool parse_u32(const char *text, uint32_t *value)
 {
 	unsigned long long number;

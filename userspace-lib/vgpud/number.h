@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers as people write them, in files and on the command line of vgpuctl: decimal, or
- * hexadecimal with 0x. A zero before other digits is neither: some read it as octal.
+ * Numbers in files and on vgpuctl's command line: decimal, or hexadecimal with 0x. A zero
+ * before other digits is not accepted, because some programs read such a number as octal.
  */
 #ifndef VGPUD_NUMBER_H
 #define VGPUD_NUMBER_H
@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Return: all of @text is a number, which is in @value. */
+/* Parse a number. Return: true if all of @text is a number. */
 bool number_parse(const char *text, unsigned long long *value);
-/* The same, perhaps with K, M, G or T (powers of 1024) behind it. */
+/* Parse a number with an optional K, M, G or T (powers of 1024). */
 bool number_parse_size(const char *text, unsigned long long *value);
-/* CID[:PORT], each from 1 to 2^32-2; the port is 0 if not given. */
+/* Parse CID[:PORT], each from 1 to 2^32-2; *@port is 0 if none is given. */
 bool number_parse_guest(const char *text, uint32_t *cid, uint32_t *port);
 
 #endif /* VGPUD_NUMBER_H */

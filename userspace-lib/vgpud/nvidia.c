@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* NVIDIA's own driver: names of its device files, and the PCI devices of its cards. */
 #include <ctype.h>
 #include <glob.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #define NVIDIA_MODESET_MINOR	254
 #define NVIDIA_CTL_MINOR	255
 
-/* Does a driver of that name, or of one that begins so, have the number? */
+/* Check whether a driver has the major number. @begins: @name is only the beginning of its name. */
 static bool major_is(unsigned int number, const char *name, bool begins)
 {
 	FILE *devices = fopen("/proc/devices", "re");
@@ -60,7 +61,7 @@ bool nvidia_is_card(dev_t rdev)
 	return major(rdev) == NVIDIA_MAJOR && minor(rdev) < NVIDIA_CARDS;
 }
 
-/* Return: whether /proc says of the card that its number is @number. */
+/* Check whether an "information" file in /proc belongs to the card with this minor number. */
 static bool information_is_of(const char *path, unsigned int number)
 {
 	FILE *information = fopen(path, "re");
@@ -77,16 +78,19 @@ static bool information_is_of(const char *path, unsigned int number)
 }
 
 /*
- * Which device a card was found to be, and the inode of that device's link to its driver, which
- * is another one each time that a driver takes it. A number changes only then. So the driver,
- * which may hang, is not asked whenever some device comes or goes.
+ * Cache of the cards' devices. @bound is the inode of the device's link to its driver, which is
+ * a new one each time that a driver binds the device. A minor number changes only then. The
+ * driver, which may hang, is thus not asked whenever some device comes or goes.
  */
 static struct {
 	ino_t bound;
 	char path[64];
 } known[NVIDIA_CARDS];
 
-/* 0: the driver does not have it. */
+/*
+ * Return the inode of the device's link to its driver; 0: NVIDIA's driver does not have the
+ * device.
+ */
 static ino_t bound_by(const char *path)
 {
 	struct stat link, folder;
@@ -163,7 +167,7 @@ ssize_t nvidia_params(char *text, size_t len, size_t size)
 	const size_t key_len = sizeof(key) - 1, value_len = sizeof(value) - 1;
 	size_t at = 0, end;
 
-	/* The line's beginning, or the end of the text. */
+	/* Find the beginning of the key's line, or the end of the text. */
 	while (at < len && (len - at < key_len || memcmp(text + at, key, key_len))) {
 		while (at < len && text[at] != '\n')
 			at++;

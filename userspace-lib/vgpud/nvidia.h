@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's own driver: its device files are in no class of sysfs, so what they are follows from
- * their numbers, and which card is which from files of /proc.
+ * NVIDIA's own driver. Its device files are in no class of sysfs, so their kinds follow from
+ * their numbers, and the device of a card is found in /proc.
  */
 #ifndef VGPUD_NVIDIA_H
 #define VGPUD_NVIDIA_H
@@ -12,23 +12,24 @@
 #include <sys/types.h>
 
 #define NVIDIA_PROC	"/proc/driver/nvidia"
-/* Numbers of cards are below. */
+/* Minor numbers of cards are below this. */
 #define NVIDIA_CARDS	248
 
 /*
- * Is it a device file of that driver? @title: its usual name; @driver: "nvidia" or
- * "nvidia-uvm".
+ * Check whether @rdev is a device of NVIDIA's driver. @title: set to the usual name of its
+ * file; @driver: set to "nvidia" or "nvidia-uvm".
  */
 bool nvidia_find(dev_t rdev, char title[64], char driver[32]);
-/* Is it the number of a card, not of another file of that driver? */
+/* Check whether @rdev is a card, not another device of the driver. */
 bool nvidia_is_card(dev_t rdev);
-/* The folder of sysfs of a card's PCI device, by its node's usual name; false: it is none. */
+/* Find the sysfs directory of a card's PCI device by the usual name of the card's file. */
 bool nvidia_find_pci(const char *title, char *path, size_t size);
-/* Is it a card, by its usual name, that has MIG instances now? */
+/* Check whether a card, given by the usual name of its file, has MIG instances now. */
 bool nvidia_is_divided(const char *title);
 /*
- * Changes /proc/driver/nvidia/params, of @len bytes in a buffer of @size, to say that programs
- * make no device files by themselves. Return: bytes, or -1: there is no room. Allocates nothing.
+ * Change the content of /proc/driver/nvidia/params so that programs do not make device files.
+ * @text has @len bytes in a buffer of @size. Allocates nothing. Return: the new length; -1: no
+ * room.
  */
 ssize_t nvidia_params(char *text, size_t len, size_t size);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Paces: a token bucket for each guest that has begun sessions or connections lately. */
 #include <stdlib.h>
 #include <sys/queue.h>
 
@@ -6,14 +7,15 @@
 #include "loop.h"
 #include "pace.h"
 
-/* Each of them costs this much, and settings.session_rate of it comes back each millisecond. */
+/* Cost of a session or connection; settings.session_rate of it is paid back each millisecond. */
 #define PACE_COST	1000ULL
 
 /**
  * struct pace - a guest that has begun sessions or connections lately
- * @cid: who
- * @port: the port of ours by which it came
- * @paid: when all that it has begun is paid for, in milliseconds times settings.session_rate
+ * @node: entry of paces
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @paid: time at which all costs are paid back, in milliseconds times settings.session_rate
  */
 struct pace {
 	LIST_ENTRY(pace) node;
@@ -24,7 +26,10 @@ struct pace {
 
 static LIST_HEAD(, pace) paces = LIST_HEAD_INITIALIZER(paces);
 
-/* The guest's, or NULL. Those that have nothing left to pay are as if they were not there. */
+/*
+ * Find the guest's pace, or NULL. The paces of other guests that have paid back everything are
+ * freed.
+ */
 static struct pace *pace_find(uint32_t cid, uint32_t port, uint64_t now)
 {
 	struct pace *pace = LIST_FIRST(&paces), *next, *found = NULL;

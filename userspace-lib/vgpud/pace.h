@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paces: how fast guests begin sessions, and connect.
+ * Paces: how fast guests may begin sessions and connections.
  *
- * Each session costs vgpud a process with namespaces of its own, and each connection a thread of
- * the module's or an engine, and vgpud serves all guests one after the other. A connection counts
- * as a session. So a guest may begin PACE_BURST_S seconds' worth of them at once, and then
- * settings.session_rate a second. What it has used up is remembered when it disconnects, or it
- * would only have to connect again.
+ * Each session costs vgpud a process with namespaces, each connection costs a thread of the
+ * module or an engine, and vgpud serves all guests one after the other. A connection counts as
+ * a session. A guest may begin PACE_BURST_S seconds' worth of both at once, and then
+ * settings.session_rate a second. A guest's pace is kept when it disconnects, so that it gains
+ * nothing by connecting again.
  */
 #ifndef VGPUD_PACE_H
 #define VGPUD_PACE_H
@@ -16,9 +16,9 @@
 
 #define PACE_BURST_S	4
 
-/* The guest begins a session or a connection, if it may now. */
+/* Charge the guest for a session or a connection. Return: false if it may not begin one now. */
 bool pace_take(uint32_t cid, uint32_t port);
-/* How long it takes until a guest that may not may begin one, at most. */
+/* Return the longest time until a guest that may not begin one may do so, in milliseconds. */
 unsigned int pace_wait_ms(void);
 
 #endif /* VGPUD_PACE_H */

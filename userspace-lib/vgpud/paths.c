@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Watches for paths of exports: inotify reports changes of their directories, and the exports
+ * are reviewed then.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,7 +17,7 @@
 #include "notify.h"
 #include "paths.h"
 
-/* Links that are followed from one to the next. */
+/* Most symlinks that are followed from one path. */
 #define LINKS_MAX	8
 
 static void paths_ready(struct source *source, uint32_t events)
@@ -21,7 +25,7 @@ static void paths_ready(struct source *source, uint32_t events)
 	char buffer[4096] __attribute__((aligned(8)));
 
 	(void)events;
-	/* The file that an event names does not matter, as all exports are looked at. */
+	/* The names in the events do not matter, since all exports are reviewed. */
 	while (read(source->fd, buffer, sizeof(buffer)) > 0)
 		;
 	notify_devices_soon();
@@ -29,7 +33,7 @@ static void paths_ready(struct source *source, uint32_t events)
 
 static struct source watches = { .fd = -1, .ready = paths_ready };
 
-/* The directory that the file is in, or the deepest one above that is there. */
+/* Watch the directory of a file, or the nearest directory above that exists. */
 static void watch_above(const char *path)
 {
 	char dir[PATH_MAX];
@@ -37,7 +41,7 @@ static void watch_above(const char *path)
 
 	snprintf(dir, sizeof(dir), "%s", path);
 	while ((slash = strrchr(dir, '/'))) {
-		/* The root's own name is the slash. */
+		/* The root directory's name is the slash itself. */
 		slash[slash == dir] = '\0';
 		if (inotify_add_watch(watches.fd, dir, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0)
 			return;
@@ -47,7 +51,7 @@ static void watch_above(const char *path)
 	log_warning("%s: cannot be waited for: %s", path, strerror(errno));
 }
 
-/* The target of the link @path is put into @target. Return: whether @path is a link. */
+/* Read the target of the link @path into @target. Return: false if @path is no link. */
 static bool follow_link(const char *path, char target[PATH_MAX])
 {
 	char link[PATH_MAX];
@@ -60,7 +64,7 @@ static bool follow_link(const char *path, char target[PATH_MAX])
 	return snprintf(target, PATH_MAX, "%.*s%s", link[0] == '/' ? 0 : dir, path, link) < PATH_MAX;
 }
 
-/* The path of @export is watched, as its file or a link on the way to it may change. */
+/* Watch the path of an export: its file, or a link on the way to it, may change. */
 static void watch_path(const struct export *export)
 {
 	char path[PATH_MAX], target[PATH_MAX];
@@ -93,7 +97,7 @@ void paths_watch(void)
 	}
 	TAILQ_FOREACH(export, &exports, node)
 		watch_path(export);
-	/* One that has come before it was watched. */
+	/* A file may have come before its directory was watched. */
 	TAILQ_FOREACH(export, &exports, node)
 		if (!export->number && export->error == -ENOENT && !access(export->spec.path, F_OK))
 			notify_devices_soon();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths of exports: where what is not there yet may come, by the kernel, udev or a person. */
+/* Watches for paths of exports where the kernel, udev or a person may still make a file. */
 #ifndef VGPUD_PATHS_H
 #define VGPUD_PATHS_H
 
-/* Watches the directories of paths that lead nowhere, and of links, in place of those of before. */
+/* Watch directories of missing paths and of links. Earlier watches are removed. */
 void paths_watch(void);
 
 #endif /* VGPUD_PATHS_H */

@@ -2,9 +2,9 @@
 /*
  * Peers: guests with a control connection.
  *
- * A peer is UP from WELCOME until it is dropped or the host module says that it
- * is gone. It stays in the list until its last process was reaped: until then
- * its user id must not become another guest's.
+ * A peer is UP from WELCOME until it is dropped, or the host module reports its end. It stays
+ * in the list until its last process is reaped, since another guest must not get its user ID
+ * before.
  */
 #ifndef VGPUD_PEER_H
 #define VGPUD_PEER_H
@@ -18,31 +18,32 @@
 #include "session.h"
 
 enum peer_state {
-	PEER_NEW,	/* WELCOME is not sent, or not handed over yet */
+	PEER_NEW,	/* WELCOME not sent, or connection not handed over yet */
 	PEER_UP,
-	PEER_GOING,	/* the module was told to end it */
-	PEER_GONE,	/* the module has ended it; shadows are to be reaped */
+	PEER_GOING,	/* the module was asked to end the peer */
+	PEER_GONE,	/* the module has ended the peer; shadows are to be reaped */
 };
 
 #define PEER_NAMESPACES	3	/* net, ipc, uts */
 
 /**
  * struct peer - a guest
- * @cid: who
- * @port: the port of ours by which it came
- * @trusted_port: its own port shows that its kernel or root opened it
- * @state: see above
- * @number: the host module's; valid while UP or GOING
- * @secret: what lanes prove themselves with
- * @keeper: this is not a guest, but what the keeper of its window is confined as (keeper.c)
- * @uid: user that its shadows run as
- * @since: CLOCK_REALTIME, seconds
- * @namespaces: those that its shadows share; -1: none yet
- * @cgroup_fd: their control group; -1: none yet
- * @sessions: its shadows that are not reaped
- * @nr_sessions: those among them that are not over
- * @ended: numbers of sessions that are over; a late lane must not begin one anew
- * @ended_next: where the next goes
+ * @node: entry of peers
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @trusted_port: true if the guest's kernel or root connected, as shown by its port
+ * @keeper: true if this is no guest but the identity of its window's keeper (keeper.c)
+ * @state: state of the peer, enum peer_state
+ * @number: number that the host module or engine.c gave the peer; valid while UP or GOING
+ * @secret: bytes that a LANE has to repeat
+ * @uid: user ID of the guest's shadows
+ * @since: time of the connection, CLOCK_REALTIME in seconds
+ * @namespaces: files of the namespaces that the shadows share; -1: none yet
+ * @cgroup_fd: file of the shadows' control group; -1: none yet
+ * @sessions: list of the sessions whose shadows are not reaped
+ * @nr_sessions: number of those that are not over
+ * @ended: ring of the numbers of sessions that are over, which a late lane must not begin anew
+ * @ended_next: number of entries written to @ended so far
  */
 struct peer {
 	LIST_ENTRY(peer) node;
@@ -66,22 +67,22 @@ struct peer {
 LIST_HEAD(peer_list, peer);
 extern struct peer_list peers;
 
-/* The lowest user id that no guest has, nor a keeper; 0: all are taken. */
+/* Return the lowest user ID that neither a guest nor a keeper has; 0: all are taken. */
 unsigned int peer_free_uid(void);
 struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port);
-/* Hands the connection to the host module, and grants exports. 0 or errno. */
+/* Hand the connection to the host module, and grant exports. Return: 0 or a negative errno. */
 int peer_start(struct peer *peer, int sock_fd, uint64_t features);
-/* Ends it; peer_gone() comes later. */
+/* Ask the module to end the peer. peer_gone() is called later. */
 void peer_drop(struct peer *peer);
-/* The module has ended it. */
+/* Handle the end of a peer, which the module has reported. */
 void peer_gone(struct peer *peer);
-/* Frees it if nothing of it is left; only then may the guest come again. */
+/* Free a peer that is gone if none of its processes is left; only then may the guest return. */
 void peer_reaped(struct peer *peer);
 void peer_free(struct peer *peer);
 
 struct peer *peer_find(uint32_t cid, uint32_t port);
 struct peer *peer_by_number(uint32_t number);
-/* Takes as long for a wrong secret as for the right one. */
+/* Find a peer by its secret. A wrong secret takes as long as the right one. */
 struct peer *peer_by_secret(uint32_t cid, uint32_t port, const uint8_t *secret);
 
 #endif /* VGPUD_PEER_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Plans: reader of the files of exports.d, and checks of their sections. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -17,11 +18,11 @@
 
 /**
  * struct reading - a file that is being read
- * @plan: where it goes
- * @file: its place there
- * @spec: its current section; NULL: none that can be used
- * @given: settings of that section, by their places in the table
- * @words: for mistakes
+ * @plan: plan that gets the sections
+ * @file: entry of the file in the plan
+ * @spec: current section; NULL: none, or one that cannot be used
+ * @given: bit mask of the settings that the section has had, by their index in keys[]
+ * @words: text that gets the mistakes
  */
 struct reading {
 	struct plan *plan;
@@ -56,7 +57,7 @@ static void spec_mistake(struct text *words, const struct export_spec *spec, uns
 
 /* --- settings of a section ------------------------------------------------ */
 
-/* Calls fn for each word of a list separated by commas or blanks, of which there has to be one. */
+/* Call fn for each word of a list separated by commas or blanks. An empty list is a mistake. */
 static int for_each_word(const char *text, struct export_spec *spec, struct answer *words,
 			 int (*fn)(struct export_spec *spec, const char *word,
 				   struct answer *words))
@@ -150,7 +151,7 @@ static int set_demand(struct export_spec *spec, const char *value, struct answer
 	return ret;
 }
 
-/* The number of an ioctl, or its name. */
+/* Find an ioctl by its number or its name. */
 static int find_ioctl(const char *word, unsigned long long *number)
 {
 	uint32_t i;
@@ -185,8 +186,8 @@ static int add_ioctl(struct export_spec *spec, const char *word, struct answer *
 }
 
 /*
- * An export without a list allows all ioctls. So a list that somebody has written down, and that
- * names none, must not count as a missing one.
+ * Add ioctls to the section's list. An export without a list allows all ioctls, so an empty
+ * list must not count as a missing one: for_each_word() refuses it.
  */
 static int set_ioctls(struct export_spec *spec, const char *value, bool deny,
 		      struct answer *words)
@@ -226,7 +227,7 @@ static int set_window_user(struct export_spec *spec, const char *value, struct a
 {
 	uint32_t uid, gid;
 
-	/* A user that is not there may come, and is no mistake of the file (check_user()). */
+	/* A user that does not exist may be added later, so it is no mistake (see check_user()). */
 	if (!*value || strlen(value) >= sizeof(spec->window.user) ||
 	    window_owner(value, &uid, &gid) == -EINVAL)
 		return answer_say(words, -EINVAL, "there is no user '%s'", value);
@@ -234,7 +235,7 @@ static int set_window_user(struct export_spec *spec, const char *value, struct a
 	return 0;
 }
 
-/* Every setting; those that are lists may be given more than once. */
+/* Table of all settings. Settings that are lists may occur more than once in a section. */
 static const struct {
 	const char *name;
 	bool is_list;
@@ -351,9 +352,9 @@ static void read_file(struct plan *plan, struct plan_file *file, struct text *wo
 	text_add(words, "%s: %s", file->name, strerror(-ret));
 }
 
-/* --- mistakes that more than a line makes --------------------------------- */
+/* --- checks of sections --------------------------------------------------- */
 
-/* Says that a user is not known. That costs the guests their windows, but not their devices. */
+/* Report an unknown user. The guests of the section then have no window, but their devices. */
 static void check_user(const struct export_spec *spec, struct text *words)
 {
 	struct answer what;
@@ -384,7 +385,7 @@ static void check_section(const struct export_spec *spec, struct text *words)
 	check_user(spec, words);
 }
 
-/* A guest that both give another window. */
+/* Report a guest to which both sections give a window, but with other terms. */
 static void check_windows(const struct export_spec *spec, const struct export_spec *before,
 			  struct text *words)
 {
@@ -404,7 +405,7 @@ static void check_windows(const struct export_spec *spec, const struct export_sp
 		}
 }
 
-/* Conflicts between @spec and @before, a section that precedes it, are reported as mistakes. */
+/* Report conflicts between @spec and @before, a section that precedes it. */
 static void check_pair(const struct export_spec *spec, const struct export_spec *before,
 		       struct text *words)
 {
@@ -458,7 +459,7 @@ static int add_file(struct plan *plan, const char *name)
 	return 0;
 }
 
-/* Exports that files ask for are there. */
+/* Check whether files ask for any export that exists now. */
 static bool any_by_file(void)
 {
 	const struct export *export;
@@ -478,7 +479,7 @@ static int list_files(struct plan *plan, struct text *words)
 	if (nr < 0) {
 		ret = -errno;
 		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
-		/* Not there is as good as empty, but for a directory that was there before. */
+		/* A missing directory counts as empty, unless files asked for exports before. */
 		return ret == -ENOENT && !any_by_file() ? 0 : ret;
 	}
 	for (i = 0; i < nr; i++) {
@@ -492,7 +493,7 @@ static int list_files(struct plan *plan, struct text *words)
 	return ret;
 }
 
-/* The sections of a file belong together, so a file with a mistake is dropped as a whole. */
+/* Drop files with mistakes. The sections of a file belong together, so none of them is kept. */
 static bool drop_mistaken(struct plan *plan)
 {
 	struct export_spec *spec, *next;
@@ -512,7 +513,7 @@ static bool drop_mistaken(struct plan *plan)
 	return any;
 }
 
-/* Exports that no section names. */
+/* Check the exports that sections with cards need. */
 static int check_cards(const struct plan *plan, struct text *words)
 {
 	const struct export_spec *spec;

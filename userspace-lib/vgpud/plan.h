@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan is what the files of exports.d ask for. They are read, and looked through for mistakes,
- * before anything is done for them.
+ * A plan holds what the files of exports.d ask for. All files are read and checked before any
+ * of their exports is made.
  */
 #ifndef VGPUD_PLAN_H
 #define VGPUD_PLAN_H
@@ -13,8 +13,9 @@
 
 /**
  * struct plan_file - a file of exports.d
- * @name: its path
- * @mistakes: how many it has
+ * @node: entry of struct plan's list of files
+ * @name: path of the file
+ * @mistakes: number of mistakes found in the file
  */
 struct plan_file {
 	TAILQ_ENTRY(plan_file) node;
@@ -23,10 +24,10 @@ struct plan_file {
 };
 
 /**
- * struct plan - what all files say
- * @files: in alphabetical order
- * @sections: of all of them; those with cards are no exports themselves
- * @cards: the exports that these cards need
+ * struct plan - content of all files
+ * @files: list of the files in alphabetical order
+ * @sections: list of the sections of all files; a section with cards is no export itself
+ * @cards: list of the exports that the sections with cards need
  */
 struct plan {
 	TAILQ_HEAD(, plan_file) files;
@@ -35,14 +36,14 @@ struct plan {
 };
 
 /*
- * Reads settings.exports_dir. Each mistake becomes a line of @words; the files that have one
- * are not in the plan. The plan has to be freed in either case.
- * Return: 0, -EBADMSG: there are mistakes; another negative errno: the files are not known.
+ * Read settings.exports_dir. Each mistake becomes a line of @words, and a file with mistakes is
+ * left out of the plan. The caller frees the plan in any case. Return: 0; -EBADMSG if there are
+ * mistakes; another negative errno if the files could not be listed.
  */
 int plan_read(struct plan *plan, struct text *words);
 void plan_free(struct plan *plan);
 
-/* The next export after @spec, or the first one (NULL); NULL: there are no more. */
+/* Return the export after @spec (NULL: the first one), or NULL at the end. */
 struct export_spec *plan_next(const struct plan *plan, const struct export_spec *spec);
 
 #endif /* VGPUD_PLAN_H */

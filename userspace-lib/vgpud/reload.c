@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reloads of the files of exports.d. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +13,10 @@
 #include "sync.h"
 #include "wanted.h"
 
-/* Exports of cards are of no file alone. */
+/*
+ * Return the origin of an export. An export of cards may follow from several files, so its
+ * origin is their directory.
+ */
 static const char *origin_of(const struct export_spec *spec)
 {
 	return spec->file ? spec->file->name : settings.exports_dir;
@@ -29,7 +33,7 @@ static void apply(struct sync *sync, const struct plan *plan)
 	wanted_sync(sync, &plan->sections);
 }
 
-/* No longer listens on account of the first @nr guests of the plan. */
+/* Release the ports of the first @nr guests of the plan. */
 static void put_ports(const struct plan *plan, size_t nr)
 {
 	const struct export_spec *spec = NULL;
@@ -41,8 +45,8 @@ static void put_ports(const struct plan *plan, size_t nr)
 }
 
 /*
- * Listens where guests are to come: somebody else may have a port, which shows only so, and
- * has to show before anything is changed. Return: for how many guests; -1: it fails.
+ * Listen on the ports of all guests of the plan before anything is changed: another process may
+ * have a port, which only listening shows. Return: the number of guests; -1 on failure.
  */
 static long get_ports(const struct plan *plan, struct text *words)
 {
@@ -107,7 +111,7 @@ static int run(struct plan *plan, struct text *words)
 	apply(&sync, plan);
 	put_ports(plan, nr);
 	text_log(&sync.changes, log_info);
-	/* Failures matter more than changes, so only they are returned if there are any. */
+	/* Failures matter more than changes: if there are any, only they are returned. */
 	*words = sync.failures.lines ? sync.failures : sync.changes;
 	text_free(sync.failures.lines ? &sync.changes : &sync.failures);
 	return sync.failures.lines ? -EIO : 0;

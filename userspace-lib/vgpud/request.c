@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Requests on the control socket: the functions here read the JSON objects of requests, run
+ * them, and make the answers.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -60,7 +64,7 @@ static bool get_bool(struct json_object *request, const char *key)
 	return json_object_object_get_ex(request, key, &value) && json_object_get_boolean(value);
 }
 
-/* A CID or a port: 1 to 2^32-2; 0 if it is not there or out of range. */
+/* Return a CID or port, 1 to 2^32-2; 0 if it is missing or out of range. */
 static uint32_t get_number(struct json_object *request, const char *key)
 {
 	struct json_object *value;
@@ -75,7 +79,7 @@ static uint32_t get_number(struct json_object *request, const char *key)
 /* Most guests of one request. */
 #define GUESTS_MAX	512
 
-/* Is it not there, or 0, or what get_number() reads? Anything else must not count as none. */
+/* Check that a CID or port is missing, 0, or valid. Other values must not count as missing. */
 static bool number_ok(struct json_object *request, const char *key)
 {
 	struct json_object *value;
@@ -91,8 +95,8 @@ static bool guest_ok(struct json_object *guest)
 }
 
 /*
- * Reads "guests", an array of objects with a CID and perhaps a port; *guests is NULL and *nr 0
- * if there is none. 0, -EINVAL or -E2BIG.
+ * Read "guests", an array of objects with a CID and an optional port. If there is none,
+ * *@guests is NULL and *@nr is 0. Return: 0, -EINVAL or -E2BIG.
  */
 static int get_guests(struct json_object *request, struct json_object **guests, size_t *nr)
 {
@@ -133,7 +137,7 @@ static struct json_object *answer_ok(void)
 
 /* --- export, unexport ----------------------------------------------------- */
 
-/* Guests beside the one of "cid". Return: 0 or -errno. */
+/* Add the guests of "guests" beside the guest of "cid". Return: 0 or a negative errno. */
 static int add_guests(struct json_object *request, struct export_spec *spec)
 {
 	struct json_object *guests, *guest;
@@ -149,7 +153,7 @@ static int add_guests(struct json_object *request, struct export_spec *spec)
 	return ret;
 }
 
-/* Reads which cards of NVIDIA's are meant: a number, or true for all. Return: some are. */
+/* Read the card of "nvidia": a number, or true for all cards. Return: true if a card is given. */
 static bool get_nvidia(struct json_object *request, int *card)
 {
 	struct json_object *value;
@@ -165,7 +169,7 @@ static bool get_nvidia(struct json_object *request, int *card)
 	return true;
 }
 
-/* The name of what a request with cards is about. */
+/* Return the words for a request's cards. */
 static const char *cards_words(int card, char words[32])
 {
 	if (card == CARDS_ALL)
@@ -235,7 +239,7 @@ static struct json_object *do_export(struct json_object *request, const char *wh
 	return answer;
 }
 
-/* From one guest, or from all (cid 0). */
+/* Take an export back from one guest, or from all guests (@cid is 0). */
 static int unexport_from(struct json_object *request, uint32_t cid, uint32_t port, bool force,
 			 const char *who, struct answer *words)
 {
@@ -257,7 +261,7 @@ static int unexport_from(struct json_object *request, uint32_t cid, uint32_t por
 	return ret;
 }
 
-/* A guest that stands in the list before, too, has lost the export by then. */
+/* Check whether the guest is also named earlier in the list, and so has lost the export already. */
 static bool named_before(struct json_object *guests, size_t guest)
 {
 	struct json_object *one = json_object_array_get_idx(guests, guest), *other;
@@ -274,7 +278,7 @@ static bool named_before(struct json_object *guests, size_t guest)
 	return false;
 }
 
-/* All of these guests have the export, and may lose it, so that none of them loses it alone. */
+/* Check that all guests have the export and may lose it, so that either all or none lose it. */
 static int unexport_check(struct json_object *request, struct json_object *guests, size_t nr,
 			  bool force, struct answer *words)
 {
@@ -326,7 +330,7 @@ static struct json_object *do_unexport(struct json_object *request, const char *
 
 /* --- windows --------------------------------------------------------------- */
 
-/* Bytes; 0 if they are not there or make no sense. */
+/* Return "size" in bytes; 0 if it is missing or invalid. */
 static uint64_t get_size(struct json_object *request)
 {
 	struct json_object *value;
@@ -557,7 +561,7 @@ static struct json_object *status_counters(const struct peer *peer,
 	return object;
 }
 
-/* Names of programs are the guests' own business, and root's. */
+/* Describe the guests. The names of their programs are for root only. */
 static struct json_object *status_guests(bool programs)
 {
 	struct json_object *array = json_object_new_array(), *object;
@@ -604,7 +608,7 @@ static struct json_object *do_status(bool may_change)
 
 /* --- files of exports ----------------------------------------------------- */
 
-/* Reads them again, or (no @who) says what that would change. */
+/* Read the files of exports again; without @who, only describe what would change. */
 static struct json_object *do_reload(const char *who)
 {
 	struct text words = { 0 }, message = { 0 };
@@ -619,7 +623,7 @@ static struct json_object *do_reload(const char *who)
 		text_add(&message, "%s\n%s", ret == -EIO ? "not all of it was done:" :
 			 "nothing was changed, as there are mistakes:",
 			 words.lines ? words.lines : strerror(-ret));
-		/* The newlines that end the last line and the message are cut off. */
+		/* Cut off the newlines at the end of the message. */
 		while (message.len && message.lines[message.len - 1] == '\n')
 			message.lines[--message.len] = '\0';
 		answer = answer_error(ret, message.lines ? message.lines : "out of memory");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What requests on the control socket do. */
+/* Requests on the control socket. */
 #ifndef VGPUD_REQUEST_H
 #define VGPUD_REQUEST_H
 
@@ -8,8 +8,8 @@
 struct json_object;
 
 /*
- * Does one request; may_change: it comes from root; who: in words, for the log. Returns the
- * answer.
+ * Run a request. @may_change: true if the request comes from root; @who: description of the
+ * user for the log. Return: the answer.
  */
 struct json_object *request_run(struct json_object *request, bool may_change, const char *who);
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Sessions: vgpud makes a shadow for each guest process, gives the shadow lanes, and reaps it
+ * when no driver knows its process ID.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,9 +26,9 @@
 #include "spawn.h"
 #include "wire.h"
 
-/* Zombies of a guest for each session that it may have. */
+/* Zombies that a guest may have for each session of its limit. */
 #define ZOMBIES_OF_A_SESSION	4
-/* The most seconds for which a shadow is a zombie that shared no file. */
+/* Most seconds for which the shadow of a session that shared no file stays a zombie. */
 #define ZOMBIE_S		4
 
 static struct session *session_find(const struct peer *peer, uint64_t number)
@@ -57,7 +61,7 @@ static void session_number_over(struct peer *peer, uint64_t number)
 	peer->ended[peer->ended_next++ % SESSION_ENDED_MAX] = number;
 }
 
-/* From now on it takes no lanes. false: it was over already. */
+/* Mark a session as over: it takes no lane. Return: false if it was over already. */
 static bool session_over(struct session *session)
 {
 	struct peer *peer = session->peer;
@@ -73,7 +77,7 @@ static bool session_over(struct session *session)
 
 static void session_end(struct session *session)
 {
-	/* Not reaped yet, so the pid is still its own. */
+	/* The process has not been reaped, so the pid is still its own. */
 	if (session_over(session))
 		kill(session->pid, SIGKILL);
 }
@@ -99,9 +103,10 @@ unsigned int sessions_count(const struct peer *peer, bool dead)
 }
 
 /*
- * Numbers of processes are the host's, and a guest that shares files among many uses some up. One
- * that shares none has a zombie of each that has ended for some seconds (engine/tgid.c), after it
- * has begun as many at once as in PACE_BURST_S.
+ * Zombies occupy process IDs of the host. A shadow stays a zombie while files are open that its
+ * session shared with other processes of the guest. A session that shared none leaves a zombie
+ * for some seconds (engine/tgid.c); the guest may have begun PACE_BURST_S seconds' worth of
+ * sessions at once before.
  */
 unsigned int sessions_zombies_max(void)
 {
@@ -142,7 +147,10 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 	close(shadow_fd);
 	if (*error) {
 		log_guest(peer->cid, peer->port, "no shadow: %s", strerror(-*error));
-		/* The module and the engine know it, and will tell of its end. */
+		/*
+		 * The module or the engine knows the number and will report its end: do not
+		 * reuse it.
+		 */
 		session_number_over(peer, session->number);
 		goto err_free;
 	}
@@ -168,14 +176,17 @@ static int send_lane(int lanes_fd, int sock_fd)
 	case 0:
 		return 0;
 	case -EAGAIN:
-		/* Full: the shadow does not keep up with what its guest asks for. */
+		/* The buffer is full: the shadow takes fewer lanes than its guest asks for. */
 		return -EMFILE;
 	case -EPIPE:
 	case -ECONNRESET:
 	case -ENOTCONN:
 		return -ENODEV;
 	default:
-		/* The host lacks something. A guest that is told ENODEV takes the session for dead. */
+		/*
+		 * The host lacks a resource. ENODEV would tell the guest that the session is
+		 * dead.
+		 */
 		return -ENOMEM;
 	}
 }
@@ -207,7 +218,7 @@ void session_may_be_reaped(struct peer *peer, uint64_t number)
 {
 	struct session *session = session_find(peer, number);
 
-	/* All shadows of a guest that is to end are reaped together. */
+	/* All shadows of a guest that is ending are reaped together. */
 	if (!session || peer->state != PEER_UP)
 		return;
 	session->may_be_reaped = true;
@@ -222,7 +233,7 @@ void sessions_end(struct peer *peer)
 		session_end(session);
 }
 
-/* How a shadow ended that should not have. */
+/* Log the end of a shadow that should not have ended. */
 static void log_end(const struct session *session, int status)
 {
 	static const struct {
@@ -259,7 +270,10 @@ static void log_end(const struct session *session, int status)
 			  WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
 }
 
-/* Return: it ended just now. Nobody else waits for it: its process group is its own. */
+/*
+ * Check whether a shadow has just ended. waitpid(0) does not see it: its process group is its
+ * own.
+ */
 static bool session_died(struct session *session)
 {
 	siginfo_t info = {};
@@ -288,7 +302,7 @@ void sessions_reap(struct peer *peer)
 	struct session *session, *next;
 	bool all = peer->state == PEER_GONE;
 
-	/* The driver has not released a file that a living shadow has mapped. */
+	/* A driver does not release a file while a living shadow has it mapped. */
 	LIST_FOREACH(session, &peer->sessions, node)
 		all &= session->dead;
 	for (session = LIST_FIRST(&peer->sessions); session; session = next) {
@@ -316,7 +330,7 @@ void children_reap(void)
 		sessions_reap(peer);
 		peer_reaped(peer);
 	}
-	/* All but shadows are of this process group. */
+	/* All children except shadows are in vgpud's process group. */
 	while ((pid = waitpid(0, &status, WNOHANG | __WALL)) > 0) {
 		engine_reaped(pid, status);
 		keeper_reaped(pid, status);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions: a guest process each, with its shadow.
+ * Sessions: each is a process of a guest, with its shadow on the host.
  *
- * A session is over when its shadow died, when the host module ended it, or
- * when its guest is gone, whichever is noticed first; it is freed when its
- * shadow was reaped. That may be long after its death: see drivers/host/tgid.c.
+ * A session is over when its shadow has died, the host module has ended it, or its guest is
+ * gone, whichever vgpud notices first. It is freed when its shadow is reaped, which may be long
+ * after the shadow's death: see drivers/host/tgid.c.
  */
 #ifndef VGPUD_SESSION_H
 #define VGPUD_SESSION_H
@@ -22,14 +22,15 @@ struct peer;
 
 /**
  * struct session - a guest process and its shadow
- * @peer: the guest
- * @number: as the guest chose it
- * @pid: the shadow
- * @dead: the shadow has ended
- * @may_be_reaped: nobody knows its number any more, as the module or the engine says
- * @lanes_fd: where the shadow gets its lanes; -1: over
- * @tgid: the process in the guest; hearsay
- * @comm: its name, made printable; hearsay
+ * @node: entry of struct peer's list of sessions
+ * @peer: guest that has the session
+ * @number: number that the guest chose
+ * @pid: process ID of the shadow
+ * @dead: true if the shadow has ended
+ * @may_be_reaped: true if the module or the engine has reported that no driver knows @pid
+ * @lanes_fd: socket by which the shadow gets its lanes; -1: the session is over
+ * @tgid: process ID in the guest, as the guest says
+ * @comm: name of the program, as the guest says, made printable
  */
 struct session {
 	LIST_ENTRY(session) node;
@@ -43,30 +44,30 @@ struct session {
 	char comm[VGPU_COMM_LEN];
 };
 
-/* How many shadows of a guest are zombies, or are none. */
+/* Count the shadows of a guest that are zombies (@dead), or those that are not. */
 unsigned int sessions_count(const struct peer *peer, bool dead);
 
-/* The most shadows of a guest that may be zombies. */
+/* Return the largest number of zombies that a guest may have. */
 unsigned int sessions_zombies_max(void);
 
-/* A lane of this session would be its first, for which a shadow has to be made. */
+/* Check whether a lane of this session would be its first, for which a shadow has to be made. */
 bool session_is_new(const struct peer *peer, uint64_t number);
 
 /*
- * Gives the lane to its session's shadow, which is made if it is the first. The
- * caller closes sock_fd. 0 or a negative errno for REFUSE.
+ * Give a lane to its session's shadow, which is made for the first lane. The caller closes
+ * @sock_fd. Return: 0, or a negative errno for REFUSE.
  */
 int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd);
 
-/* The host module says so. */
+/* End a session, which the host module or the engine has ended or wants to end. */
 void session_gone(struct peer *peer, uint64_t number);
-/* The host module or the engine says that no driver knows the number of its shadow's process. */
+/* Note that no driver knows the process ID of the session's shadow. */
 void session_may_be_reaped(struct peer *peer, uint64_t number);
-/* All sessions of a guest are over. */
+/* End all sessions of a guest. */
 void sessions_end(struct peer *peer);
-/* Reaps a guest's dead shadows that may be. */
+/* Reap the dead shadows of a guest that may be reaped. */
 void sessions_reap(struct peer *peer);
-/* Children ended. */
+/* Handle the end of children of vgpud. */
 void children_reap(void);
 
 #endif /* VGPUD_SESSION_H */

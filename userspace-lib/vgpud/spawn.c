@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Start of the programs of guests: fork, confinement and exec. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -23,15 +24,15 @@
 #include "shadow/layout.h"
 #include "spawn.h"
 
-/* Above this the child moves its files first, so that none overwrites another. */
+/* Lowest number of the copies that the child makes of its files, so that none is overwritten. */
 #define FD_ASIDE	64
 
 static int program_fd = -1, null_fd = -1;
 
 /*
- * How often children of each kind log that they cannot be confined. vgpud and all its children share
- * this memory: what a child counts in memory of its own ends with the child. Two that count at once
- * may log a line too many, or too few.
+ * Limits of the log for children of each kind that cannot be confined. vgpud and its children
+ * share this memory, since a count in a child's own memory would end with the child. Two
+ * children that count at the same time may log a line too many or too few.
  */
 static struct log_limit *child_limits;
 
@@ -39,7 +40,7 @@ int spawn_init(void)
 {
 	unsigned int i;
 
-	/* Opened now: a shadow's own root directory will be empty. */
+	/* The program is opened now: it does not exist in the empty root directory of a shadow. */
 	program_fd = open(settings.shadow, O_RDONLY | O_CLOEXEC);
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (program_fd < 0 || null_fd < 0)
@@ -54,8 +55,8 @@ int spawn_init(void)
 }
 
 /*
- * Mounted nowhere, so its parent directory is itself: a directory of the host's own /proc would
- * lead out of the empty root.
+ * Open /proc on a mount that is not attached, so that its parent directory is itself. A
+ * directory of the host's own /proc would lead out of the empty root.
  */
 static int proc_open(void)
 {
@@ -90,7 +91,7 @@ static int file_aside(int fd)
 	return ret;
 }
 
-/* Puts the program's files where it expects them, and closes all others but stderr. */
+/* Put the program's files where it expects them, and close all others except stderr. */
 static int place_files(const struct spawn_program *program)
 {
 	int aside[SPAWN_FILES_MAX], fd, null;
@@ -118,11 +119,11 @@ static int place_files(const struct spawn_program *program)
 	close(1);
 	if (syscall(SYS_close_range, program->at + 2, ~0U, 0))
 		return -errno;
-	/* Stderr stays for what goes wrong until exec. */
+	/* Stderr stays open until exec, for errors. */
 	return fcntl(2, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }
 
-/* Dead shadows are reaped one by one, when they may be: not with all that are vgpud's own. */
+/* Check for a shadow. Dead shadows are reaped one by one, apart from vgpud's other children. */
 static bool is_shadow(const struct spawn_program *program)
 {
 	return program->kind == SPAWN_SHADOW || program->kind == SPAWN_ENGINE_SHADOW;
@@ -136,7 +137,7 @@ child(const struct peer *peer, const struct spawn_program *program)
 	const char *step;
 	int ret;
 
-	/* Both do that, as either may be the first: vgpud to wait for it, or this one to exec. */
+	/* Both child and parent set the group: the child may exec, or vgpud wait for it, first. */
 	step = "process group";
 	ret = is_shadow(program) && setpgid(0, 0) ? -errno : 0;
 	if (!ret) {
@@ -150,13 +151,16 @@ child(const struct peer *peer, const struct spawn_program *program)
 	if (!ret)
 		ret = confine_self(peer, program->kind, &step);
 	if (ret) {
-		/* A filter that is on already would end the process here. */
+		/*
+		 * The child can still log here: a seccomp filter, which is the last step, is
+		 * not in force.
+		 */
 		log_within(&child_limits[program->kind], peer->cid, peer->port, LOG_ERR,
 			   "%s of guest %u:%u: %s: %s", program->name, peer->cid, peer->port, step,
 			   strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
-	/* An engine's libc wants a stderr, and vgpud's may be a terminal or the journal. */
+	/* The libc of an engine needs a stderr: not vgpud's terminal or journal, but /dev/null. */
 	if (program->kind == SPAWN_ENGINE && dup3(program->at + 1, 2, 0) < 0)
 		_exit(SHADOW_EXIT_EXEC);
 	syscall(SYS_execveat, program->at, "", argv, envp, AT_EMPTY_PATH);
@@ -166,8 +170,8 @@ child(const struct peer *peer, const struct spawn_program *program)
 int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t *pid)
 {
 	/*
-	 * Each is the first process of a pid namespace: it sees no other
-	 * process, and no other of its user's can see it.
+	 * Each program is the first process of a pid namespace: it sees no other process, and
+	 * other processes of its user cannot see it.
 	 */
 	uint64_t flags = settings.namespaces ? CLONE_NEWPID | CLONE_NEWNS : 0;
 	struct clone_args args = { .exit_signal = SIGCHLD };
@@ -183,7 +187,7 @@ int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t 
 		flags |= CLONE_INTO_CGROUP;
 		args.cgroup = ret;
 	}
-	/* As fork() does, with flags: no stack, so the child has a copy of this one. */
+	/* Without a stack in @args, clone3() copies this one, as fork() does. */
 	args.flags = flags;
 	ret = syscall(SYS_clone3, &args, sizeof(args));
 	if (ret == 0)

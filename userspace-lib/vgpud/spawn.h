@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making shadows: fork, confine, exec. */
+/* Start of the programs of guests: fork, confinement and exec. */
 #ifndef VGPUD_SPAWN_H
 #define VGPUD_SPAWN_H
 
@@ -11,7 +11,7 @@ struct peer;
 
 #define SPAWN_FILES_MAX	8
 
-/* In place of a file: /proc with the processes of its own pid namespace, and nothing else. */
+/* Value of spawn_file.fd for /proc of the program's own pid namespace, with its processes only. */
 #define SPAWN_FD_PROC	(-2)
 
 struct spawn_file {
@@ -21,13 +21,13 @@ struct spawn_file {
 
 /**
  * struct spawn_program - a program that runs confined
- * @kind: how
+ * @kind: kind of the program
  * @name: argv[0]
  * @comm: argv[1]; NULL: none
- * @fd: the program
- * @at: where it has itself, behind all of @files
- * @files: what it has beside
- * @nr_files: entries, SPAWN_FILES_MAX at most
+ * @fd: file of the program
+ * @at: number that the program's own file gets; larger than those in @files
+ * @files: array of the files that the program gets, with their numbers
+ * @nr_files: number of entries of @files, at most SPAWN_FILES_MAX
  */
 struct spawn_program {
 	enum spawn_kind kind;
@@ -39,16 +39,19 @@ struct spawn_program {
 	unsigned int nr_files;
 };
 
-/* 0 or a negative errno; what fails in the child shows in its exit status. */
+/*
+ * Start a program. Return: 0 or a negative errno. A failure in the child shows in its exit
+ * status.
+ */
 int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t *pid);
 
-/* Opens the program. 0 or a negative errno. */
+/* Open the program of shadows. Return: 0 or a negative errno. */
 int spawn_init(void);
 
 /*
- * Starts a shadow for a guest, with the file that the host module made for it.
- * @lanes_fd: where lanes are sent to. 0 or a negative errno; what fails in the
- * child shows in its exit status.
+ * Start a shadow of a guest. @shadow_fd: file that the host module or the engine made for it;
+ * @lanes_fd: set to the socket that sends lanes to it. Return: 0 or a negative errno. A failure
+ * in the child shows in its exit status.
  */
 int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Exports become what files ask for. */
+/* Synchronisation of exports with the files that ask for them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,10 @@ void exports_sync_begin(void)
 	}
 }
 
-/* A failure is told with the place that asks for the export; several may ask for cards, so these have none. */
+/*
+ * Report a failure with the section that asks for the export. Exports of cards may follow from
+ * several sections, so no section is named for them.
+ */
 static void sync_fail(struct sync *sync, const struct export_spec *spec, const char *words)
 {
 	if (spec->file)
@@ -31,7 +34,7 @@ static void sync_fail(struct sync *sync, const struct export_spec *spec, const c
 		text_add(&sync->failures, "export %s: %s", spec->name, words);
 }
 
-/* One guest of @spec. @is_new: so is the export, of which was told. */
+/* Synchronise one guest of @spec. @is_new: the export is new, which has been reported already. */
 static void sync_guest(struct sync *sync, struct export *export, const struct export_spec *spec,
 		       size_t guest, bool is_new)
 {
@@ -102,7 +105,7 @@ static const char *what_differs(const struct export_spec *old, const struct expo
 	return old->master != new->master ? "master=" : "its list of ioctls";
 }
 
-/* An export on other terms is made anew, and nothing of the old one stays. */
+/* Report an export whose terms change. It is made anew, and nothing of the old export is kept. */
 static void sync_anew(struct sync *sync, struct export *export, const struct export_spec *spec)
 {
 	struct grant *grant;
@@ -145,7 +148,7 @@ void exports_sync(struct sync *sync, struct export_spec *spec, const char *origi
 		}
 		is_new = true;
 	}
-	/* An export that failed before is tried again, and is reported as long as it fails. */
+	/* An export that failed before is retried, and reported as long as it fails. */
 	if (!sync->dry && !export->number) {
 		export->error = export_up(export, &words);
 		if (export->error && export->error != -ENOENT)
@@ -158,7 +161,7 @@ void exports_sync(struct sync *sync, struct export_spec *spec, const char *origi
 		sync_guest(sync, export, spec, i, is_new);
 }
 
-/* Guests of which the files speak no more. Return: some are left. */
+/* Remove guests that the files name no longer. Return: true if other grants are left. */
 static bool sync_end_guests(struct sync *sync, struct export *export)
 {
 	struct grant *grant, *next;

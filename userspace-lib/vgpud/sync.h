@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exports and windows become what files ask for. What differs is changed, and nothing else:
- * guests of which the files say what they said before notice nothing.
+ * Synchronisation of exports and windows with what files ask for. Only what differs is changed:
+ * guests whose files say the same as before notice nothing.
  */
 #ifndef VGPUD_SYNC_H
 #define VGPUD_SYNC_H
@@ -13,10 +13,10 @@
 struct export_spec;
 
 /**
- * struct sync - what came of it
- * @dry: nothing: only what would change is said
- * @changes: a line for each
- * @failures: likewise, of what could not be done
+ * struct sync - a synchronisation and its results
+ * @dry: true to change nothing, and only describe the changes
+ * @changes: text with a line for each change
+ * @failures: text with a line for each change that failed
  */
 struct sync {
 	bool dry;
@@ -25,8 +25,9 @@ struct sync {
 };
 
 /*
- * Between begin and end, sync says what the files hold now, which export_check() was content
- * with.
+ * Synchronise the exports: exports_sync() is called for each export of the files, which
+ * export_check() has accepted, between a call of exports_sync_begin() and one of
+ * exports_sync_end().
  */
 void exports_sync_begin(void);
 void exports_sync(struct sync *sync, struct export_spec *spec, const char *origin);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Text that is collected line by line. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

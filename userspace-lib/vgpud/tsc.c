@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
+/* Rate of the processor's time-stamp counter, measured against CLOCK_MONOTONIC. */
 #include <time.h>
 
 #include "tsc.h"
 
 #ifdef __x86_64__
-/* Nanoseconds that are measured. */
+/* Length of the measurement in nanoseconds. */
 #define MEASURED_NS	10000000
-/* Looks at both clocks, of which the quickest one counts: the others were interrupted. */
+/* Number of attempts to read both clocks. The quickest counts: others may have been interrupted. */
 #define LOOKS		8
 
 static uint32_t khz;
 
 /**
- * struct look - the counter and the clock at the same time
- * @tsc: ticks
- * @ns: of CLOCK_MONOTONIC
+ * struct look - values of the counter and the clock at the same time
+ * @tsc: value of the counter in ticks
+ * @ns: value of CLOCK_MONOTONIC in nanoseconds
  */
 struct look {
 	uint64_t tsc;

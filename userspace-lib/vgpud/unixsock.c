@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* UNIX sockets of guests whose vsock device is a process of the host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #include "unixsock.h"
 #include "window.h"
 
-/* Older versions of asm-generic/socket.h lack this number. */
+/* Old versions of asm-generic/socket.h lack this number. */
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS	83
 #endif
@@ -72,14 +73,17 @@ static void name_of(const struct unixsock_guest *guest, uint32_t port, struct so
 }
 
 /*
- * Names are made and removed with the owner's rights: in a directory of the owner's they can
- * mean any file, and no other of the system's may be harmed by that.
+ * Take the owner's rights to make or remove a name: in a directory of the owner's the name can
+ * lead to any file, and no file that the owner may not change must be harmed.
  */
 static bool become_owner(void)
 {
 	setfsgid(owner_gid);
 	setfsuid(owner_uid);
-	/* Only a second call, which changes nothing, tells whether they did it. */
+	/*
+	 * setfsuid() and setfsgid() report no failure: a second call, with -1, returns the ID
+	 * that is set.
+	 */
 	return setfsgid(-1) == (int)owner_gid && setfsuid(-1) == (int)owner_uid;
 }
 
@@ -90,9 +94,9 @@ static void become_root(void)
 }
 
 /*
- * Whether the name is that of a socket of the owner's on which nobody listens any more. Whoever
- * can write to the directory can have the name mean any file, and another one in each moment; so
- * what is asked is the very file that was looked at. No other user's socket is connected to.
+ * Check whether the name is that of a socket of the owner's on which no process listens. A user
+ * who can write to the directory can change the name's meaning at any moment, so the check uses
+ * one open file throughout. No socket of another user is connected to.
  */
 static bool is_stale(const struct sockaddr_un *addr)
 {
@@ -155,7 +159,7 @@ int unixsock_listen(const struct unixsock_guest *guest, uint32_t port)
 	if (fd < 0)
 		return -errno;
 	unixsock_refuse_files(fd);
-	/* The name gets this mode, so that there is no moment in which others can connect. */
+	/* bind() gives the name this mode, so that other users cannot connect at any moment. */
 	ret = fchmod(fd, 0600) ? -errno : bind_name(fd, &addr);
 	if (!ret && listen(fd, SOMAXCONN)) {
 		ret = -errno;
@@ -181,7 +185,7 @@ void unixsock_refuse_files(int fd)
 {
 	const int no = 0;
 
-	/* Before Linux 6.16 there is no such option, and nothing else that helps. */
+	/* Linux before 6.16 lacks this option, and has no other way. */
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UNIX sockets of guests whose vsock device is a process of this machine, as vhost-device-vsock:
- * what such a guest connects to as CID 2, port P, arrives at PATH_P.
+ * UNIX sockets of guests whose vsock device is a process of the host, such as
+ * vhost-device-vsock. A connection of such a guest to CID 2, port P, arrives at the socket
+ * PATH_P.
  */
 #ifndef VGPUD_UNIXSOCK_H
 #define VGPUD_UNIXSOCK_H
@@ -13,37 +14,37 @@
 
 /**
  * struct unixsock_guest - a line of [sockets]
- * @node: in unixsock_guests
- * @cid: who comes that way
- * @path: what the sockets' names begin with
+ * @node: entry of unixsock_guests
+ * @cid: context ID of the guest
+ * @path: beginning of the paths of the guest's sockets
  */
 struct unixsock_guest {
 	LIST_ENTRY(unixsock_guest) node;
 	uint32_t cid;
-	/* There is room for _PORT. */
+	/* The array leaves room for _PORT in sun_path. */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path) - 11];
 };
 
 LIST_HEAD(unixsock_guest_list, unixsock_guest);
 extern struct unixsock_guest_list unixsock_guests;
 
-/* Adds a guest. 0, or a negative errno and a reason in @words. */
+/* Add a guest. Return: 0, or a negative errno with the reason in @words. */
 int unixsock_add(uint32_t cid, const char *path, const char **words);
-/* Sockets are to be that user's; NULL: root's. 0 or -ENOENT. */
+/* Set the user who owns the sockets; NULL: see window_owner(). Return: 0 or a negative errno. */
 int unixsock_owner(const char *user);
-/* Whether that guest comes by sockets. */
+/* Check whether a guest connects by sockets. */
 bool unixsock_guest(uint32_t cid);
 
-/* A socket that listens for the guest's connections to the port, or a negative errno. */
+/* Listen for the guest's connections to a port. Return: the socket, or a negative errno. */
 int unixsock_listen(const struct unixsock_guest *guest, uint32_t port);
-/* Removes its name, before it is closed. */
+/* Remove the name of a listening socket, before the socket is closed. */
 void unixsock_remove(const struct unixsock_guest *guest, uint32_t port);
 /*
- * Lets nobody send files to those that a listening socket will accept. We would close them, and
- * the last close of one may wait, for its driver or for a peer in the network.
+ * Keep peers from sending files by connections of a listening socket. vgpud would have to close
+ * such a file, and its last close may wait for its driver or for a peer in the network.
  */
 void unixsock_refuse_files(int fd);
-/* Makes room in one that was accepted. */
+/* Enlarge the send buffer of an accepted connection. */
 void unixsock_enlarge(int fd);
 
 #endif /* VGPUD_UNIXSOCK_H */

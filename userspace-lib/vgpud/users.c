@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Users of the host, from files. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,15 +10,15 @@
 #include "number.h"
 #include "users.h"
 
-/* A user whose group nobody has named gets this one, nogroup. */
+/* Group of a user that is given by number and is in no file: nogroup. */
 #define NO_GROUP	65534
 
-/* The files list users; systems whose /usr is read-only have their own in the second one. */
+/* Files that list users. Systems with a read-only /usr have their own users in the second one. */
 static const char *const files[] = { "/etc/passwd", "/usr/lib/passwd" };
 
 /*
- * Finds a user's line, by @name or, if that is NULL, by @uid; it is valid until the next call.
- * Return: 0, -ENOENT if there is none, or why that cannot be known.
+ * Find the entry of a user by @name, or by @uid if @name is NULL. The entry is valid until the
+ * next call. Return: 0; -ENOENT; or the error of reading a file.
  */
 static int user_line(const char *name, uint32_t uid, const struct passwd **user)
 {
@@ -41,7 +42,7 @@ static int user_line(const char *name, uint32_t uid, const struct passwd **user)
 	return -ENOENT;
 }
 
-/* Return: all of @text is a number that can be an id. */
+/* Parse a user or group ID. Return: true if all of @text is a valid number. */
 static bool parse_id(const char *text, uint32_t *id)
 {
 	unsigned long long number;

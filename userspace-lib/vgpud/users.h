@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Users of this machine, as /etc/passwd has them, or /usr/lib/passwd. Name services are not
- * asked: they may be across the network, and everything waits while they do. Who comes from
- * there is a number here; vgpuctl asks them for us.
+ * Users of the host, from /etc/passwd and /usr/lib/passwd. Name services are not asked: they
+ * may be across the network, and all of vgpud would wait for them. Users that only name
+ * services know are given by number; vgpuctl looks up their names.
  */
 #ifndef VGPUD_USERS_H
 #define VGPUD_USERS_H
@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 /*
- * Finds a user by name, or as UID or UID:GID; every number is one. 0, -ENOENT, -EINVAL for what
- * begins as a number and is none, or why the files cannot be read.
+ * Find a user by name, UID or UID:GID. Any number is accepted as a user. Return: 0; -ENOENT;
+ * -EINVAL for a text that begins like a number but is none; or the error of reading the files.
  */
 int user_find(const char *name, uint32_t *uid, uint32_t *gid);
-/* The user's name is put into @name, or its number if the user has no name in these files. */
+/* Get the user's name, or its number if these files have no name. */
 void user_name(uint32_t uid, char name[40]);
 
 #endif /* VGPUD_USERS_H */

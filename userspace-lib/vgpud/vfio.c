@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Files of VFIO and iommufd: search for them among the open files of a process, by name. */
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,7 +10,7 @@
 
 #include "vgpud/vfio.h"
 
-/* Files of a process that are looked at. A hypervisor has some hundreds. */
+/* Most files of a process that are checked. A hypervisor has some hundreds. */
 #define FILES_MAX	4096
 
 bool vfio_is_file(int dir, const char *number, const char *name)
@@ -26,7 +27,7 @@ bool vfio_is_file(int dir, const char *number, const char *name)
 void vfio_name_copy(char to[VFIO_NAME], const char *name)
 {
 	snprintf(to, VFIO_NAME, "%s", name);
-	/* A terminal gets no commands by it, and a log no lines. */
+	/* Replace characters that a terminal could take for commands, or a log for new lines. */
 	for (; *to; to++)
 		if (!isgraph((unsigned char)*to))
 			*to = '?';

@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of VFIO and iommufd, by which devices reach a process's memory: known by their names. */
+/* Files of VFIO and iommufd, by which devices use a process's memory, found by their names. */
 #ifndef VGPUD_VFIO_H
 #define VGPUD_VFIO_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Bytes of a name that are shown. */
+/* Size of the copy of a name. */
 #define VFIO_NAME	64
 
 /**
- * vfio_is_file - whether a file of a process is one of VFIO's or iommufd's
- * @dir: the process's directory of files in /proc
- * @number: its entry there
- * @name: what that is a link to
+ * vfio_is_file - check whether a file of a process is one of VFIO's or iommufd's
+ * @dir: directory of the process's files in /proc
+ * @number: entry of the file in @dir
+ * @name: target of the link that this entry is
  *
- * Return: it is, and is open for more than its name (O_PATH), which everybody may have.
+ * Return: true if it is. A file opened with O_PATH does not count, because any process may have
+ * one.
  */
 bool vfio_is_file(int dir, const char *number, const char *name);
 
 /**
- * vfio_name_copy - take a name that may be shown
- * @to: the copy
- * @name: the name, of a file system that may be another user's own
+ * vfio_name_copy - copy a name, and make it printable
+ * @to: filled in: the copy
+ * @name: the name, which may come from a file system of another user
  */
 void vfio_name_copy(char to[VFIO_NAME], const char *name);
 
 /**
- * vfio_of_process - which file of VFIO or iommufd a process has open
- * @pid: its process ID
- * @name: gets the file's name
+ * vfio_of_process - find a file of VFIO or iommufd that a process has open
+ * @pid: ID of the process
+ * @name: filled in: name of the file
  *
- * It takes a limited time, however many files the process has: the first few thousand are looked
- * at. Return: false: none was seen, because it has none or its files are not ours to see.
+ * The time is bounded, however many files the process has: only the first few thousand are
+ * checked.
+ *
+ * Return: false if none was seen: there is none, or vgpud may not see the process's files.
  */
 bool vfio_of_process(pid_t pid, char name[VFIO_NAME]);
 

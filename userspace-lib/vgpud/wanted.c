@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Windows that files ask for: the list of them, and their creation and removal. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +16,18 @@
 #include "wanted.h"
 #include "window.h"
 
-/* How often one that cannot be changed now is looked at again. */
+/* Milliseconds between two attempts to change a window that is in use. */
 #define RETRY_MS	1000
 
 /**
  * struct wanted - the window that a guest is to have
- * @cid: the guest
- * @port: the port by which it comes
- * @terms: what it is to be like
- * @name: the export that says so
- * @origin: the file that this is in
- * @there: the guest has a window (while they are made)
+ * @node: entry of all_wanted
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @terms: size and owner of the window
+ * @name: name of the export that asks for the window
+ * @origin: file of that export
+ * @there: true if the guest has a window; used by wanted_run()
  */
 struct wanted {
 	LIST_ENTRY(wanted) node;
@@ -63,7 +65,7 @@ const char *wanted_by(uint32_t cid, uint32_t port)
 	return wanted ? wanted->origin : NULL;
 }
 
-/* --- what the files say --------------------------------------------------- */
+/* --- wanted windows ------------------------------------------------------- */
 
 static bool same_window(const struct export_window *a, const struct export_window *b)
 {
@@ -94,7 +96,7 @@ static int wanted_set(uint32_t cid, uint32_t port, const struct export_spec *spe
 	return 0;
 }
 
-/* The first section that gives the guest a window; NULL: none does. */
+/* Find the first section that gives the guest a window, or NULL. */
 static const struct export_spec *find_section(const struct export_specs *sections, uint32_t cid,
 					      uint32_t port)
 {
@@ -146,7 +148,7 @@ static void sync_sections(struct sync *sync, const struct export_specs *sections
 
 /* --- windows -------------------------------------------------------------- */
 
-/* @sync: see wanted_make(). */
+/* Check whether a window is as wanted. @sync: see wanted_make(). */
 static bool wanted_fits(struct sync *sync, const struct wanted *wanted,
 			const struct vgpu_host_window_stat *stat)
 {
@@ -154,7 +156,10 @@ static bool wanted_fits(struct sync *sync, const struct wanted *wanted,
 	uint32_t uid, gid;
 	int ret = window_owner(wanted->terms.user, &uid, &gid);
 
-	/* A window of another user is better than none, which is what would come of it. */
+	/*
+	 * Keep a window of another user: the wanted one could not be made, so the guest would
+	 * have none.
+	 */
 	if (ret) {
 		window_owner_say(&words, ret, wanted->terms.user);
 		if (sync)
@@ -167,8 +172,8 @@ static bool wanted_fits(struct sync *sync, const struct wanted *wanted,
 }
 
 /*
- * A window that is there, and perhaps another one than is wanted. Returns whether it has
- * to be looked at again. @sync: see wanted_make(); NULL: what there is to say has been said.
+ * Check an existing window, and remove it if another or none is wanted. @sync: gets failures;
+ * NULL: failures were reported before. Return: true if the window has to be checked again.
  */
 static bool wanted_check(struct sync *sync, struct wanted *wanted,
 			 const struct vgpu_host_window_stat *stat)
@@ -201,7 +206,7 @@ static bool wanted_check(struct sync *sync, struct wanted *wanted,
 	return ret == -EBUSY;
 }
 
-/* @sync: who has to know that it fails, the first time; NULL: nobody. */
+/* Make a window. @sync: gets a failure, on the first attempt; NULL: failures are not reported. */
 static void wanted_make(struct sync *sync, struct wanted *wanted)
 {
 	const struct window_spec spec = {

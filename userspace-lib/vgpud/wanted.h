@@ -2,10 +2,10 @@
 /*
  * Windows that files of exports.d ask for.
  *
- * A window lasts longer than vgpud. One that was made by hand stays until it is taken
- * away by hand. One that was made because a file asks for it is automatic: it goes when
- * none asks any more, and is made anew when a file wants another one; but not while a
- * hypervisor has it, whose guest would lose it. Which is which the host module knows.
+ * A window may outlive vgpud. A window that vgpuctl made stays until vgpuctl removes it. A
+ * window that a file asked for is "automatic": it is removed when no file asks for it, and made
+ * anew when a file asks for another one, but not while a hypervisor uses it, since its guest
+ * would lose it. The host module knows which windows are automatic.
  */
 #ifndef VGPUD_WANTED_H
 #define VGPUD_WANTED_H
@@ -16,13 +16,13 @@ struct export_specs;
 struct sync;
 
 /*
- * The files hold these sections now, no two of which give a guest different windows. Windows
- * become what is wanted, at once or, where one is in use, later.
+ * Change windows to what the sections of all files ask for; no two sections give a guest
+ * different windows. A window that is in use is changed later.
  */
 void wanted_sync(struct sync *sync, const struct export_specs *sections);
-/* Makes windows as they are wanted. */
+/* Make the windows that are wanted and missing. */
 void wanted_again(void);
-/* The file that asks for the window of a guest (port 0: ours), or NULL. */
+/* Return the file that asks for a guest's window (port 0: the default port), or NULL. */
 const char *wanted_by(uint32_t cid, uint32_t port);
 
 #endif /* VGPUD_WANTED_H */

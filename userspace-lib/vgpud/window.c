@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Windows: creation, draining and removal, with messages for people. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "users.h"
 #include "window.h"
 
-/* Users that libvirt runs QEMU as, by distribution. */
+/* Users as which libvirt runs QEMU, by distribution. */
 static const char *const qemu_users[] = { "libvirt-qemu", "qemu", "qemu-libvirtd" };
 
 static int __attribute__((format(printf, 3, 4)))

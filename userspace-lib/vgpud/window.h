@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows: memory in which guests see device mappings without copies. */
+/* Windows: memory of the host by which guests access device mappings without copies. */
 #ifndef VGPUD_WINDOW_H
 #define VGPUD_WINDOW_H
 
@@ -10,11 +10,12 @@ struct answer;
 
 /**
  * struct window_spec - a window to be made
- * @cid: the guest
- * @port: the port that it connects to; 0: ours
- * @size: bytes
- * @owner: name of the user whose hypervisor opens it; NULL or "": libvirt's, or root
- * @automatic: not made by hand
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects; 0: the default port
+ * @size: size in bytes
+ * @owner: name of the user whose hypervisor opens the window; NULL or "": libvirt's user, or
+ *	root if there is none
+ * @automatic: true if a file asks for the window, not a person
  */
 struct window_spec {
 	uint32_t cid;
@@ -24,18 +25,18 @@ struct window_spec {
 	bool automatic;
 };
 
-/* Why there is no window of that size; NULL: there is. */
+/* Return what is wrong with a window's size, or NULL. */
 const char *window_size_mistake(uint64_t size);
-/* Finds the user of such a name (as in struct window_spec). Return: as user_find(). */
+/* Find the user of a name as in struct window_spec. Return: as user_find(). */
 int window_owner(const char *owner, uint32_t *uid, uint32_t *gid);
-/* Says what an error of window_owner() means. Return: the error for who asks for a window. */
+/* Describe an error of window_owner(). Return: the error for the user who asks for a window. */
 int window_owner_say(struct answer *words, int error, const char *owner);
 
-/* Where what the host calls a window is. */
+/* Get the path of a window from the name that the host module or a keeper gave it. */
 void window_path(const char *name, char path[48]);
-/* All return 0 or a negative errno, with words for people. */
+/* Make a window. This and the next functions return 0, or a negative errno with words in @words. */
 int window_create(const struct window_spec *spec, char path[48], struct answer *words);
-/* The guest moves its mappings out, or back. */
+/* Have the guest move its mappings out of the window, or allow them again. */
 int window_drain(uint32_t cid, uint32_t port, bool drain, struct answer *words);
 int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words);
 
