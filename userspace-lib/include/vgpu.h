@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libvgpu: asks the host's agent and the guest's kernel about forwarded
- * devices, and tells the agent what to export.
+ * libvgpu asks the host's agent and the guest's kernel about forwarded devices, and tells the
+ * agent what to export.
  *
- * Functions that can fail return 0 or a negative errno. A connection to the
- * agent is used by one thread at a time.
+ * Functions that can fail return 0 or a negative errno. Only one thread at a time may use a
+ * connection to the agent.
  */
 #ifndef VGPU_H
 #define VGPU_H
@@ -25,24 +25,24 @@ struct vgpu_agent;
 
 /**
  * vgpu_agent_open - connect to the host's agent
- * @path: its control socket; NULL: VGPU_AGENT_SOCKET
- * @agent: the connection
+ * @path: path of the agent's control socket; NULL: VGPU_AGENT_SOCKET
+ * @agent: filled in: the connection
  *
- * Return: 0, -ENOENT or -ECONNREFUSED (no agent runs), -EACCES, -EAGAIN (it has
- * too many clients), -ENOMEM.
+ * Return: 0, -ENOENT or -ECONNREFUSED (no agent runs), -EACCES, -EAGAIN (the agent has too many
+ * clients), -ENOMEM.
  */
 int vgpu_agent_open(const char *path, struct vgpu_agent **agent);
 
-/* NULL is fine. */
+/* Close a connection. @agent may be NULL. */
 void vgpu_agent_close(struct vgpu_agent *agent);
 
-/* Why the last function failed, in words; "" if it did not. */
+/* Return the reason in words why the last function failed; "" if it succeeded. */
 const char *vgpu_agent_message(const struct vgpu_agent *agent);
 
 /**
- * struct vgpu_guest_name - a guest that somebody names
- * @cid: its vsock context id
- * @port: the vsock port that it connects to; 0: the agent's
+ * struct vgpu_guest_name - name of a guest
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connects; 0: the default port
  */
 struct vgpu_guest_name {
 	uint32_t cid;
@@ -53,20 +53,20 @@ struct vgpu_guest_name {
 
 /**
  * struct vgpu_export_request - an export to be made
- * @path: of the device file, absolute, up to 63 bytes
- * @name: of the export; NULL: the last part of the path
- * @nvidia: @path and @name are NULL: all device files of a card of NVIDIA's driver are
- *	exported, by their usual names
- * @card: with @nvidia: its number, that of /dev/nvidiaN; VGPU_NVIDIA_ALL: all that there are
- * @cid: the guest
- * @port: the vsock port that the guest connects to; 0: the agent's
+ * @path: path of the device file, absolute, up to 63 bytes
+ * @name: name of the export; NULL: the last part of the path
+ * @nvidia: true to export all device files of a card of NVIDIA's driver by their usual names;
+ *	@path and @name are NULL then
+ * @card: number N of the card's /dev/nvidiaN, with @nvidia; VGPU_NVIDIA_ALL: all cards
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connects; 0: the default port
  * @others: further guests, on the same terms
- * @nr_others: how many
- * @any_port: the guest need not come from a port below 1024; for bridges that
- *	hide ports. Any user of such a guest can pose as its kernel
- * @master: the guest may become DRM master
- * @no_demand: the driver never waits for pages of a program's memory
- * @read_only: the guest may open the device for reading only
+ * @nr_others: number of entries of @others
+ * @any_port: true if the guest may connect from a port of 1024 and more, for bridges that hide
+ *	ports. Any user of such a guest can pose as its kernel
+ * @master: true if the guest may become DRM master
+ * @no_demand: true if the driver never waits for pages of a program's memory
+ * @read_only: true if the guest may open the device for reading only
  */
 struct vgpu_export_request {
 	const char *path;
@@ -85,27 +85,28 @@ struct vgpu_export_request {
 
 /**
  * vgpu_agent_export - let a guest use a device file
- * @agent: the agent
- * @request: what to export
- * @name: receives the export's name; may be NULL
+ * @agent: connection to the agent
+ * @request: description of the export
+ * @name: filled in: name of the export; may be NULL
  *
- * Lasts until it is taken back or the agent ends. An export that is there
- * already, on the same terms, gets one more guest.
+ * The export lasts until it is taken back or the agent ends. If the export exists on the same
+ * terms, the guest is added to it.
  *
- * Return: 0, -ENOENT (no such file), -ENOTTY (no character device), -EXDEV (a
- * device of vgpu itself), -EEXIST (the name means something else), -EADDRINUSE
- * (somebody else listens on the port), -EINVAL, -EPERM (only root may).
+ * Return: 0, -ENOENT (no such file), -ENOTTY (no character device), -EXDEV (a device of vgpu
+ * itself), -EEXIST (the name means something else), -EADDRINUSE (another process listens on the
+ * port), -EINVAL, -EPERM (only root may export).
  */
 int vgpu_agent_export(struct vgpu_agent *agent, const struct vgpu_export_request *request,
 		      char name[32]);
 
 /**
  * vgpu_agent_unexport - take an export back
- * @agent: the agent
- * @name: of the export
- * @cid: from this guest alone; 0: from all
- * @port: with @cid; 0: the agent's
- * @force: even if the guest runs programs; what they have open stays so
+ * @agent: connection to the agent
+ * @name: name of the export
+ * @cid: guest that loses the export; 0: all guests
+ * @port: vsock port of that guest, with @cid; 0: the default port
+ * @force: true to take the export back even if the guest runs programs; files that they have
+ *	open stay open
  *
  * Return: 0, -ENOENT (no such export or guest), -EBUSY (in use), -EPERM.
  */
@@ -114,13 +115,13 @@ int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid
 
 /**
  * vgpu_agent_unexport_nvidia - take a card of NVIDIA's driver back
- * @agent: the agent
- * @card: its number, or VGPU_NVIDIA_ALL
- * @cid: as for vgpu_agent_unexport()
- * @port: likewise
- * @force: likewise
+ * @agent: connection to the agent
+ * @card: number of the card, or VGPU_NVIDIA_ALL
+ * @cid: see vgpu_agent_unexport()
+ * @port: see vgpu_agent_unexport()
+ * @force: see vgpu_agent_unexport()
  *
- * What other cards of a guest need stays exported to it.
+ * Files that other cards of a guest need stay exported to the guest.
  *
  * Return: as vgpu_agent_unexport().
  */
@@ -128,13 +129,14 @@ int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, uint32_t cid,
 			       bool force);
 
 /**
- * struct vgpu_unexport_request - what is to be taken back
- * @name: of the export; NULL with @nvidia
- * @nvidia: what a card of NVIDIA's driver needs is taken back
- * @card: with @nvidia: its number, or VGPU_NVIDIA_ALL
- * @guests: from these alone
- * @nr_guests: how many; 0: from all
- * @force: even if a guest runs programs; what they have open stays so
+ * struct vgpu_unexport_request - an export that is to be taken back
+ * @name: name of the export; NULL with @nvidia
+ * @nvidia: true to take back all files that a card of NVIDIA's driver needs
+ * @card: number of the card, with @nvidia; or VGPU_NVIDIA_ALL
+ * @guests: guests that lose the export
+ * @nr_guests: number of entries of @guests; 0: all guests lose the export
+ * @force: true to take the export back even if a guest runs programs; files that they have
+ *	open stay open
  */
 struct vgpu_unexport_request {
 	const char *name;
@@ -146,11 +148,11 @@ struct vgpu_unexport_request {
 };
 
 /**
- * vgpu_agent_unexport_from - take back from several guests at once
- * @agent: the agent
- * @request: what, and from whom
+ * vgpu_agent_unexport_from - take an export back from several guests at once
+ * @agent: connection to the agent
+ * @request: the export and the guests
  *
- * It is taken back from all of these guests, or from none.
+ * Either all of these guests lose the export, or none.
  *
  * Return: as vgpu_agent_unexport().
  */
@@ -158,20 +160,21 @@ int vgpu_agent_unexport_from(struct vgpu_agent *agent, const struct vgpu_unexpor
 
 /**
  * vgpu_agent_reload - have the agent read its files of exports again
- * @agent: the agent
- * @changes: receives what was changed, each in a line; free() it
+ * @agent: connection to the agent
+ * @changes: filled in: description of the changes, one a line; to be freed by free()
  *
- * All files are looked through first, and nothing is changed if one has a mistake.
+ * All files are checked first, and nothing is changed if one has a mistake.
  *
- * Return: 0; -EPERM (only root may), -EBADMSG (there are mistakes, of which each is a line of
- * the message), -EIO (not all could be done; likewise), -EPROTO, -ECONNRESET.
+ * Return: 0; -EPERM (only root may reload); -EBADMSG (there are mistakes, each of which is a
+ * line of the message); -EIO (some changes failed, each of which is a line of the message);
+ * -EPROTO; -ECONNRESET.
  */
 int vgpu_agent_reload(struct vgpu_agent *agent, char **changes);
 
 /**
- * vgpu_agent_diff - what vgpu_agent_reload() would change
- * @agent: the agent
- * @changes: receives it, each in a line; free() it
+ * vgpu_agent_diff - describe what vgpu_agent_reload() would change
+ * @agent: connection to the agent
+ * @changes: filled in: description of the changes, one a line; to be freed by free()
  *
  * Return: as vgpu_agent_reload().
  */
@@ -179,10 +182,10 @@ int vgpu_agent_diff(struct vgpu_agent *agent, char **changes);
 
 /**
  * struct vgpu_window_request - a window to be made
- * @cid: the guest
- * @port: the vsock port that the guest connects to; 0: the agent's
- * @size: bytes, a power of two; costs no memory
- * @owner: name of the user whose hypervisor opens it; NULL: libvirt's, or root
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connects; 0: the default port
+ * @size: size in bytes, a power of two; costs no memory
+ * @owner: name of the user whose hypervisor opens the window; NULL: libvirt's user, or root
  */
 struct vgpu_window_request {
 	uint32_t cid;
@@ -193,68 +196,72 @@ struct vgpu_window_request {
 
 /**
  * vgpu_agent_window_create - make the window of a guest
- * @agent: the agent
- * @request: which
- * @path: receives the path of its device file, for the hypervisor
+ * @agent: connection to the agent
+ * @request: description of the window
+ * @path: filled in: path of the window's device file or socket, for the hypervisor
  *
- * Device mappings of a guest that has one cost no copies. Lasts until it is destroyed
- * or the host module is unloaded.
+ * A guest with a window accesses device mappings without copies. The window lasts until it is
+ * destroyed, or the host module is unloaded.
  *
- * Return: 0, -EEXIST (the guest has one), -ENOENT (no such user), -EINVAL, -EPERM.
+ * Return: 0, -EEXIST (the guest has a window), -ENOENT (no such user), -EINVAL, -EPERM.
  */
 int vgpu_agent_window_create(struct vgpu_agent *agent, const struct vgpu_window_request *request,
 			     char path[48]);
 
 /**
  * vgpu_agent_window_drain - keep a window empty, or use it again
- * @agent: the agent
- * @cid: the guest
- * @port: 0: the agent's
- * @drain: the guest moves its mappings out, while programs use them; else back
+ * @agent: connection to the agent
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connects; 0: the default port
+ * @drain: true: the guest moves its mappings out while programs use them; false: it may move
+ *	them back
  *
- * Returns at once; vgpu_agent_status() says what is in it.
+ * The function does not wait: vgpu_agent_status() reports what the window still holds.
  *
- * Return: 0, -ENOENT (it has none), -EPERM.
+ * Return: 0, -ENOENT (the guest has no window), -EOPNOTSUPP (user-space engines serve the guests),
+ * -EPERM.
  */
 int vgpu_agent_window_drain(struct vgpu_agent *agent, uint32_t cid, uint32_t port, bool drain);
 
 /**
  * vgpu_agent_window_destroy - take a guest's window away
- * @agent: the agent
- * @cid: the guest
- * @port: 0: the agent's
- * @force: even if programs have memory in it, which then goes by copy, or a file asks for
- *	the window, which is made anew
+ * @agent: connection to the agent
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connects; 0: the default port
+ * @force: true to destroy the window even if programs have mappings in it, which then are in copy
+ *	mode, or if a file asks for the window, which then is made anew
  *
- * Return: 0, -ENOENT (it has none), -EBUSY (in use), -EPERM.
+ * Return: 0, -ENOENT (the guest has no window), -EBUSY (in use), -EPERM.
  */
 int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t port, bool force);
 
 /**
  * struct vgpu_window_status - a window
- * @path: its device file
- * @memory_path: socket by which the hypervisor tells where the guest's memory is; "": none
- * @cid: whose it is
- * @port: the port by which that comes
- * @owner: user who may open the device file
- * @automatic: it was made because a file asks for it
- * @size: bytes
- * @bound_bytes: of mappings in it, now
- * @bindings: mappings in it, now
- * @opens: how often its device file is open
- * @drain: it is to be empty
- * @faults: pages that hypervisors asked for
- * @resolved: pages that drivers were asked for
- * @dummies: faults that got a page without meaning
- * @failures: those for a page of a mapping
- * @timeouts: drivers that did not answer in time
- * @zaps: changes of drivers' mappings
- * @slots: parts of it through which messages go, now
- * @arena_bytes: of messages that went through it
- * @huge: 2 MiB that were mapped as one
- * @memory_huge: the guest's memory is in hugetlbfs, all of it, so that guests that connect from now
- *	on are not told that devices can keep it
- * @hypervisor: process ID of who has connected to the window's socket, or @memory_path; 0: nobody
+ * @path: path of the window's device file or socket
+ * @memory_path: path of the socket by which the hypervisor reports where the guest's memory is;
+ *	"": none
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connects
+ * @owner: user who may open the window
+ * @automatic: true if the window was made because a file asks for it
+ * @size: size in bytes
+ * @bound_bytes: bytes of the mappings that the window holds now
+ * @bindings: number of the mappings that the window holds now
+ * @opens: number of open files of the window
+ * @drain: true if the window is to be kept empty
+ * @faults: number of faults of hypervisors
+ * @resolved: number of pages that drivers were asked for
+ * @dummies: number of faults that were served with a page without meaning
+ * @failures: number of these faults on a page that belongs to a mapping
+ * @timeouts: number of times that a driver did not answer in time
+ * @zaps: number of times that a driver took pages of a mapping away
+ * @slots: number of lanes that use a part of the window for their messages now
+ * @arena_bytes: bytes of messages that went through the window
+ * @huge: number of PMD mappings (2 MiB) that were made
+ * @memory_huge: true if all memory of the guest is in hugetlbfs, so that devices cannot keep
+ *	memory of guests that connect from now on
+ * @hypervisor: process ID of the hypervisor that is connected to the window's socket or
+ *	@memory_path; 0: none
  */
 struct vgpu_window_status {
 	char *path;
@@ -283,11 +290,11 @@ struct vgpu_window_status {
 
 /**
  * struct vgpu_grant_info - a guest that may use an export
- * @cid: the guest
- * @port: the port that it connects to
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connects
  * @any_port: see struct vgpu_export_request
- * @read_only: likewise
- * @connected: it is there
+ * @read_only: see struct vgpu_export_request
+ * @connected: true if the guest is connected
  */
 struct vgpu_grant_info {
 	uint32_t cid;
@@ -299,18 +306,19 @@ struct vgpu_grant_info {
 
 /**
  * struct vgpu_export_info - an export
- * @name: its name
- * @path: of its device file
- * @driver: of the device; "" while the device is absent
- * @kind: "plain", "drm-card", "drm-render", "v4l2", "alsa", "media", "nvidia"; "" while the device is absent
- * @bus: which device of which bus it belongs to: "pci 0000:01:00.0 10de:1b80",
- *	"platform vkms"; "" if to none, or while it is absent
- * @ready: the device is there
+ * @name: name of the export
+ * @path: path of the device file
+ * @driver: name of the device's driver; "" while the device is absent
+ * @kind: "plain", "drm-card", "drm-render", "v4l2", "alsa", "media" or "nvidia"; "" while the
+ *	device is absent
+ * @bus: device on a bus that the device file belongs to: "pci 0000:01:00.0 10de:1b80",
+ *	"platform vkms"; "" if there is none, or while the device is absent
+ * @ready: true if the device exists
  * @master: see struct vgpu_export_request
- * @no_demand: likewise
- * @origin: file that asks for it; "" if vgpu_agent_export() did
- * @grants: who may use it
- * @nr_grants: how many
+ * @no_demand: see struct vgpu_export_request
+ * @origin: file that asks for the export; "" if vgpu_agent_export() made it
+ * @grants: array of the guests that may use the export
+ * @nr_grants: number of entries of @grants
  */
 struct vgpu_export_info {
 	char *name;
@@ -328,9 +336,9 @@ struct vgpu_export_info {
 
 /**
  * struct vgpu_program_info - a program of a guest that uses a device
- * @guest_pid: in the guest, as the guest says
- * @comm: its name, as the guest says
- * @shadow_pid: the process that stands for it on the host
+ * @guest_pid: process ID in the guest, as the guest says
+ * @comm: name of the program, as the guest says
+ * @shadow_pid: process ID of the program's shadow on the host
  */
 struct vgpu_program_info {
 	uint32_t guest_pid;
@@ -339,28 +347,30 @@ struct vgpu_program_info {
 };
 
 /**
- * struct vgpu_counters - since the guest connected, or now
- * @sessions: programs that use devices, now
- * @lanes: now
- * @objects: open files, now
- * @mappings: device mappings, now
- * @kept_bytes: of the guest's own memory, which devices may use, now
- * @owned_bytes: of devices' memory, which a user-space engine owns because a window shows it, or may
- *	still, now
- * @calls: file operations that were forwarded
- * @round_trips: calls, page fetches and write-backs
- * @bytes_in: from the guest
- * @bytes_out: to the guest
- * @fetched_pages: pages of programs that drivers asked for
- * @written_pages: pages with bytes that drivers wrote
- * @fetch_timeouts: fetches that the guest did not answer in time
- * @patience_ms: for how long drivers may wait for it, now; 0: they do not
- * @spent: how often it has used all of that up, by earlier connections, too
- * @cut_off: lately so often that it gets no more for some minutes
- * @refused: calls refused by limits and policy
- * @malformed: messages for which a connection was closed
- * @stray_fds: files that a driver made and nobody described
- * @cancels: calls interrupted by the guest
+ * struct vgpu_counters - counters of a guest, since it connected or at the moment ("now")
+ * @sessions: number of programs that use devices, now
+ * @lanes: number of lanes, now
+ * @objects: number of open files, now
+ * @mappings: number of device mappings, now
+ * @kept_bytes: bytes of the guest's own memory that devices may use, now
+ * @owned_bytes: bytes of device memory that a user-space engine owns, because a window shows it
+ *	or may still show it, now
+ * @calls: number of file operations that were forwarded
+ * @round_trips: number of calls, page fetches and write-backs
+ * @bytes_in: bytes received from the guest
+ * @bytes_out: bytes sent to the guest
+ * @fetched_pages: number of pages of programs that drivers asked for
+ * @written_pages: number of pages with bytes that drivers wrote
+ * @fetch_timeouts: number of pages that the guest did not send in time
+ * @patience_ms: time for which drivers may still wait for the guest in milliseconds, now; 0:
+ *	none
+ * @spent: number of times that the guest has used this time up, earlier connections included
+ * @cut_off: true if this happened so often lately that drivers do not wait for the guest for some
+ *	minutes
+ * @refused: number of calls refused by limits and policy
+ * @malformed: number of messages for which a connection was closed
+ * @stray_fds: number of files that a driver made and no schema describes
+ * @cancels: number of calls that the guest interrupted
  */
 struct vgpu_counters {
 	uint64_t sessions;
@@ -387,15 +397,15 @@ struct vgpu_counters {
 
 /**
  * struct vgpu_guest_info - a guest that is connected
- * @cid: who
- * @port: the port by which it came
- * @connected: false: its connection is being ended
- * @uid: user that its programs' shadows run as
- * @since: when it came, seconds of CLOCK_REALTIME
- * @programs: its programs that use devices, for root
- * @programs_hidden: this user is not told of them
- * @nr_programs: how many
- * @counters: what it did; 0 if not @connected
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connected
+ * @connected: true if the guest is connected; false while its connection is being ended
+ * @uid: user ID of the guest's shadows
+ * @since: time of the connection, CLOCK_REALTIME in seconds
+ * @programs: array of the guest's programs that use devices, for root only
+ * @programs_hidden: true if the agent does not name the programs to this user
+ * @nr_programs: number of entries of @programs
+ * @counters: counters of the guest; 0 if not @connected
  */
 struct vgpu_guest_info {
 	uint32_t cid;
@@ -410,20 +420,20 @@ struct vgpu_guest_info {
 };
 
 /**
- * struct vgpu_host_info - a host, as its agent tells it
- * @version: of the agent
- * @pid: of the agent
- * @port: its vsock port
- * @exports: what it exports
- * @nr_exports: how many
- * @guests: who is connected
- * @nr_guests: how many
- * @windows: windows of guests
- * @nr_windows: how many
- * @user_engine: no module of the host's kernel serves the guests, but processes
- * @scratch_keys: protection keys keep drivers from what a shadow has in memory for itself and
- *	for other calls; false: the processor has none, and only addresses that are random do
- * @cgroups: each guest's processes on the host have a control group of their own
+ * struct vgpu_host_info - state of a host, as its agent reports it
+ * @version: version of the agent
+ * @pid: process ID of the agent
+ * @port: default vsock port of the agent
+ * @exports: array of the exports
+ * @nr_exports: number of entries of @exports
+ * @guests: array of the guests
+ * @nr_guests: number of entries of @guests
+ * @windows: array of the windows of guests
+ * @nr_windows: number of entries of @windows
+ * @user_engine: true if processes serve the guests, false if the kernel module does
+ * @scratch_keys: true if protection keys keep drivers from a shadow's own memory and that of
+ *	other calls; false if the processor has none, and only random addresses do
+ * @cgroups: true if the processes of each guest on the host have a control group of their own
  */
 struct vgpu_host_info {
 	char *version;
@@ -441,11 +451,11 @@ struct vgpu_host_info {
 };
 
 /**
- * vgpu_agent_status - what the host exports, and to whom
- * @agent: the agent
- * @info: receives it; vgpu_host_info_free() it
+ * vgpu_agent_status - get the exports, guests and windows of the host
+ * @agent: connection to the agent
+ * @info: filled in: the state, to be freed by vgpu_host_info_free()
  *
- * Return: 0, -EPROTO (not an answer), -ECONNRESET (the agent ended), -ENOMEM.
+ * Return: 0, -EPROTO (the answer was not understood), -ECONNRESET (the agent ended), -ENOMEM.
  */
 int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_info **info);
 
@@ -455,12 +465,11 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
 
 /**
  * struct vgpu_unknown_ioctl - an ioctl that no schema of the guest describes
- * @cmd: its command
- * @class_of: class of NVIDIA's driver that the schema of the ioctl does not know; 0: that is not
- *	what is unknown
- * @command_of: command of that driver, inside of the ioctl, with pointers that the schema does not
- *	know; 0: likewise. Both 0: the ioctl has no schema
- * @calls: how often programs made it
+ * @cmd: command of the ioctl
+ * @class_of: class of NVIDIA's driver that the ioctl's schema does not know; 0: none
+ * @command_of: command of that driver, inside the ioctl, with pointers that the schema does not
+ *	know; 0: none. If this and @class_of are 0, the ioctl has no schema
+ * @calls: number of times that programs made the ioctl
  */
 struct vgpu_unknown_ioctl {
 	uint32_t cmd;
@@ -471,26 +480,26 @@ struct vgpu_unknown_ioctl {
 
 /**
  * struct vgpu_node_info - a forwarded device
- * @node: "/dev/vgpu0" and so on
- * @drm_node: "/dev/dri/renderD128" and so on; "" if it is no DRM device
- * @class_node: "/dev/video0", "/dev/snd/controlC0", "/dev/media0", "/dev/nvidia0" and so on; ""
- *	if it has no such node
- * @name: what the host calls it
- * @host: which host: "CID:PORT"
- * @path: the device file there
- * @driver: the driver there
- * @bus: the device there that it belongs to: "pci 0000:01:00.0"; "" if to none
- * @state: "connected" or why it is not
+ * @node: path of the node, such as "/dev/vgpu0"
+ * @drm_node: path of the DRM node, such as "/dev/dri/renderD128"; "" if it is no DRM device
+ * @class_node: path of the node of another class, such as "/dev/video0", "/dev/snd/controlC0",
+ *	"/dev/media0" or "/dev/nvidia0"; "" if there is none
+ * @name: name of the export on the host
+ * @host: host of the device, "CID:PORT"
+ * @path: path of the device file on the host
+ * @driver: driver of the device on the host
+ * @bus: device of the host that the file belongs to, such as "pci 0000:01:00.0"; "" if none
+ * @state: "connected", or the reason why it is not
  * @calls: see struct vgpu_counters, for this node alone
- * @round_trips: likewise
- * @bytes_in: received
- * @bytes_out: sent
- * @fetched_pages: likewise
- * @window_mappings: mappings in the host's window, now
- * @copy_mappings: mappings by copy, now
- * @unknown: ioctls that no schema describes, by their commands
- * @nr_unknown: length of @unknown
- * @unknown_others: calls of those for which there was no room
+ * @round_trips: see struct vgpu_counters, for this node alone
+ * @bytes_in: bytes received
+ * @bytes_out: bytes sent
+ * @fetched_pages: see struct vgpu_counters, for this node alone
+ * @window_mappings: number of mappings in the host's window, now
+ * @copy_mappings: number of mappings in copy mode, now
+ * @unknown: array of ioctls that no schema describes
+ * @nr_unknown: number of entries of @unknown
+ * @unknown_others: number of calls of further ioctls for which the list had no room
  */
 struct vgpu_node_info {
 	char *node;
@@ -515,9 +524,9 @@ struct vgpu_node_info {
 };
 
 /**
- * vgpu_nodes - the forwarded devices of this guest
- * @nodes: receives an array; vgpu_nodes_free() it
- * @nr: its length
+ * vgpu_nodes - get the forwarded devices of this guest
+ * @nodes: filled in: an array, to be freed by vgpu_nodes_free()
+ * @nr: filled in: number of entries of the array
  *
  * Return: 0, -ENOENT (the guest module is not loaded), -ENOMEM.
  */
@@ -527,9 +536,10 @@ void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr);
 
 /**
  * struct vgpu_reach_info - a host that this guest is to connect to
- * @host: which: "CID:PORT"
- * @state: "connecting", "connected", "no host", "refused", "wrong version", "nothing exported"
- * @error: errno with which the last attempt ended; 0: none has, or it is connected
+ * @host: host, "CID:PORT"
+ * @state: "connecting", "connected", "no host", "refused", "wrong version" or "nothing
+ *	exported"
+ * @error: errno of the last attempt to connect; 0: none failed, or the host is connected
  */
 struct vgpu_reach_info {
 	char *host;
@@ -538,9 +548,9 @@ struct vgpu_reach_info {
 };
 
 /**
- * vgpu_reach - how far this guest has come with each of its hosts
- * @hosts: receives an array; vgpu_reach_free() it
- * @nr: its length
+ * vgpu_reach - get the state of this guest's connection to each of its hosts
+ * @hosts: filled in: an array, to be freed by vgpu_reach_free()
+ * @nr: filled in: number of entries of the array
  *
  * Return: 0, -ENOENT (the guest module is not loaded), -ENOMEM.
  */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Connection to the host's agent: requests and their answers, one JSON object a line. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -11,9 +12,9 @@
 
 #include "client.h"
 
-/* Longest answer: many guests with many programs. */
+/* Size of the longest answer, with many guests and many programs. */
 #define ANSWER_MAX	(16U << 20)
-/* An agent that says nothing for so long hangs. */
+/* Seconds after which an agent that does not answer is given up. */
 #define TIMEOUT_S	10
 
 struct vgpu_agent {
@@ -66,7 +67,7 @@ VGPU_PUBLIC const char *vgpu_agent_message(const struct vgpu_agent *agent)
 static int fail(struct vgpu_agent *agent, int error, const char *message)
 {
 	free(agent->message);
-	/* An answer may have null for one. */
+	/* The message in an answer may be null. */
 	agent->message = strdup(message ? message : "");
 	return error;
 }
@@ -76,7 +77,9 @@ static int send_line(struct vgpu_agent *agent, const char *text)
 	size_t len = strlen(text), pos = 0;
 	ssize_t ret;
 
-	/* The newline is the terminator's place, sent after the rest. */
+	/*
+	 * The newline is sent after the text, in a call of its own: position @len stands for it.
+	 */
 	while (pos < len + 1) {
 		if (pos < len)
 			ret = send(agent->fd, text + pos, len - pos, MSG_NOSIGNAL);
@@ -91,7 +94,7 @@ static int send_line(struct vgpu_agent *agent, const char *text)
 	return 0;
 }
 
-/* Reads up to the newline, which ends the answer. */
+/* Read an answer, which ends with a newline. */
 static int receive_line(struct vgpu_agent *agent, char **line)
 {
 	size_t size = 16384, len = 0;
@@ -153,7 +156,7 @@ int agent_ask(struct vgpu_agent *agent, struct json_object *request,
 	agent->message = NULL;
 	ret = send_line(agent, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN));
 	json_object_put(request);
-	/* An agent that lets nobody else in says so before it closes. */
+	/* An agent that refuses a connection sends an answer before it closes the connection. */
 	if (!ret || ret == -ECONNRESET)
 		ret = receive_line(agent, &line);
 	if (ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connection to the agent. Private to libvgpu. */
+/* Connection to the host's agent; private to libvgpu. */
 #ifndef LIBVGPU_CLIENT_H
 #define LIBVGPU_CLIENT_H
 
@@ -10,8 +10,9 @@ struct json_object;
 #define VGPU_PUBLIC __attribute__((visibility("default")))
 
 /*
- * Sends a request, which it puts, and waits for the answer. 0 and the answer,
- * to be put; or the agent's errno, or why it could not be asked.
+ * Send a request and wait for the answer. The request is freed in any case (json_object_put()).
+ * The caller frees the answer. Return: 0 and the answer; or the agent's error; or an error of the
+ * connection.
  */
 int agent_ask(struct vgpu_agent *agent, struct json_object *request,
 	      struct json_object **answer);

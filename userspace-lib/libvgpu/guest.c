@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Forwarded devices and hosts of this guest, from the guest module's files in sysfs. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,7 @@
 #define CLASS_DIR	"/sys/class/vgpu"
 #define HOSTS_DIR	"/sys/module/vgpu_guest/hosts"
 
-/* One line of sysfs, without its newline; "" if it cannot be read. */
+/* Read a line of sysfs without its newline; "" if it cannot be read. */
 static char *read_text(const char *dir, const char *attribute)
 {
 	char path[PATH_MAX], text[256] = "";
@@ -43,8 +44,8 @@ static uint64_t read_number(const char *dir, const char *attribute)
 }
 
 /*
- * The guest module links "drm" to the device whose DRM minors stand for the
- * exports; which of them is ours, the host's path tells by its kind.
+ * Find the DRM node of an export. The guest module links "drm" to the device that has the DRM
+ * minors. The node of the same kind as the path on the host is the export's.
  */
 static char *read_drm_node(const char *dir, const char *host_path)
 {
@@ -67,7 +68,7 @@ static char *read_drm_node(const char *dir, const char *host_path)
 	return strdup(node);
 }
 
-/* The guest module links a class's name to the export's node of that class. */
+/* Find the export's node of another class. The guest module links the class's name to the node. */
 static char *read_class_node(const char *dir)
 {
 	static const char *const classes[] = { "video4linux", "sound", "media", "nvidia" };
@@ -87,7 +88,7 @@ static char *read_class_node(const char *dir)
 	return strdup(node);
 }
 
-/* Reads a line as "0x12345678 9", or with " class 0x12345678" or " command 0x12345678" inside. */
+/* Parse "0x12345678 9", or a line with " class 0x12345678" or " command 0x12345678" in between. */
 static bool parse_unknown(const char *line, struct vgpu_unknown_ioctl *unknown)
 {
 	unsigned long long calls;
@@ -105,7 +106,7 @@ static bool parse_unknown(const char *line, struct vgpu_unknown_ioctl *unknown)
 	return true;
 }
 
-/* The file has such lines, and perhaps one "others 10". */
+/* Read the lines of unknown ioctls, and the line "others 10" if there is one. */
 static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 {
 	struct vgpu_unknown_ioctl unknown, *more;

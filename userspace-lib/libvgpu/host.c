@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Requests to the host's agent, and its status. */
 #include <ctype.h>
 #include <errno.h>
 #include <json-c/json.h>
@@ -81,7 +82,7 @@ static bool get_bool(struct json_object *object, const char *key)
 	return json_object_object_get_ex(object, key, &value) && json_object_get_boolean(value);
 }
 
-/* A request whose answer says nothing but that it was done; it is freed. */
+/* Send a request whose answer holds no data. The request is freed. */
 static int agent_tell(struct vgpu_agent *agent, struct json_object *request)
 {
 	struct json_object *answer;
@@ -155,8 +156,9 @@ VGPU_PUBLIC int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, u
 }
 
 /*
- * A user as the agent takes it: it knows those of /etc/passwd only, as it waits for no name
- * service. Whom they do not know either the agent says so of.
+ * Add a user to a request. The agent knows only users of passwd files, because it waits for no
+ * name service: a name is resolved here and sent as numbers. The agent reports a user who is
+ * unknown here, too.
  */
 static void put_owner(struct json_object *request, const char *owner)
 {
@@ -171,7 +173,7 @@ static void put_owner(struct json_object *request, const char *owner)
 	put_string(request, "owner", owner);
 }
 
-/* The name behind a number that the agent knows no name for. */
+/* Return the name of a user for whom the agent knows only a number. */
 static const char *owner_name(const char *owner)
 {
 	const struct passwd *user = NULL;
@@ -221,7 +223,7 @@ VGPU_PUBLIC int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid
 	return agent_tell(agent, request);
 }
 
-/* The answer is a text, of which the caller gets a copy. */
+/* Send a request whose answer is a text, and return a copy of the text. */
 static int agent_ask_text(struct vgpu_agent *agent, const char *op, char **text)
 {
 	struct json_object *answer;
@@ -246,7 +248,7 @@ VGPU_PUBLIC int vgpu_agent_diff(struct vgpu_agent *agent, char **changes)
 
 /* --- status --------------------------------------------------------------- */
 
-/* Each of these fills in one struct; false: no memory. */
+/* Each of the next functions fills in one struct. They return false if there is no memory. */
 
 static bool read_grant(struct json_object *object, void *to)
 {
@@ -260,7 +262,7 @@ static bool read_grant(struct json_object *object, void *to)
 	return true;
 }
 
-/* Allocates and fills in the array that is the value of a key. */
+/* Allocate and fill in the array that is the value of a key. */
 static bool read_array(struct json_object *object, const char *key, size_t size,
 		       bool (*read_one)(struct json_object *object, void *to),
 		       void *to, size_t *nr)
@@ -277,7 +279,7 @@ static bool read_array(struct json_object *object, const char *key, size_t size,
 	memory = calloc(len, size);
 	if (!memory)
 		return false;
-	/* Published first: what is half filled in can be freed. */
+	/* Publish the array first, so that a half-filled one can be freed. */
 	memcpy(to, &memory, sizeof(memory));
 	*nr = len;
 	for (i = 0; i < len; i++)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shadows, engines and what belongs to them execute nothing after their start.
- */
+/* Filter by which shadows, engines and their helpers forbid themselves exec after their start. */
 #ifndef VGPU_SHADOW_EXEC_H
 #define VGPU_SHADOW_EXEC_H
 
@@ -12,9 +10,8 @@
 #include "shadow/sys.h"
 
 /*
- * Nothing is to be executed after the start, and no filter to be added. vgpud's
- * list had to leave execveat() and seccomp() open, for it runs before exec.
- * Threads have it by inheriting it. Return: 0, or a negative errno.
+ * Forbid execveat(), and seccomp() that could add filters. vgpud's filter allows both, because
+ * it is in force before exec. Threads inherit the filter. Return: 0, or a negative errno.
  */
 static inline int exec_forbid(void)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Random addresses and protection keys of a shadow, which keep its drivers from its memory. */
 #include <linux/elf.h>
 #include <linux/errno.h>
 #include <linux/mman.h>
@@ -11,7 +12,7 @@
 unsigned char keys_on;
 unsigned long slots_base;
 
-/* The program's headers, as they were loaded: more than the first of them, so of no known size. */
+/* ELF header of the loaded program, followed by the program headers: so the size is not given. */
 extern const unsigned char __ehdr_start[] HIDDEN;
 
 static const Elf64_Ehdr *program_header(void)
@@ -24,7 +25,7 @@ static const Elf64_Phdr *program_headers(void)
 	return (const void *)(__ehdr_start + program_header()->e_phoff);
 }
 
-/* The copy that runs is so far away from where the program was linked. */
+/* Return the distance of the running copy from the address at which the program was linked. */
 static unsigned long program_offset(void)
 {
 	return (unsigned long)__ehdr_start - SHADOW_RESERVED_BASE;
@@ -42,7 +43,10 @@ static unsigned long page_above(unsigned long addr)
 
 /* --- the program's place ---------------------------------------------------- */
 
-/* A copy stays, as it is in the file: the code that runs goes on there. */
+/*
+ * Move a part of the program. MREMAP_DONTUNMAP keeps the old mapping, whose pages are read from
+ * the file again: the code that runs goes on there.
+ */
 static void part_move(unsigned long start, unsigned long end, unsigned long by)
 {
 	if (start == end)
@@ -54,8 +58,9 @@ static void part_move(unsigned long start, unsigned long end, unsigned long by)
 }
 
 /*
- * Code finds all that is the program's by where it is itself. There are only tables with addresses
- * of functions left, in data that was just loaded: no other number there looks like one.
+ * Adjust addresses in the program's data. Code is position-independent. Only tables with
+ * addresses of functions are left, in data that was just loaded: no other word there has a
+ * value in the program's range.
  */
 static void addresses_move(unsigned long *word, const unsigned long *end, unsigned long by)
 {
@@ -106,7 +111,7 @@ static long data_protect(void)
 	return ret;
 }
 
-/* Each is the thread's to use at once, and of all threads that it starts. */
+/* Allocate all keys. The thread, and all threads that it starts, can use them at once. */
 static unsigned char keys_take(void)
 {
 	int key;
@@ -118,8 +123,9 @@ static unsigned char keys_take(void)
 }
 
 /*
- * Memory of threads begins somewhere in SHADOW_SLOTS_ROOM, and addresses that the kernel chooses,
- * which are the highest that are free, somewhere in the last SHADOW_TOP_ROOM bytes.
+ * Choose random addresses. Memory of threads begins somewhere in SHADOW_SLOTS_ROOM. The kernel
+ * chooses the highest free addresses: a mapping of up to SHADOW_TOP_ROOM bytes at the end of the
+ * range shifts them down by a random length.
  */
 static long addresses_choose(void)
 {
@@ -141,7 +147,7 @@ int keys_init(void)
 {
 	long ret;
 
-	/* Nothing runs any more where the program has moved from. */
+	/* Unmap the program's old place, where nothing runs after the move. */
 	ret = sys2(__NR_munmap, SHADOW_RESERVED_BASE, SHADOW_PROGRAM_MAX);
 	if (!ret)
 		ret = addresses_choose();

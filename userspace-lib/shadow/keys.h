@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a shadow that its drivers cannot reach. A driver follows pointers that nobody has
- * looked at, and copies with the rights of the thread that called it. Where the processor has
- * protection keys (PKU), the program's own memory has one that is denied while a driver runs, and
- * arguments of calls have others; memory of the guest process has key 0. Elsewhere the program's
- * memory is at addresses that a guest has to guess.
+ * Memory of a shadow that its drivers cannot reach.
+ *
+ * A driver follows pointers that have not been checked, and copies with the rights of the thread
+ * that called it. If the processor has protection keys (PKU), the program's own memory has a
+ * key that is denied while a driver runs, arguments of calls have other keys, and memory of the
+ * guest process has key 0. Without keys, the program's memory is at addresses that a guest has
+ * to guess.
  */
 #ifndef VGPU_SHADOW_KEYS_H
 #define VGPU_SHADOW_KEYS_H
@@ -13,41 +15,41 @@
 
 #include "layout.h"
 
-/* The program's own: stacks, data, messages. No driver reaches it. */
+/* Key of the program's own stacks, data and messages, which no driver reaches. */
 #define KEY_OWN		VGPU_KEY_OWN
-/* Arguments of calls for which no other key was left. */
+/* Key of the arguments of calls for which no other key was left. */
 #define KEY_SHARED	VGPU_KEY_SHARED
-/* Arguments of one call at a time. */
+/* Keys of the arguments of one call at a time. */
 #define KEY_ALONE(i)	(VGPU_KEY_ALONE + (i))
 #define KEYS_ALONE	(VGPU_KEY_LAST - VGPU_KEY_ALONE + 1)
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* The processor has keys, and this process has all of them. */
+/* 1 if the processor has protection keys and this process has allocated all of them; else 0. */
 extern HIDDEN unsigned char keys_on;
-/* The memory of threads begins here. */
+/* Address of the first thread's memory. */
 extern HIDDEN unsigned long slots_base;
 
 /*
- * Moves the program to where no guest expects it. Runs on the kernel's stack, before all else.
- * Return: by how much it has moved; what runs is the old copy still.
+ * Move the program to a random place. Called on the kernel's stack before all else. Return: the
+ * distance of the move; the code that runs is still the old copy.
  */
 HIDDEN unsigned long program_move(void);
 
 /*
- * Chooses addresses, and takes the keys. Comes before the program has memory that no driver may
- * reach, and before it has other threads. Return: 0 or a negative errno.
+ * Choose random addresses, and allocate the keys. Called before the program has memory that no
+ * driver may reach, and before it has other threads. Return: 0 or a negative errno.
  */
 HIDDEN int keys_init(void);
-/* Gives memory that has no access some (PROT_*), and a key if there are any. */
+/* Give access (PROT_*) to memory that has none, and a key if there are keys. */
 HIDDEN long keys_protect(unsigned long addr, unsigned long len, int prot, int key);
-/* Likewise, to read and to write. */
+/* Give access to read and to write, and a key if there are keys. */
 HIDDEN long keys_give(unsigned long addr, unsigned long len, int key);
 
-/* The rights of a thread that has memory of no key but 0 and @key. */
+/* Return the PKRU value of a thread that may access memory of key 0 and @key only. */
 static inline unsigned int keys_only(int key)
 {
-	/* Two bits a key: no access, no writing. */
+	/* Each key has two bits: access disabled, and writes disabled. */
 	return 0x55555554U & ~(3U << 2 * key);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lanes of a shadow: a thread each, with an fd table that holds nothing but the
- * lane's file, for the host module takes every other file that is in it after a
- * call for that call's output.
+ * Lanes of a shadow. Each lane has a thread, whose fd table holds the lane's file only: the
+ * host module takes every other file in the table after a call for output of the call.
  */
 #include <linux/close_range.h>
 #include <linux/errno.h>
@@ -27,12 +26,13 @@
 
 /**
  * struct slot - memory of one thread
- * @tid: 0: free. Set before the thread is started; the kernel clears it when
- *	the thread no longer uses the address space (CLONE_CHILD_CLEARTID), so
- *	the memory may be used again from then on, and not earlier.
- * @memory: guard page, stack and scratch; kept for good
- * @fn: what the thread does
- * @arg: its argument
+ * @tid: ID of the thread; 0: the slot is free. It is set before the thread starts. The kernel
+ *	clears it when the thread no longer uses the address space (CLONE_CHILD_CLEARTID): only
+ *	then may the memory be used again
+ * @lane_fd: file of the lane, until its thread has a copy
+ * @memory: guard page, stack and scratch; kept for later threads
+ * @fn: function that the thread runs
+ * @arg: argument of @fn
  *
  * Only the main thread looks for free slots.
  */
@@ -44,13 +44,17 @@ struct slot {
 	void *arg;
 };
 
-/* Linked so far up, addresses have to be relative (HIDDEN), never from a table. */
+/*
+ * The program is linked at high addresses, so code reaches symbols by relative addresses
+ * (HIDDEN), never by a table.
+ */
 static struct slot slots[SHADOW_LANES_MAX + 1];	/* one is the service's */
 
 /*
- * The cancel signal only has to end a wait: the handler does nothing. A handler begins without any
- * protection key but 0, so without the stack that has its way back. Without a libc that has to be
- * given too.
+ * Handler of the cancel signal. The signal only has to end a wait, so the handler does nothing.
+ * The kernel starts a handler with access to key 0 only, and the return address is on a stack
+ * with another key: the handler with keys first clears PKRU. Without a libc, the restorer is
+ * needed, too.
  */
 HIDDEN void lane_signal_handler(int signr);
 HIDDEN void lane_signal_handler_keys(int signr);
@@ -91,7 +95,7 @@ int lane_signals(void)
 	return sys4(__NR_rt_sigaction, VGPU_LANE_SIGNAL, (long)&action, 0, KERNEL_SIGSET);
 }
 
-/* The memory is kept for those that come later. Return: 0 or a negative errno. */
+/* Map the memory of a slot, which is kept for later threads. Return: 0 or a negative errno. */
 static int slot_prepare(struct slot *slot)
 {
 	long memory, stack;
@@ -102,7 +106,7 @@ static int slot_prepare(struct slot *slot)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (sys_is_error(memory))
 		return memory;
-	/* The lowest page stays without access: a stack that overflows faults. */
+	/* The lowest page stays without access, so that an overflow of the stack faults. */
 	stack = memory + GUARD_SIZE;
 	if (keys_give(stack, STACK_SIZE, KEY_OWN) ||
 	    keys_give(stack + STACK_SIZE, SCRATCH_SIZE, KEY_SHARED)) {
@@ -117,7 +121,7 @@ void lane_prepare(void)
 {
 	unsigned int i;
 
-	/* Memory that is missing now may be there when it is used. */
+	/* A failure is ignored: the memory is mapped again when the slot is used. */
 	for (i = 0; i < SHADOW_LANES_READY + 1 && !slot_prepare(&slots[i]); i++)
 		;
 }
@@ -132,7 +136,7 @@ static struct slot *slot_find(void)
 	return NULL;
 }
 
-/* First C code of a new thread, on its own stack. */
+/* First C code of a new thread, on the thread's own stack. */
 static void __attribute__((noreturn, used)) slot_main(struct slot *slot)
 {
 	slot->fn(slot->arg);
@@ -141,8 +145,8 @@ static void __attribute__((noreturn, used)) slot_main(struct slot *slot)
 }
 
 /*
- * clone() returns twice, the second time on an empty stack: no compiled code
- * can be between the call and the jump.
+ * Start a thread. clone() returns a second time in the new thread, on an empty stack: no
+ * compiled code may stand between the system call and the jump.
  */
 HIDDEN long slot_clone(unsigned long flags, void *stack, volatile int *tid, struct slot *slot);
 __asm__(".globl slot_clone\n"
@@ -202,8 +206,8 @@ static void lane_main(void *arg)
 	long ret;
 
 	/*
-	 * The table is a copy of the main thread's: keep the lane's file alone. At 0 as
-	 * well, so that no fd of a call has the number which a driver leaves for none.
+	 * The table is a copy of the main thread's: keep the lane's file only. The file is also
+	 * put at 0, so that no file of a call gets the number that drivers use for "none".
 	 */
 	if (sys3(__NR_dup3, slot->lane_fd, SHADOW_FD_LANE, 0) != SHADOW_FD_LANE ||
 	    sys3(__NR_dup3, SHADOW_FD_LANE, 0, 0) ||
@@ -217,7 +221,7 @@ static void lane_main(void *arg)
 	do {
 		serve.event_fd = -1;
 		if (ret == VGPU_LANE_NEEDS_EVENT) {
-			/* Without one, calls that want one fail. */
+			/* Without an eventfd, calls that need one fail. */
 			event = sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
 			serve.event_fd = sys_is_error(event) ? -1 : event;
 		}
@@ -225,8 +229,8 @@ static void lane_main(void *arg)
 	} while (!ret || ret == VGPU_LANE_NEEDS_EVENT || ret == -EINTR);
 
 	/*
-	 * No signal may be handled from here on: the main thread could give the
-	 * stack away as soon as the kernel has cleared the slot's tid.
+	 * Block all signals until the thread ends: as soon as the kernel has cleared the slot's
+	 * tid, the main thread may reuse the stack.
 	 */
 	mask = ~0UL;
 	sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SIGSET);
@@ -244,13 +248,13 @@ void lane_start(int sock_fd)
 
 	if (slot)
 		ret = sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_LANE, (long)&lane);
-	/* The module has its own reference; the thread's table must not have one. */
+	/* The module holds its own reference, and the thread's table must not get one. */
 	sys2(__NR_close, sock_fd, 0);
 	if (ret)
 		return;
 
 	slot->lane_fd = lane.out_fd;
 	slot_start(slot, lane_main, slot, 0);
-	/* With the thread's copy, or without one: here it goes. */
+	/* The new thread, if it was started, has a copy of this file in its table. */
 	sys2(__NR_close, lane.out_fd, 0);
 }

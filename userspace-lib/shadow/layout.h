@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What vgpud and vgpu-shadow agree on: the address range that the shadow keeps
- * for itself, and the files it starts with.
+ * Agreement of vgpud and vgpu-shadow: the address range that the shadow keeps for itself, and
+ * the files it starts with.
  */
 #ifndef VGPU_SHADOW_LAYOUT_H
 #define VGPU_SHADOW_LAYOUT_H
 
 /*
- * The reserved range: the shadow's own text, stacks and scratch, and the arena
- * for addresses that the kernel chooses. Guests keep it free in every process.
- * The Makefile links the program at its start, from where it moves.
+ * The reserved range holds the shadow's own text, stacks and scratch memory, and the addresses
+ * that the kernel chooses. Guests keep the range free in every process. The Makefile links the
+ * program at the beginning of the range, and the program moves from there at its start.
  */
 #define SHADOW_RESERVED_BASE	0x3e0000000000UL
 #define SHADOW_RESERVED_SIZE	0x000100000000UL
 
 /*
- * Where the threads' stacks and scratch memory begin: behind the program, at
- * addresses of their own choice. One that the kernel chose could lie in a hole
- * that a refused device mapping leaves for a moment elsewhere, and so in what
- * is the guest's again right after.
+ * Lowest address of the threads' stacks and scratch memory, behind the program. The shadow
+ * chooses these addresses itself: an address from the kernel could lie in a hole elsewhere,
+ * which a device mapping that failed leaves for a moment, and which belongs to the guest again
+ * right after.
  */
 #define SHADOW_SLOTS_BASE	(SHADOW_RESERVED_BASE + (1UL << 30))
 
 /*
- * Somewhere in this room, that is: lest a guest should know where they are. Likewise the program,
- * which is not as large as the first number, and the end of what the kernel chooses addresses from.
+ * Sizes of the ranges in which a random address is chosen, so that a guest does not know it:
+ * for the threads' memory (SLOTS), for the program, which is smaller than SHADOW_PROGRAM_MAX,
+ * and for the highest address that the kernel chooses (TOP).
  */
 #define SHADOW_SLOTS_ROOM	(1UL << 30)
 #define SHADOW_PROGRAM_MAX	(16UL << 20)
 #define SHADOW_PROGRAM_ROOM	((1UL << 30) - 3 * SHADOW_PROGRAM_MAX)
 #define SHADOW_TOP_ROOM		(1UL << 30)
 
-/* The demand mapping covers the rest of user space but these edges. */
+/* The demand mapping covers the rest of user space between these addresses. */
 #define SHADOW_DEMAND_START	0x000000010000UL
 #define SHADOW_DEMAND_END	0x7fffffffe000UL
 
@@ -40,15 +41,16 @@
 #define SHADOW_FD_LANES		4	/* SOCK_SEQPACKET: one lane socket a message */
 #define SHADOW_FD_PROGRAM	5	/* the program itself, closed by exec */
 
-/* A lane thread's only file, below VGPU_LANE_FDS. */
+/* Number of a lane thread's only file, below VGPU_LANE_FDS. */
 #define SHADOW_FD_LANE		1023
 
-/* Lanes at once; more are closed at once, and so refused. */
+/* Most lanes at the same time. Further lanes are closed at once, and so are refused. */
 #define SHADOW_LANES_MAX	512
 
 /*
- * The first lanes have their memory from the beginning. A driver may hold the mmap lock as long as
- * a fault takes: another fault, which needs another lane, must not wait for that lock to map some.
+ * Number of lanes whose memory is mapped at the start. A driver may hold mmap_lock during a
+ * fault. Another fault meanwhile needs another lane, which must not wait for that lock to map
+ * memory.
  */
 #define SHADOW_LANES_READY	8
 

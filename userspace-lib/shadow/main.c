@@ -2,13 +2,13 @@
 /*
  * vgpu-shadow: the host process that stands for one guest process.
  *
- * Its address space is the guest process's, served by the host module page by
- * page, but for the reserved range in which this program lives. Hence no libc:
- * nothing may allocate, look up or expect anything outside that range, and the
- * kernel's own pages (first stack, vdso) are given up as well.
+ * Its address space is that of the guest process, which the host module fills page by page,
+ * except for the reserved range in which this program lives. The program has no libc, since
+ * nothing may allocate, look up or expect anything outside that range. The kernel's own pages
+ * (first stack, vdso) are unmapped as well.
  *
- * vgpud confines the process before exec; see vgpud/confine.c. This program
- * finishes what can only be done after it.
+ * vgpud confines the process before exec (vgpud/confine.c). This program completes what is
+ * possible only after exec.
  */
 #include <asm/socket.h>
 #include <linux/errno.h>
@@ -27,12 +27,12 @@
 
 #define MAIN_STACK	(32 * 1024)
 
-/* In .bss, hence in the reserved range. */
+/* The stack is in .bss, and so in the reserved range. */
 static unsigned char main_stack[MAIN_STACK] __attribute__((aligned(16), used));
 
 /*
- * The kernel's stack holds argc, argv...; it is read before it goes. From here
- * on the program runs on main_stack, where it has moved to.
+ * Entry point. The kernel's stack holds argc and argv, which are read before it is unmapped.
+ * shadow_main() runs on main_stack, in the moved copy of the program.
  */
 __asm__(".globl _start\n"
 	"_start:\n"
@@ -49,8 +49,8 @@ __asm__(".globl _start\n"
 _Static_assert(MAIN_STACK == 32768, "_start names the stack's end");
 
 /*
- * Shows the guest program's name on the host. vgpud passes it as argv[1],
- * printable and short. The stack it lies on is about to go.
+ * Set the guest program's name as the name of this process. vgpud passes the name, printable
+ * and short, as argv[1], on the stack that is about to be unmapped.
  */
 static void take_name(const long *start)
 {
@@ -60,14 +60,15 @@ static void take_name(const long *start)
 		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
 }
 
-/* One half of user space becomes the guest's. */
+/* Replace a part of user space by the demand mapping, which holds the guest process's memory. */
 static void give_up(unsigned long start, unsigned long end)
 {
 	long ret;
 
 	/*
-	 * The mapping would replace what is there, but the kernel may refuse
-	 * that for its own special ones; ask separately, to tell the two apart.
+	 * MAP_FIXED would replace existing mappings, but the kernel may refuse that for its
+	 * special mappings. A separate munmap() tells that error from one of the demand
+	 * mapping.
 	 */
 	if (sys2(__NR_munmap, start, end - start))
 		sys_exit_group(SHADOW_EXIT_MAP);
@@ -78,10 +79,10 @@ static void give_up(unsigned long start, unsigned long end)
 }
 
 /*
- * The module shows memory that a call hands over with a key that keeps the drivers of other calls
- * from it. So from now on nothing moves, and no memory but that of the reserved range, which is the
- * program's own, gets another key or access. Threads have it by inheriting it. Return: 0 or a
- * negative errno.
+ * Forbid mremap(), and mprotect() and pkey_mprotect() outside the reserved range, which is the
+ * program's own. The module maps the memory that a call hands over with a key that keeps
+ * drivers of other calls from it, and neither place nor key may change. Threads inherit the
+ * filter. Return: 0 or a negative errno.
  */
 static int changes_forbid(void)
 {
@@ -90,13 +91,13 @@ static int changes_forbid(void)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mremap, 12, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mprotect, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_pkey_mprotect, 0, 9),
-		/* The address, */
+		/* Check the upper half of the address. */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0]) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SHADOW_RESERVED_BASE >> 32, 0, 8),
-		/* the length, */
+		/* Check the upper half of the length. */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1]) + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 6),
-		/* and their sum, which must not carry. */
+		/* Check that the sum of the lower halves does not carry. */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
 		BPF_STMT(BPF_MISC | BPF_TAX, 0),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
@@ -115,7 +116,7 @@ static int changes_forbid(void)
 	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
 }
 
-/* Returns a lane's socket, or a negative number at the end of the session. */
+/* Receive a lane's socket. Return: its number; negative at the end of the session. */
 static int next_lane(void)
 {
 	struct fd_cmsg control = { 0 };
@@ -133,14 +134,14 @@ static int next_lane(void)
 		msg.controllen = sizeof(control);
 		control.len = 0;
 		ret = sys3(__NR_recvmsg, SHADOW_FD_LANES, (long)&msg, MSG_CMSG_CLOEXEC);
-		/* A message without a file never comes from vgpud: skip it. */
+		/* Skip a message without a file, which vgpud never sends. */
 	} while (ret > 0 && !(control.len >= offsetof(struct fd_cmsg, pad) &&
 			      control.level == SOL_SOCKET && control.type == SCM_RIGHTS));
 
 	return ret > 0 ? control.fd : -1;
 }
 
-/* Applies the guest's unmaps, whether or not a lane is there. */
+/* Apply the guest's unmaps, whether or not the session has a lane. */
 static void service(void *unused)
 {
 	long ret;
@@ -157,7 +158,7 @@ void shadow_main(const long *start)
 {
 	int fd;
 
-	/* exec made the process dumpable again. */
+	/* exec has made the process dumpable again. */
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	take_name(start);
 	if (keys_init())
@@ -176,6 +177,6 @@ void shadow_main(const long *start)
 
 	while ((fd = next_lane()) >= 0)
 		lane_start(fd);
-	/* vgpud closed its end, or is gone. */
+	/* vgpud has closed its end, or has ended. */
 	sys_exit_group(SHADOW_EXIT_OK);
 }

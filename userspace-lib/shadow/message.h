@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What sendmsg() and recvmsg() want, as the kernel lays it out.
- */
+/* Structures of sendmsg() and recvmsg(), as the kernel lays them out. */
 #ifndef VGPU_SHADOW_MESSAGE_H
 #define VGPU_SHADOW_MESSAGE_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * System calls without a libc: x86-64, result or negative errno.
- */
+/* System calls of x86-64 without a libc. They return the result or a negative errno. */
 #ifndef VGPU_SHADOW_SYS_H
 #define VGPU_SHADOW_SYS_H
 
@@ -48,7 +46,7 @@ static inline long sys_mmap(unsigned long addr, unsigned long len, int prot, int
 	return sys6(__NR_mmap, addr, len, prot, flags, fd, offset);
 }
 
-/* mmap() gives addresses or errnos. */
+/* Check the result of mmap(), which is an address or a negative errno. */
 static inline int sys_is_error(long ret)
 {
 	return (unsigned long)ret >= -4095UL;

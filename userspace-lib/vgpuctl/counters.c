@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Counters, by the names that JSON, the screen and vgpuctl(1) have for them. */
+/* Counters, with the names that JSON, the screen and vgpuctl(1) use. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "vgpuctl.h"
 
-/* Longest line of counters. */
+/* Length of the longest line of counters. */
 #define COLUMNS		96
 
 #define COUNTER(type, member)	{ #member, offsetof(struct type, member), false }
@@ -82,7 +82,7 @@ void bytes_words(uint64_t bytes, char words[24])
 		rest = bytes % 1024;
 		bytes /= 1024;
 	}
-	/* One digit behind the point says enough of what is not a multiple. */
+	/* One digit after the point is precise enough. */
 	if (rest * 10 / 1024)
 		snprintf(words, 24, "%" PRIu64 ".%" PRIu64 " %s", bytes, rest * 10 / 1024, units[i]);
 	else

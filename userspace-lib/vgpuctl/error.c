@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Errors of vgpuctl: messages, JSON objects and exit statuses. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 static bool as_json;
 
-/* The exit statuses have these names in JSON, as the reason of an error. */
+/* Names of the exit statuses in JSON: the reason of an error. */
 static const char *const reasons[] = {
 	[EXIT_FAILED] = "failed",
 	[EXIT_USAGE] = "usage",

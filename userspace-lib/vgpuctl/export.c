@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* vgpuctl export, unexport. */
+/* Commands export and unexport. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include "vgpuctl.h"
 #include "vgpud/number.h"
 
-/* The number of a card of NVIDIA's driver; none means all. */
+/* Parse the number of a card of NVIDIA's driver. NULL means all cards. */
 static bool parse_card(const char *text, int *card)
 {
 	unsigned long long number;
@@ -99,7 +99,10 @@ int cmd_export(const char *path, const struct options *options)
 			return bad_card(path);
 		return export_agent(options, &request);
 	}
-	/* As the agent has another working directory. Links may be meant to move. */
+	/*
+	 * Make a relative path absolute, since the agent has another working directory.
+	 * Absolute paths keep their symlinks, whose targets may be meant to change.
+	 */
 	if (path[0] != '/') {
 		real = realpath(path, NULL);
 		if (!real)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Faults of a window's set-up that only an administrator can mend: openers, and VFIO beside it. */
+/*
+ * Mistakes in the setup of windows that only an administrator can correct: users who may open a
+ * window, and devices of VFIO beside it.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <endian.h>
@@ -20,13 +23,16 @@
 #include "vgpud/vfio.h"
 #include "vgpuctl.h"
 
-/* libvirt runs the hypervisors of all guests as one of these, by distribution. */
+/* Users as which libvirt runs the hypervisors of all guests, by distribution. */
 static const char *const common_users[] = { "libvirt-qemu", "qemu", "qemu-libvirtd" };
 
-/* The device files' names begin so, also in a /dev that libvirt has made for one hypervisor. */
+/*
+ * Beginning of the names of windows' device files, also in a /dev that libvirt made for a
+ * hypervisor.
+ */
 #define WINDOW_NAME	"vgpu-window-"
 
-/* --- who may open it -------------------------------------------------------- */
+/* --- users who may open a window ----------------------------------------- */
 
 static void *list_add(void *list, size_t *nr, size_t size)
 {
@@ -69,13 +75,16 @@ static bool opener_add_group(struct exposure *exposure, uint32_t gid)
 	return opener_add(exposure, "group", group ? group->gr_name : NULL, gid);
 }
 
-/* A window can be looked into by who may only read. */
+/* Check for permission to open a window. Permission to read is enough to see its content. */
 static bool may_open(unsigned int permissions)
 {
 	return permissions & (ACL_READ | ACL_WRITE);
 }
 
-/* Return: false: out of memory. *@found: the file has a list, which says what its group may, too. */
+/*
+ * Add users and groups of the file's ACL. *@found: set if it has one, which includes the rights
+ * of the file's group. Return: false: out of memory.
+ */
 static bool openers_of_acl(struct exposure *exposure, const char *path, gid_t gid, bool *found)
 {
 	uint32_t buffer[1024];
@@ -118,7 +127,10 @@ static bool is_common_user(uid_t uid)
 	return false;
 }
 
-/* Root may open all files in any case, so that nothing is won where it owns one of them only. */
+/*
+ * Check whether the owner of a window may open windows of other guests, too. Root is not
+ * reported, since it may open all files in any case.
+ */
 static bool is_shared_owner(const struct vgpu_host_info *host, size_t window, uid_t uid)
 {
 	struct stat st;
@@ -133,7 +145,7 @@ static bool is_shared_owner(const struct vgpu_host_info *host, size_t window, ui
 	return is_common_user(uid);
 }
 
-/* Return: false: out of memory. */
+/* Find the users who may open a window. Return: false: out of memory. */
 static bool find_openers(const struct vgpu_host_info *host, size_t window,
 			 struct exposure *exposure)
 {
@@ -141,13 +153,16 @@ static bool find_openers(const struct vgpu_host_info *host, size_t window,
 	bool has_acl = false;
 	struct stat st;
 
-	/* It is gone, or made anew, meanwhile. */
+	/* The window has been removed, or is being made anew. */
 	if (stat(path, &st))
 		return true;
 	exposure->seen = true;
 	if (S_ISCHR(st.st_mode))
 		exposure->device = st.st_rdev;
-	/* A user-space engine's has none: hypervisors connect to a socket, and get memory by that. */
+	/*
+	 * A window of a user-space engine has no device file: hypervisors get its memory by a
+	 * socket.
+	 */
 	exposure->hypervisor = host->windows[window].hypervisor;
 	if (is_shared_owner(host, window, st.st_uid) && !opener_add_user(exposure, st.st_uid))
 		return false;
@@ -158,16 +173,16 @@ static bool find_openers(const struct vgpu_host_info *host, size_t window,
 	return !may_open(st.st_mode) || opener_add(exposure, "everybody", "", 0);
 }
 
-/* --- what has it beside VFIO ------------------------------------------------ */
+/* --- processes with a window and VFIO ------------------------------------ */
 
-/* The windows of which this is a file of the process that is looked at. */
+/* Mark the windows to which this file of the process belongs. */
 static void mark_windows(struct exposure *exposures, size_t nr, int dir, const char *name)
 {
 	struct statx stx;
 	dev_t device;
 	size_t i;
 
-	/* A file system of the user's own may never answer; what is cached is enough. */
+	/* Cached attributes are enough: a file system of a user's own may never answer. */
 	if (statx(dir, name, AT_STATX_DONT_SYNC, STATX_TYPE, &stx) || !S_ISCHR(stx.stx_mode))
 		return;
 	device = makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
@@ -177,8 +192,9 @@ static void mark_windows(struct exposure *exposures, size_t nr, int dir, const c
 }
 
 /*
- * Only files that are named like windows are looked at, as others may be of a file system that
- * does not answer. The first file of VFIO's that the process has is put into @vfio.
+ * Examine the files of a process. statx() is called only for files that are named like windows,
+ * since other files may be on a file system that does not answer. @vfio: set to the first file
+ * of VFIO.
  */
 static void look_at_files(DIR *files, struct exposure *exposures, size_t nr, char vfio[VFIO_NAME])
 {
@@ -193,7 +209,7 @@ static void look_at_files(DIR *files, struct exposure *exposures, size_t nr, cha
 			continue;
 		file[len] = '\0';
 		name = strrchr(file, '/');
-		/* O_PATH: the name only, which everybody may have. */
+		/* Skip files opened with O_PATH, which any process may have. */
 		if (fstatat(dirfd(files), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !(st.st_mode & (S_IRUSR | S_IWUSR)))
 			continue;
@@ -204,7 +220,7 @@ static void look_at_files(DIR *files, struct exposure *exposures, size_t nr, cha
 	}
 }
 
-/* A hypervisor may have closed the window's file when it had mapped it. */
+/* Examine the mappings of a process: a hypervisor may close the window's file after mmap(). */
 static void look_at_maps(const char *process, struct exposure *exposures, size_t nr)
 {
 	char path[320], *line = NULL;
@@ -240,7 +256,7 @@ static bool companion_add(struct exposure *exposure, uint32_t pid, const char *v
 	return true;
 }
 
-/* Return: 0, -EACCES: others' files are not for us to see, -ENOMEM. */
+/* Examine a process. Return: 0; -EACCES if its files may not be seen; or -ENOMEM. */
 static int look_at_process(const char *process, struct exposure *exposures, size_t nr)
 {
 	char path[300], vfio[VFIO_NAME] = "";
@@ -271,7 +287,10 @@ static int find_companions(struct exposure *exposures, size_t nr)
 	char link[64];
 	struct dirent *entry;
 	DIR *proc = opendir("/proc");
-	/* init's is for those only who may see all; hidden processes would not even be listed. */
+	/*
+	 * /proc/1/exe shows whether all processes can be seen: hidden processes would not be
+	 * listed.
+	 */
 	int ret = proc && readlink("/proc/1/exe", link, sizeof(link)) >= 0 ? 0 : -EACCES;
 
 	while (!ret && (entry = readdir(proc)))
@@ -282,7 +301,7 @@ static int find_companions(struct exposure *exposures, size_t nr)
 	return ret;
 }
 
-/* --- both ------------------------------------------------------------------- */
+/* --- all windows --------------------------------------------------------- */
 
 int exposures_find(const struct vgpu_host_info *host, struct exposure **exposures)
 {

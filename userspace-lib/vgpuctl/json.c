@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* State and results of vgpuctl as JSON objects. */
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 
 static void put_string(struct json_object *object, const char *key, const char *value)
 {
-	/* Unknown and not there are null, never an empty string. */
+	/* Unknown and missing strings are null, never empty. */
 	json_object_object_add(object, key,
 			       value && *value ? json_object_new_string(value) : NULL);
 }
@@ -174,7 +175,7 @@ static void put_exposure(struct json_object *to, const struct exposure *exposure
 	}
 }
 
-/* @exposures: NULL: not asked for. */
+/* Add the windows. @exposures: NULL if not requested. */
 static void put_windows(struct json_object *to, const struct vgpu_host_info *host,
 			const struct exposure *exposures)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* vgpuctl: see and say what a host exports; see what a guest has. */
+/* vgpuctl: shows and changes what a host exports, and shows the devices of a guest. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "vgpud/number.h"
 #include "vgpuctl.h"
 
-/* Help is made of this, and of the commands. */
+/* Table of the options. Help texts are made from this table and the table of commands. */
 static const struct option_words {
 	const char *name;
 	const char *operand;		/* NULL: none */
@@ -47,13 +47,13 @@ static const struct option_words {
 
 #define NR_OPTIONS	(sizeof(options_words) / sizeof(options_words[0]))
 
-/* The options are listed in the order in which help shows them. */
+/* Order of the options in help texts. */
 static const int options_order[] = {
 	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_ANY_PORT,
 	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_FORCE, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
 };
 
-/* All commands have these. */
+/* Options of all commands. */
 #define COMMON_OPTIONS	(ALLOW(OPT_SOCKET) | ALLOW(OPT_JSON) | ALLOW(OPT_HELP))
 
 static int cmd_list(const char *unused, const struct options *options);
@@ -113,7 +113,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* Each line of @text, the first one behind @first, the others indented like it. */
+/* Print the lines of @text: the first one after @first, the others with the same indentation. */
 static void put_lines(FILE *to, const char *first, const char *text)
 {
 	const char *line, *end;
@@ -246,7 +246,7 @@ static int cmd_status(const char *unused, const struct options *options)
 	return cmd_show(options, true);
 }
 
-/* --- the line -------------------------------------------------------------- */
+/* --- command line -------------------------------------------------------------- */
 
 static int take_guest(struct options *options)
 {
@@ -265,10 +265,13 @@ static int take_guest(struct options *options)
 	return 0;
 }
 
-/* Return: 0 or an exit status. */
+/* Handle an option. Return: 0 or an exit status. */
 static int take_option(int opt, struct options *options)
 {
-	/* A second value of an option is refused, as either of the two may be the one meant. */
+	/*
+	 * A second value of an option is refused, because either of the two may be the one
+	 * meant.
+	 */
 	if (optarg && opt != OPT_TO && (options->given & ALLOW(opt)))
 		return fail(EXIT_USAGE, "--%s twice: give it once", option_name(opt));
 	options->given |= ALLOW(opt);
@@ -315,13 +318,13 @@ static int take_option(int opt, struct options *options)
 	return 0;
 }
 
-/* The word is the argument in which getopt_long() found the option that it returned last. */
+/* Return the argument in which getopt_long() found the last option. */
 static const char *option_word(char **argv)
 {
 	return optarg && optarg == argv[optind - 1] ? argv[optind - 2] : argv[optind - 1];
 }
 
-/* Return: 0 or an exit status. */
+/* Handle all options. Return: 0 or an exit status. */
 static int take_options(int argc, char **argv, struct options *options)
 {
 	struct option table[NR_OPTIONS] = { { NULL, 0, NULL, 0 } };
@@ -347,7 +350,7 @@ static int take_options(int argc, char **argv, struct options *options)
 				    option_name(optopt));
 		if (opt == '?' && optopt)
 			return fail(EXIT_USAGE, "there is no option -%c (vgpuctl --help)", optopt);
-		/* getopt_long() takes abbreviations, which a script had better not use. */
+		/* Refuse abbreviations, which getopt_long() takes and scripts should not use. */
 		if (opt == '?' ||
 		    (index >= 0 && strcspn(word + 2, "=") != strlen(table[index].name)))
 			return fail(EXIT_USAGE, "there is no option %.*s (vgpuctl --help)",
@@ -385,7 +388,10 @@ int main(int argc, char **argv)
 	const struct command *command;
 	int i, ret;
 
-	/* Wherever it stands, it is for what is wrong before it as well. */
+	/*
+	 * The option --json also applies to errors in the arguments before it, so look for it
+	 * first.
+	 */
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
 		if (!strcmp(argv[i], "--json"))
 			errors_as_json();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* State of a machine as tables and text for people. */
 #include <inttypes.h>
 #include <libsmartcols/libsmartcols.h>
 #include <stdarg.h>
@@ -16,7 +17,10 @@ static const char *or_dash(const char *text)
 
 /* --- tables --------------------------------------------------------------- */
 
-/* A column whose head begins with > is of numbers, that stand to the right. NULL ends them. */
+/*
+ * Make a table with these column heads; NULL ends them. A head that begins with > is for
+ * numbers, which are aligned to the right.
+ */
 static struct libscols_table *table_new(const char *head, ...)
 {
 	struct libscols_table *table = scols_new_table();
@@ -32,7 +36,10 @@ static struct libscols_table *table_new(const char *head, ...)
 	return table;
 }
 
-/* As many words as there are columns. What a terminal takes for commands is made visible. */
+/*
+ * Add a line, with a word for each column. The table escapes bytes that could control a
+ * terminal.
+ */
 static void table_add(struct libscols_table *table, ...)
 {
 	struct libscols_line *line = table ? scols_table_new_line(table, NULL) : NULL;
@@ -54,7 +61,7 @@ static void table_print(struct libscols_table *table)
 
 /* --- exports and guests of a host ----------------------------------------- */
 
-/* Grants as words, separated by commas; cut off where there are more than anybody reads. */
+/* Format the grants as words, separated by commas, and cut off a list that is too long to read. */
 static void grant_words(const struct vgpu_export_info *export, uint32_t port, char words[1024])
 {
 	const struct vgpu_grant_info *grant;
@@ -135,7 +142,7 @@ static void print_programs(const struct vgpu_host_info *host)
 
 /* --- windows --------------------------------------------------------------- */
 
-/* Each fault of the window's set-up has a line, with the place that says what to do. */
+/* Print a line for each mistake in the window's setup, with the place that describes the remedy. */
 static void print_exposure(const struct vgpu_window_status *window, const struct exposure *exposure)
 {
 	size_t i;
@@ -166,7 +173,7 @@ static void print_window(const struct vgpu_window_status *window, const struct e
 	print_exposure(window, exposure);
 }
 
-/* As QEMU and vgpuctl take it. */
+/* Format a size as QEMU and vgpuctl accept it. */
 static void size_words(uint64_t size, char words[24])
 {
 	static const char units[] = "\0KMGT";
@@ -197,7 +204,7 @@ static void add_window(struct libscols_table *table, const struct vgpu_host_info
 	snprintf(name, sizeof(name), "%" PRIu32 ":%" PRIu32, window->cid, window->port);
 	size_words(window->size, size);
 	snprintf(opens, sizeof(opens), "%" PRIu64, window->opens);
-	/* Those that are not in it go by copy. */
+	/* Mappings that the window does not hold are in copy mode. */
 	snprintf(mappings, sizeof(mappings), "%" PRIu64 " of %" PRIu64, window->bindings,
 		 guest && guest->connected ? guest->counters.mappings : 0);
 	bytes_words(window->bound_bytes, bytes);
@@ -238,7 +245,7 @@ bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, ui
 		window = &host->windows[i];
 		if (window->cid != cid || window->port != (port ? port : host->port))
 			continue;
-		/* Its device tells of the guest's memory in any case. */
+		/* This window's vhost-user device reports the guest's memory in any case. */
 		if (host->user_engine) {
 			put_vhost_user(to, "window", window->path);
 			return true;
@@ -282,7 +289,7 @@ static void print_host(const struct machine *machine, bool status)
 
 /* --- devices of a guest ---------------------------------------------------- */
 
-/* What slows programs down, or does not work if there are fds in it. */
+/* Print ioctls without a schema: they are slow, and fail if their arguments hold fds. */
 static void print_unknown(const struct vgpu_node_info *node)
 {
 	size_t i;
@@ -303,7 +310,7 @@ static void print_unknown(const struct vgpu_node_info *node)
 	putchar('\n');
 }
 
-/* Hosts with which something is the matter, and all where that is why there is no device. */
+/* Print the hosts that have a problem; if there is no device, print all hosts. */
 static void print_reach(const struct machine *machine)
 {
 	const struct vgpu_reach_info *reach;

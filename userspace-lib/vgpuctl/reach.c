@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Why a guest has no device. */
+/* Reasons why a guest has no device. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "vgpuctl.h"
 
-/* How states of struct vgpu_reach_info end vgpuctl, those that say most first. */
+/* Exit statuses for the states of struct vgpu_reach_info. The most telling states come first. */
 static const struct {
 	const char *state;
 	int status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* vgpuctl reload, diff. */
+/* Commands reload and diff. */
 #include <stdlib.h>
 
 #include "vgpuctl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vgpuctl: what its files offer each other. */
+/* vgpuctl: declarations of functions that its files share. */
 #ifndef VGPUCTL_H
 #define VGPUCTL_H
 
@@ -9,20 +9,20 @@
 
 #include "vgpu.h"
 
-/* Documented in vgpuctl(1). */
+/* Exit statuses, documented in vgpuctl(1). */
 enum {
-	EXIT_FAILED = 1,	/* anything else */
+	EXIT_FAILED = 1,	/* any other failure */
 	EXIT_USAGE = 2,		/* wrong arguments */
 	EXIT_NO_VGPU = 3,	/* no agent runs here, and no guest module */
-	EXIT_DENIED = 4,	/* not allowed: be root */
+	EXIT_DENIED = 4,	/* permission denied: root is needed */
 	EXIT_NOT_FOUND = 5,	/* no such device, export or guest */
 	EXIT_IN_USE = 6,	/* name or port taken, or a guest uses the device */
 	EXIT_WRONG_DEVICE = 7,	/* not a device that can be exported */
-	/* The statuses from here on say why a guest has no device. */
-	EXIT_NO_HOST = 8,	/* nobody answers */
-	EXIT_REFUSED = 9,	/* the host does not let it in */
-	EXIT_WRONG_VERSION = 10,	/* host and guest are too far apart */
-	EXIT_NOTHING = 11,	/* the host has none for it */
+	/* Exit statuses from here on are reasons why a guest has no device. */
+	EXIT_NO_HOST = 8,	/* no agent answers */
+	EXIT_REFUSED = 9,	/* the host refuses the guest */
+	EXIT_WRONG_VERSION = 10,	/* the versions of host and guest are too different */
+	EXIT_NOTHING = 11,	/* the host exports no device to the guest */
 };
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_FORCE,
@@ -34,12 +34,12 @@ enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_O
 #define GUESTS_MAX	256
 
 /**
- * struct options - what stands on the line beside operands
- * @given: those of them that do, ALLOW() of each
- * @guests: all that --to names
- * @nr_guests: how many
+ * struct options - options of the command line
+ * @given: bit mask of the options that were given, ALLOW() of each
+ * @guests: array of the guests that --to names
+ * @nr_guests: number of entries of @guests
  *
- * The others bear the options' own names.
+ * Each other field has the name of its option.
  */
 struct options {
 	const char *socket;
@@ -59,20 +59,20 @@ struct options {
 	size_t nr_guests;
 };
 
-/* The name of an option, without its dashes. */
+/* Return the name of an option, without its dashes. */
 const char *option_name(int option);
 
 /* --- error.c: what went wrong, in words or as JSON ----------------------- */
 
-/* From now on it is told as JSON. */
+/* Print errors as JSON objects from now on. */
 void errors_as_json(void);
-/* Says it on standard error. Return: @status. */
+/* Print an error to standard error. Return: @status. */
 int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The exit status that stands for a negative errno. */
+/* Return the exit status for a negative errno. */
 int exit_status(int error);
-/* Connects to the agent, or says why not. Return: 0 or an exit status. */
+/* Connect to the agent, or print an error. Return: 0 or an exit status. */
 int open_agent(const struct options *options, struct vgpu_agent **agent);
-/* Says in the agent's words what went wrong there. Return: an exit status. */
+/* Print an error that the agent reported, in its words. Return: an exit status. */
 int agent_failed(struct vgpu_agent *agent, int error);
 
 /* --- commands: each returns an exit status ------------------------------- */
@@ -86,14 +86,14 @@ int cmd_diff(const char *unused, const struct options *options);
 struct exposure;
 
 /**
- * struct machine - both sides of vgpu on this machine
- * @host: NULL: no agent runs here
- * @exposures: one of each window of @host; NULL: nobody has asked for them
- * @is_guest: the guest module is loaded
- * @nodes: its devices
- * @nr_nodes: how many
- * @reach: hosts that it is to connect to
- * @nr_reach: how many
+ * struct machine - state of this machine, as a host and as a guest
+ * @host: state of the host; NULL: no agent runs here
+ * @exposures: array with an entry for each window of @host; NULL: not requested
+ * @is_guest: true if the guest module is loaded
+ * @nodes: array of the guest's devices
+ * @nr_nodes: number of entries of @nodes
+ * @reach: array of the hosts to which the guest is to connect
+ * @nr_reach: number of entries of @reach
  */
 struct machine {
 	struct vgpu_host_info *host;
@@ -107,20 +107,20 @@ struct machine {
 
 /* --- reach.c: why a guest has no device ----------------------------------- */
 
-/* A host's problem and its remedy are put into @words, which is "" if there is no problem. */
+/* Describe a host's problem and its remedy in @words; "" if there is no problem. */
 void reach_words(const struct vgpu_reach_info *reach, char words[256]);
 /*
- * The exit status of a machine that has no device, and exports none; else 0. What was listed says
- * why. @json: an error object does, too.
+ * Return the exit status of a machine that has and exports no device; else 0. The list that was
+ * printed shows the reason; with @json, an error object is printed, too.
  */
 int reach_status(const struct machine *machine, bool json);
 
-/* --- exposure.c: what nobody but an administrator can mend -------------------- */
+/* --- exposure.c: mistakes that only an administrator can correct -------------- */
 
 /**
- * struct opener - who may open a window's device file beside its own guest's hypervisor
+ * struct opener - users who may open a window beside its guest's hypervisor
  * @kind: "user", "group" or "everybody"
- * @name: the user's or group's, or its number; "" of everybody
+ * @name: name or number of the user or group; "" for everybody
  */
 struct opener {
 	const char *kind;
@@ -128,9 +128,9 @@ struct opener {
 };
 
 /**
- * struct companion - a process that has the window and a file of VFIO's
- * @pid: the process
- * @path: the file, or one of them
+ * struct companion - a process that has a window and a file of VFIO
+ * @pid: ID of the process
+ * @path: path of one of these files
  */
 struct companion {
 	uint32_t pid;
@@ -138,16 +138,16 @@ struct companion {
 };
 
 /**
- * struct exposure - how the memory in a window may be reached by others than its guest
- * @seen: it could be looked at
- * @device: number of its device file; 0: it has none
- * @hypervisor: process ID of who has connected to it; 0: nobody
- * @openers: users, or groups of them, who may open it
- * @nr_openers: how many
- * @companions: processes that have a device of VFIO's as well
- * @nr_companions: how many
- * @companions_known: files of all processes could be seen
- * @marked: the process that is just looked at has the window
+ * struct exposure - ways by which others than its guest may reach a window's memory
+ * @seen: true if the window could be examined
+ * @device: device number of the window's device file; 0: it has none
+ * @hypervisor: process ID of the hypervisor that is connected to the window; 0: none
+ * @openers: array of the users and groups who may open the window
+ * @nr_openers: number of entries of @openers
+ * @companions: array of the processes that have the window and a device of VFIO
+ * @nr_companions: number of entries of @companions
+ * @companions_known: true if the files of all processes could be examined
+ * @marked: true if the process that is being examined has the window
  */
 struct exposure {
 	bool seen;
@@ -161,17 +161,17 @@ struct exposure {
 	bool marked;
 };
 
-/* *exposures: one of each window of the host, for exposures_free(). 0 or -ENOMEM. */
+/* Examine all windows of the host. Free *@exposures by exposures_free(). Return: 0 or -ENOMEM. */
 int exposures_find(const struct vgpu_host_info *host, struct exposure **exposures);
 void exposures_free(struct exposure *exposures, size_t nr);
 
 /* --- counters.c ----------------------------------------------------------- */
 
 /**
- * struct counter - a number that a struct of libvgpu has
- * @name: in JSON and in the manual; on the screen spaces stand for underscores
- * @offset: of the uint64_t in the struct
- * @bytes: a unit goes with it on the screen
+ * struct counter - a number in a struct of libvgpu
+ * @name: name in JSON and the manual; the screen shows spaces for underscores
+ * @offset: offset of the uint64_t in the struct, in bytes
+ * @bytes: true if the number counts bytes, and is shown with a unit
  */
 struct counter {
 	const char *name;
@@ -180,33 +180,37 @@ struct counter {
 };
 
 /*
- * The arrays describe the numbers of struct vgpu_counters, vgpu_window_status and
- * vgpu_node_info, in this order. An entry whose @name is NULL ends each of them.
+ * Arrays that describe the numbers of struct vgpu_counters, vgpu_window_status and
+ * vgpu_node_info, in this order. Each array ends with an entry whose @name is NULL.
  */
 extern const struct counter guest_counters[], window_counters[], node_counters[];
 
 uint64_t counter_value(const struct counter *counter, const void *of);
-/* Bytes with the largest unit of which there is one. */
+/* Format a number of bytes with the largest unit that fits. */
 void bytes_words(uint64_t bytes, char words[24]);
-/* The numbers in @of are printed in lines that fit on the screen. */
+/* Print the numbers of the struct @of, in lines that fit on the screen. */
 void print_counters(const struct counter *counters, const void *of);
 
 /* --- print.c, json.c ------------------------------------------------------ */
 
-/* status: more than a list. */
+/* Print the state of the machine. @status: true for all of it, false for the lists only. */
 void print_machine(const struct machine *machine, bool status);
 void print_machine_json(const struct machine *machine, bool status);
 
 void print_windows(const struct vgpu_host_info *host);
 void print_windows_json(const struct vgpu_host_info *host);
-/* How QEMU is told of a guest's window; port 0: the agent's. false: it has none. */
+/*
+ * Print QEMU's arguments for a guest's window. @port: 0 is the default port. @memory: add the
+ * device that reports the guest's memory. Return: false if the guest has no window, or the window
+ * no socket for that device.
+ */
 bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, uint32_t port,
 		   bool memory);
-/* An object with these members, whose values are strings; NULL ends them. */
+/* Print an object of these keys and values, all strings; NULL ends them. */
 void print_pairs_json(const char *key, ...) __attribute__((sentinel));
-/* An object with one member, an array of these lines. */
+/* Print an object with one member, an array of these lines. */
 void print_lines_json(const char *key, const char *lines);
-/* The error is printed as a JSON object, on standard error. */
+/* Print an error as a JSON object to standard error. */
 void print_error_json(int status, const char *reason, const char *message);
 
 #endif /* VGPUCTL_H */

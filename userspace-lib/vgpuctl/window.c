@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* vgpuctl window. */
+/* Command window. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "vgpud/number.h"
 #include "vgpuctl.h"
 
-/* How long a guest may take to move its mappings. */
+/* Time in seconds that a guest may take to move its mappings. */
 #define DRAIN_SECONDS	30
 
-/* Each of these returns an exit status. */
+/* Each of the next functions returns an exit status. */
 
 static int window_create(struct vgpu_agent *agent, const struct vgpu_window_request *request,
 			 bool json)
@@ -38,7 +38,7 @@ static int window_destroy(struct vgpu_agent *agent, const struct vgpu_window_req
 	return ret ? agent_failed(agent, ret) : 0;
 }
 
-/* Waits until nothing of the guest is in its window any more. */
+/* Wait until the window holds no mapping of the guest. */
 static int window_await_empty(struct vgpu_agent *agent, const struct vgpu_window_request *request)
 {
 	struct vgpu_host_info *host;
@@ -137,7 +137,7 @@ static const struct {
 
 #define NR_VERBS	(sizeof(window_verbs) / sizeof(window_verbs[0]))
 
-/* A usage error that names the first of these options. */
+/* Print a usage error that names the first of these options. */
 static int window_option_error(const char *verb, const char *how, unsigned int which)
 {
 	return fail(EXIT_USAGE, "window %s %s --%s (vgpuctl --help)", verb, how,
