@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers: memory that programs can map and that the "device" changes too.
+ * Buffers: memory that programs can map, and that the "device" changes too.
  */
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
@@ -17,7 +17,7 @@
 #define VGPU_MOCK_BUF_MAX_SMALL	(4ULL << 20)
 #define VGPU_MOCK_BUF_MAX_ID	4095
 
-/* A fill that the "device" does by itself later. */
+/* A fill that the "device" carries out by itself later. */
 struct vgpu_mock_fill {
 	struct delayed_work work;
 	struct vgpu_mock_buf *buf;
@@ -30,9 +30,9 @@ struct vgpu_mock_fill {
  * vgpu_mock_buf_is() - whether a page of a buffer is a special one
  * @buf: the buffer
  * @odd: VGPU_MOCK_BUF_UNCOUNTED or _WC
- * @index: which page
+ * @index: number of the page
  *
- * Return: it is such.
+ * Return: the page is of the kind @odd.
  */
 bool vgpu_mock_buf_is(const struct vgpu_mock_buf *buf, u32 odd, u64 index)
 {
@@ -76,7 +76,7 @@ void vgpu_mock_buf_put(struct vgpu_mock_buf *buf)
 	kref_put(&buf->ref, vgpu_mock_buf_free);
 }
 
-/* Under the lock of the names. Return: a buffer that the file may name, or NULL. */
+/* Looks up a buffer under the lock of bufs. Return: NULL if the file may not name the buffer. */
 static struct vgpu_mock_buf *vgpu_mock_buf_load(const struct vgpu_mock_file *file, u32 id)
 {
 	struct vgpu_mock_buf *buf = xa_load(&file->device->bufs, id);
@@ -85,8 +85,8 @@ static struct vgpu_mock_buf *vgpu_mock_buf_load(const struct vgpu_mock_file *fil
 }
 
 /**
- * vgpu_mock_buf_find() - look a buffer up
- * @file: who names it
+ * vgpu_mock_buf_find() - look up a buffer
+ * @file: file by which the program names the buffer
  * @id: name of the buffer
  *
  * Return: the buffer with a reference taken, or NULL.
@@ -105,10 +105,10 @@ struct vgpu_mock_buf *vgpu_mock_buf_find(const struct vgpu_mock_file *file, u32 
 }
 
 /**
- * vgpu_mock_piece_alloc() - pages that lie in one piece of 2 MiB
- * @pages: out: they, each with a reference of its own
+ * vgpu_mock_piece_alloc() - allocate the pages of one piece of 2 MiB
+ * @pages: out: the pages, each with a reference of its own
  *
- * Return: false when there is no such memory.
+ * Return: false when there is no contiguous memory.
  */
 bool vgpu_mock_piece_alloc(struct page **pages)
 {
@@ -124,7 +124,7 @@ bool vgpu_mock_piece_alloc(struct page **pages)
 	return true;
 }
 
-/* As pools of drivers have them: only the first page has a reference. */
+/* Allocates pages of which only the first one has a reference, as in pools of drivers. */
 static unsigned int vgpu_mock_lump_alloc(struct page **pages)
 {
 	struct page *page = alloc_pages(GFP_KERNEL | __GFP_ZERO, VGPU_MOCK_LUMP_ORDER);
@@ -146,7 +146,7 @@ static unsigned int vgpu_mock_page_alloc(struct vgpu_mock_buf *buf, u64 index)
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (!page)
 		return 0;
-	/* The kernel's own mapping decides how others may have it. */
+	/* Other mappings have to use the caching mode of the kernel's own mapping. */
 	if (vgpu_mock_buf_is(buf, VGPU_MOCK_BUF_WC, index) && set_pages_array_wc(&page, 1)) {
 		put_page(page);
 		return 0;
@@ -158,9 +158,9 @@ static unsigned int vgpu_mock_page_alloc(struct vgpu_mock_buf *buf, u64 index)
 }
 
 /**
- * vgpu_mock_buf_page_locked() - a page of a buffer, made if need be
+ * vgpu_mock_buf_page_locked() - find a page of a buffer, and allocate a missing one
  * @buf: the buffer, whose lock is held
- * @index: which page
+ * @index: number of the page
  *
  * Return: the page, or NULL when there is no memory.
  */
@@ -185,7 +185,7 @@ struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index)
 }
 
 /**
- * vgpu_mock_bufs_drop() - forget the buffers of a file that is released
+ * vgpu_mock_bufs_drop() - drop the names of a file's buffers when the file is released
  * @file: the file
  */
 void vgpu_mock_bufs_drop(struct vgpu_mock_file *file)
@@ -195,7 +195,7 @@ void vgpu_mock_bufs_drop(struct vgpu_mock_file *file)
 	unsigned long id;
 
 	xa_for_each(bufs, id, buf) {
-		/* Of other files it may be gone at any time; compare pointers only. */
+		/* A buffer of another file may be freed at any time: look it up again. */
 		xa_lock(bufs);
 		buf = xa_load(bufs, id);
 		if (buf && buf->owner == file)
@@ -280,7 +280,7 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	}
 	vgpu_mock_count(VGPU_MOCK_BUFS, 1);
 
-	/* Reserve the name; another thread must not find an unfinished buffer. */
+	/* Reserve the name first: another thread must not find an unfinished buffer. */
 	ret = xa_alloc(&device->bufs, &buf->id, NULL, XA_LIMIT(1, VGPU_MOCK_BUF_MAX_ID),
 		       GFP_KERNEL);
 	if (ret) {
@@ -312,11 +312,11 @@ long vgpu_mock_buf_destroy(struct vgpu_mock_call *call)
 }
 
 /**
- * vgpu_mock_buf_pattern() - what the "device" writes
+ * vgpu_mock_buf_pattern() - write a pattern to a buffer, as the "device"
  * @buf: the buffer
- * @offset: where to start
+ * @offset: offset of the first byte
  * @length: number of bytes, inside the buffer
- * @seed: what the pattern is made from
+ * @seed: seed of the pattern
  *
  * Return: 0 or -ENOMEM.
  */
@@ -353,7 +353,7 @@ static void vgpu_mock_fill_work(struct work_struct *work)
 	wake_up_all(&buf->fill_queue);
 	vgpu_mock_buf_put(buf);
 	kfree(fill);
-	/* Unloading waits for the workqueue, and so for the rest of this function. */
+	/* Module unload waits for the workqueue, and so for the end of this function. */
 	module_put(THIS_MODULE);
 }
 
@@ -377,12 +377,12 @@ static int vgpu_mock_buf_fill_later(struct vgpu_mock_buf *buf,
 }
 
 /**
- * vgpu_mock_buf_range_ok() - whether a range is one that a program may name
+ * vgpu_mock_buf_range_ok() - check a range that a program has named
  * @buf: the buffer
- * @offset: where it starts
+ * @offset: offset of the first byte
  * @length: number of bytes
  *
- * Return: it lies in the buffer and consists of words of 8 bytes.
+ * Return: the range lies in the buffer and consists of words of 8 bytes.
  */
 bool vgpu_mock_buf_range_ok(const struct vgpu_mock_buf *buf, u64 offset, u64 length)
 {
@@ -420,7 +420,7 @@ static u64 vgpu_mock_buf_hash(struct vgpu_mock_buf *buf, u64 offset, u64 length)
 	for (; length; offset += n, length -= n) {
 		n = min_t(u64, length, PAGE_SIZE - offset_in_page(offset));
 		mutex_lock(&buf->lock);
-		/* Looking does not allocate where there are zeros. */
+		/* A missing page reads as zeros and is not allocated. */
 		page = NULL;
 		if (buf->vmem || buf->pages[offset >> PAGE_SHIFT] || buf->is_new)
 			page = vgpu_mock_buf_page_locked(buf, offset >> PAGE_SHIFT);

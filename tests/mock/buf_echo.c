@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A "device" that watches a buffer: what programs store there it answers there, and no
- * call is made for it.
+ * A "device" that watches a buffer and answers the program's stores by stores to the
+ * buffer. No call is made.
  */
 #include <linux/delay.h>
 #include <linux/highmem.h>
@@ -11,7 +11,7 @@
 
 #include "mock.h"
 
-/* Many words, one after the other, on a machine that may be slow. */
+/* This is enough for many words, one after the other, on a slow machine. */
 #define ECHO_MAX_MS	300000
 
 struct vgpu_mock_echo {
@@ -21,7 +21,7 @@ struct vgpu_mock_echo {
 	unsigned long deadline;
 };
 
-/* Return: what is there; if it is that number, it is answered. */
+/* Reads the word, and answers it if it is @number. Return: the word. */
 static u64 vgpu_mock_echo_answer(struct vgpu_mock_echo *echo, u64 number)
 {
 	struct vgpu_mock_buf *buf = echo->buf;
@@ -29,7 +29,7 @@ static u64 vgpu_mock_echo_answer(struct vgpu_mock_echo *echo, u64 number)
 	u64 seen = 0;
 	u64 *words;
 
-	/* The page may be another one each time. */
+	/* _INVALIDATE may have moved the page. */
 	mutex_lock(&buf->lock);
 	page = vgpu_mock_buf_page_locked(buf, echo->offset >> PAGE_SHIFT);
 	if (page) {
@@ -49,7 +49,7 @@ static void vgpu_mock_echo_work(struct work_struct *work)
 	struct vgpu_mock_buf *buf = echo->buf;
 	u64 number = 1, seen = 0;
 
-	/* Whoever asks has the buffer, too. */
+	/* The echo ends when its own reference is the last one. */
 	while (seen != U64_MAX && kref_read(&buf->ref) > 1 &&
 	       time_before(jiffies, echo->deadline)) {
 		seen = vgpu_mock_echo_answer(echo, number);
@@ -62,7 +62,7 @@ static void vgpu_mock_echo_work(struct work_struct *work)
 	wake_up_all(&buf->fill_queue);
 	vgpu_mock_buf_put(buf);
 	kfree(echo);
-	/* Unloading waits for the workqueue, and so for the rest of this function. */
+	/* Module unload waits for the workqueue, and so for the end of this function. */
 	module_put(THIS_MODULE);
 }
 

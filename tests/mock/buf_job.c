@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Jobs: the "device" fills a buffer some time later and tells of it by a fence or an
- * eventfd, as a GPU that finishes its work.
+ * Jobs: the "device" fills a buffer some time later and signals the end by a fence or
+ * an eventfd, as a GPU does.
  */
 #include <linux/dma-fence.h>
 #include <linux/eventfd.h>
@@ -43,7 +43,7 @@ static const struct dma_fence_ops vgpu_mock_fence_ops = {
 	.release = vgpu_mock_fence_release,
 };
 
-/* The fence pins the module, whose functions its last user calls. */
+/* The fence holds a reference of the module, as its last user calls functions of the module. */
 static struct vgpu_mock_fence *vgpu_mock_fence_alloc(void)
 {
 	struct vgpu_mock_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
@@ -77,7 +77,7 @@ static void vgpu_mock_job_work(struct work_struct *work)
 	if (job->event)
 		vgpu_mock_eventfd_signal(job->event);
 	vgpu_mock_job_free(job);
-	/* Unloading waits for the workqueue, and so for the rest of this function. */
+	/* Module unload waits for the workqueue, and so for the end of this function. */
 	module_put(THIS_MODULE);
 }
 

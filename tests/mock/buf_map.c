@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mappings of buffers, in each way in which drivers fill page tables.
+ * Mappings of buffers, in all ways in which drivers fill page tables.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -39,7 +39,7 @@ static void vgpu_mock_buf_zap_locked(struct vgpu_mock_buf *buf)
 	vgpu_mock_device_zap(buf->device, (loff_t)buf->id << VGPU_MOCK_BUF_SHIFT, buf->size);
 }
 
-/* The rest of the lump, too, if it may be shown. */
+/* Inserts the PTE of the fault and those of the rest of the lump that lie in the VMA. */
 static vm_fault_t vgpu_mock_vm_insert_lump(struct vm_fault *vmf, unsigned long pfn, u64 index)
 {
 	unsigned long address = vmf->address & PAGE_MASK;
@@ -77,7 +77,7 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 	if (buf->revoked)
 		return VM_FAULT_SIGBUS;
 #ifdef VGPU_MOCK_HAVE_HUGE
-	/* Another thread's fault has mapped all of it. */
+	/* Another thread's fault has made a PMD mapping. */
 	if (pmd_leaf(pmdp_get_lockless(vmf->pmd)))
 		return VM_FAULT_NOPAGE;
 #endif
@@ -106,13 +106,13 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 }
 
 /*
- * Sleep as long as a fault or an mmap is to take, or until VGPU_MOCK_SLOW_END.
- * Return: false: killed.
+ * Sleeps for the duration that BUF_SLOW has set, or until VGPU_MOCK_SLOW_END.
+ * Return: false if the task was killed.
  */
 static bool vgpu_mock_vm_fault_sleep(struct vgpu_mock_buf *buf)
 {
 	int ended = atomic_read(&buf->faults_ended);
-	/* The jiffy that has begun does not count, as in msleep(). */
+	/* The current jiffy does not count, as in msleep(). */
 	long timeout = msecs_to_jiffies(READ_ONCE(buf->fault_ms)) + 1;
 
 	return wait_event_killable_timeout(buf->fill_queue,
@@ -120,7 +120,7 @@ static bool vgpu_mock_vm_fault_sleep(struct vgpu_mock_buf *buf)
 					   timeout) >= 0;
 }
 
-/* Return: false: killed. */
+/* Counts a fault and sleeps, if it is a slow one. Return: false if the task was killed. */
 static bool vgpu_mock_vm_fault_begin(struct vgpu_mock_buf *buf)
 {
 	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
@@ -130,7 +130,7 @@ static bool vgpu_mock_vm_fault_begin(struct vgpu_mock_buf *buf)
 		vgpu_mock_vm_fault_sleep(buf);
 }
 
-/* Return: the fault is to come again, and the lock is gone. */
+/* Return: true if the function dropped mmap_lock, so that the fault has to be retried. */
 static bool vgpu_mock_vm_fault_unlocked(struct vgpu_mock_buf *buf, struct vm_fault *vmf)
 {
 	if (!READ_ONCE(buf->fault_unlocked) || !fault_flag_allow_retry_first(vmf->flags) ||
@@ -138,7 +138,7 @@ static bool vgpu_mock_vm_fault_unlocked(struct vgpu_mock_buf *buf, struct vm_fau
 		return false;
 	atomic_inc(&buf->faults);
 	kref_get(&buf->ref);
-	/* The core asks no ->fault under the lock of the VMA alone. */
+	/* The core does not call ->fault under the VMA lock alone, so mmap_lock is held. */
 	mmap_read_unlock(vmf->vma->vm_mm);
 	vgpu_mock_vm_fault_sleep(buf);
 	vgpu_mock_buf_put(buf);
@@ -156,7 +156,10 @@ static vm_fault_t vgpu_mock_vm_huge_fault(struct vm_fault *vmf, unsigned int ord
 	u64 index;
 
 	index = vmf->pgoff - vgpu_mock_buf_first_page(buf) - ((vmf->address - first) >> PAGE_SHIFT);
-	/* The core asks no ->fault under this lock, which ->mmap() takes under ours. */
+	/*
+	 * The core may call ->huge_fault, unlike ->fault, under the VMA lock. ->mmap() takes the
+	 * VMA lock under buf->lock, so buf->lock must not be taken under the VMA lock.
+	 */
 	if (vmf->flags & FAULT_FLAG_VMA_LOCK)
 		return VM_FAULT_FALLBACK;
 	if (order != PMD_ORDER || !buf->huge || buf->flavour != VGPU_MOCK_BUF_PFN ||
@@ -187,7 +190,7 @@ static vm_fault_t vgpu_mock_vm_fault(struct vm_fault *vmf)
 		return VM_FAULT_NOPAGE;
 	if (!atomic_dec_if_positive(&buf->fault_error))
 		return VM_FAULT_SIGBUS;
-	/* Entries are made under the lock, so none outlives a move or a revoke. */
+	/* PTEs are inserted under the lock, so that a move or a revoke zaps all of them. */
 	mutex_lock(&buf->lock);
 	ret = vgpu_mock_vm_fault_locked(buf, vmf);
 	mutex_unlock(&buf->lock);
@@ -208,7 +211,7 @@ static vm_fault_t vgpu_mock_vm_page_mkwrite(struct vm_fault *vmf)
 	struct vgpu_mock_buf *buf = vmf->vma->vm_private_data;
 
 	atomic_inc(&buf->notified);
-	/* One without a mapping of its own counts as truncated, unless it comes locked. */
+	/* The core takes a page without page->mapping for truncated, unless it is locked. */
 	lock_page(vmf->page);
 	return VM_FAULT_LOCKED;
 }
@@ -327,7 +330,7 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 		vgpu_mock_buf_put(buf);
 		return ret;
 	}
-	/* The mapping keeps the reference; ->open is not called for it. */
+	/* The VMA takes over the reference, as ->open is not called for a new VMA. */
 	vma->vm_private_data = buf;
 	vma->vm_ops = buf->notify ? &vgpu_mock_notify_vm_ops :
 		buf->access ? &vgpu_mock_access_vm_ops : &vgpu_mock_vm_ops;
@@ -336,7 +339,7 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* Leaves poison behind, for whoever still looks at the old page. */
+/* Replaces a page, and poisons the old one, so that tests detect stale mappings. */
 static void vgpu_mock_page_move(struct page **to, struct page *page)
 {
 	copy_highpage(page, *to);
@@ -393,7 +396,7 @@ long vgpu_mock_buf_invalidate(struct vgpu_mock_call *call)
 		return -ENOENT;
 	mutex_lock(&buf->lock);
 	vgpu_mock_buf_zap_locked(buf);
-	/* The core makes the other flavours' entries, outside our lock. */
+	/* The core inserts PTEs of PAGE outside buf->lock. PAGE, RAW and VMALLOC stay. */
 	if (buf->flavour <= VGPU_MOCK_BUF_MIXED && !buf->odd)
 		ret = vgpu_mock_buf_move_locked(buf);
 	mutex_unlock(&buf->lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Buffers that an ioctl maps, in the way of i915: with a mmap(), and without one. */
+/* ioctls that map a buffer as i915's do: one gives an offset for mmap(), one maps by itself. */
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Dispatch of ioctls: find the entry, copy the structure in, run, copy it out.
+ * Dispatch of ioctls: find the entry, copy the structure in, run the ioctl, copy it out.
  */
 #include <linux/file.h>
 #include <linux/slab.h>
@@ -137,13 +137,13 @@ static const struct vgpu_mock_ioctl *vgpu_mock_ioctl_find(unsigned int cmd, bool
 }
 
 /**
- * vgpu_mock_call_add_fd() - reserve an fd that the call gives to its caller
+ * vgpu_mock_call_add_fd() - reserve an fd for the program
  * @call: the call
- * @file: what the fd will name; the reference is taken over, on errors too
+ * @file: file of the new fd; the function takes over the reference, on errors too
  * @flags: O_CLOEXEC or 0
  *
- * The fd is published when everything has been copied out, and taken back if
- * the call fails.
+ * The fd is installed when everything has been copied out, and released if the
+ * call fails.
  *
  * Return: the fd or -errno.
  */
@@ -204,7 +204,7 @@ static long vgpu_mock_call_copied(const struct vgpu_mock_ioctl *ioctl,
 		goto out_free;
 	}
 	ret = ioctl->run(call);
-	/* Results travel on errors too. */
+	/* Results are copied out on errors too. */
 	if ((dir & _IOC_READ) && copy_to_user(call->user, call->data, size))
 		ret = -EFAULT;
 out_free:
@@ -213,13 +213,13 @@ out_free:
 }
 
 /**
- * vgpu_mock_call_run() - carry out an ioctl
- * @filp: the file it is for
- * @cmd: its command
- * @arg: its argument
- * @compat: whether a 32-bit program made the call
+ * vgpu_mock_call_run() - run an ioctl
+ * @filp: file of the ioctl
+ * @cmd: command
+ * @arg: argument
+ * @compat: true if a 32-bit program made the call
  *
- * Return: what the ioctl returns.
+ * Return: the result of the ioctl.
  */
 long vgpu_mock_call_run(struct file *filp, unsigned int cmd, unsigned long arg, bool compat)
 {

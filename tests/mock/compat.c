@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * 32-bit programs: pointers are narrower, and one structure differs.
+ * 32-bit programs: their pointers are narrower, and one structure differs.
  */
 #include <linux/compat.h>
 
@@ -28,7 +28,7 @@ static long vgpu_mock_compat_run32(struct vgpu_mock_compat32 *args)
 }
 
 /**
- * vgpu_mock_compat() - VGPU_MOCK_IOC_COMPAT
+ * vgpu_mock_compat() - run VGPU_MOCK_IOC_COMPAT
  * @call: the call
  *
  * Return: 0 or -errno.

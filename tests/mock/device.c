@@ -13,7 +13,7 @@
 
 static int vgpu_mock_open(struct inode *inode, struct file *filp)
 {
-	/* misc_open() left it there. */
+	/* misc_open() has stored the miscdevice there. */
 	struct vgpu_mock_device *device =
 		container_of(filp->private_data, struct vgpu_mock_device, misc);
 	struct vgpu_mock_file *file;
@@ -68,7 +68,7 @@ static int vgpu_mock_release(struct inode *inode, struct file *filp)
 	vgpu_mock_fd_fini(file);
 	vgpu_mock_keep_fini(file);
 	vgpu_mock_io_fini(file);
-	/* Natively there is none: whoever has a file has had a number for it, and closes that. */
+	/* A native file always has a ->flush before: each file had an fd, which was closed. */
 	if (!READ_ONCE(file->flushed))
 		vgpu_mock_count(VGPU_MOCK_UNFLUSHED, 1);
 	kfree(file);
@@ -82,7 +82,7 @@ static long vgpu_mock_ioctl(struct file *filp, unsigned int cmd, unsigned long a
 	return vgpu_mock_call_run(filp, cmd, arg, false);
 }
 
-/* As drivers may that know who asks: procfs opens these with single_open(). */
+/* Shows who reads fdinfo, as some drivers can: procfs sets seq->private by single_open(). */
 static void vgpu_mock_show_fdinfo(struct seq_file *seq, struct file *filp)
 {
 	seq_printf(seq, "mock-asked-by:\t%s\n", seq->private ? "procfs" : "another");
@@ -142,10 +142,10 @@ static struct vgpu_mock_device vgpu_mock_devices[] = {
 };
 
 /**
- * vgpu_mock_file_from() - the mock's side of an opened file
+ * vgpu_mock_file_from() - find the mock's state of an open file
  * @filp: any file
  *
- * Return: the mock's file, or NULL if @filp is not an opened mock device.
+ * Return: the mock's state, or NULL if @filp is not an opened mock device.
  */
 struct vgpu_mock_file *vgpu_mock_file_from(struct file *filp)
 {
@@ -155,13 +155,13 @@ struct vgpu_mock_file *vgpu_mock_file_from(struct file *filp)
 }
 
 /**
- * vgpu_mock_device_zap() - remove page table entries of a range of a device
+ * vgpu_mock_device_zap() - zap the PTEs of a range of a device
  * @device: the device
  * @offset: first byte of the range
  * @length: number of bytes
  *
- * A device can be reached through several inodes, each with a mapping of its
- * own; whatever maps it keeps one of the listed files open.
+ * A device can have several inodes, each with an address_space of its own. Each
+ * VMA keeps a file of the list open, so the list covers all address_spaces.
  */
 void vgpu_mock_device_zap(struct vgpu_mock_device *device, loff_t offset, loff_t length)
 {
@@ -174,7 +174,7 @@ void vgpu_mock_device_zap(struct vgpu_mock_device *device, loff_t offset, loff_t
 }
 
 /**
- * vgpu_mock_exclusive() - VGPU_MOCK_IOC_EXCLUSIVE
+ * vgpu_mock_exclusive() - run VGPU_MOCK_IOC_EXCLUSIVE
  * @call: the call
  *
  * Return: 0 or -errno.

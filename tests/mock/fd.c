@@ -115,7 +115,7 @@ long vgpu_mock_fd_maybe(struct vgpu_mock_call *call)
 	return maybe->want ? vgpu_mock_fd_make(call, maybe->number, O_CLOEXEC) : maybe->number;
 }
 
-/* An object in, the next one out, each only if asked for. */
+/* Takes an object in and makes the next one, each only if @flags say so. */
 static int vgpu_mock_fd_step(struct vgpu_mock_call *call, u32 flags, int fd_in, s32 *fd_out)
 {
 	u64 cookie = 0;

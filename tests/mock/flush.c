@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ->flush, which waits for the "device" as that of amdgpu does.
+ * ->flush waits for the "device", as the ->flush of amdgpu does.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -10,7 +10,7 @@
 #include "mock.h"
 
 /**
- * vgpu_mock_flush() - VGPU_MOCK_IOC_FLUSH
+ * vgpu_mock_flush() - run VGPU_MOCK_IOC_FLUSH
  * @call: the call
  *
  * Return: 0 or -errno.

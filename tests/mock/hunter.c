@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel of a guest that does as it likes: whatever its window shows is given to a program
- * by /dev/vgpu-hunter, all of the shared memory region at once, and beside the driver that has
- * it. tests/tools/hunter is that program.
+ * A hostile guest kernel: /dev/vgpu-hunter lets a program map all of the window's shared memory
+ * region at once, beside the driver of the window's device. tests/tools/hunter is that program.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -12,7 +11,7 @@
 
 #include "../../uapi/linux/vgpu_wire.h"
 
-/* A virtio device of number N is a PCI device of 0x1040 + N. */
+/* The virtio device of number N has the PCI device number 0x1040 + N. */
 #define HUNTER_DEVICE	(0x1040 + VGPU_WINDOW_VIRTIO_ID)
 
 static resource_size_t hunter_start, hunter_len;
@@ -48,7 +47,7 @@ static int __init hunter_init(void)
 	pdev = pci_get_device(PCI_VENDOR_ID_REDHAT_QUMRANET, HUNTER_DEVICE, NULL);
 	if (!pdev)
 		return -ENODEV;
-	/* The others hold registers. */
+	/* The largest memory BAR is the region; the others hold registers. */
 	for (bar = 0; bar < PCI_STD_NUM_BARS; bar++) {
 		if (!(pci_resource_flags(pdev, bar) & IORESOURCE_MEM) ||
 		    pci_resource_len(pdev, bar) <= hunter_len)

@@ -8,7 +8,7 @@
 
 #include "mock.h"
 
-/* The program's buffer, for either kind of file operation. */
+/* The program's buffer, for read and write as well as for read_iter and write_iter. */
 struct vgpu_mock_span {
 	char __user *to;
 	const char __user *from;
@@ -118,7 +118,7 @@ static ssize_t vgpu_mock_queue_move(struct vgpu_mock_file *file, struct vgpu_moc
 	return done;
 }
 
-/* Entered and left with the lock held, which waiting drops. */
+/* Context: io_lock is held; the function drops it while it waits. */
 static ssize_t vgpu_mock_queue_io(struct vgpu_mock_file *file, struct vgpu_mock_span *span,
 				  bool write)
 {
@@ -142,7 +142,7 @@ static ssize_t vgpu_mock_queue_io(struct vgpu_mock_file *file, struct vgpu_mock_
 	return ret;
 }
 
-/* Fills the buffer, or reads it, and fails all the same. */
+/* Fills or reads the buffer, and then fails. */
 static ssize_t vgpu_mock_error_io(struct vgpu_mock_file *file, struct vgpu_mock_span *span,
 				  bool write)
 {
@@ -236,7 +236,7 @@ loff_t vgpu_mock_llseek(struct file *filp, loff_t offset, int whence)
 	return fixed_size_llseek(filp, offset, whence, VGPU_MOCK_SPACE_BYTES);
 }
 
-/* What poll reports on a file that no POLL_ARM has changed. */
+/* Return: the events of a file on which POLL_ARM was never called. */
 __poll_t vgpu_mock_io_events(struct vgpu_mock_file *file)
 {
 	__poll_t events = 0;
@@ -258,7 +258,7 @@ long vgpu_mock_io_mode(struct vgpu_mock_call *call)
 	mutex_lock(&file->io_lock);
 	file->io = *io;
 	mutex_unlock(&file->io_lock);
-	/* Whoever waits for the queue goes on without one. */
+	/* Callers that wait for the queue continue in the new mode. */
 	wake_up_all(&file->io_queue);
 	return 0;
 }

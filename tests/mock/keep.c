@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of the calling process that the "device" keeps, and writes to later.
+ * Memory of the calling process that the "device" keeps pinned, and writes to later.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -91,7 +91,7 @@ long vgpu_mock_keep(struct vgpu_mock_call *call)
 	return keep->what == VGPU_MOCK_KEEP_LATE ? -EIO : 0;
 }
 
-/* A piece of a page, of a multiple of 8 bytes. */
+/* Hashes and overwrites a part of a page; its size is a multiple of 8 bytes. */
 static void vgpu_mock_kept_use(struct page *page, u32 at, u32 n, struct vgpu_mock_kept *kept,
 			       u64 offset)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between the kernels that the mock device builds for.
+ * Differences between the kernel versions that the mock device builds for.
  */
 #ifndef VGPU_MOCK_KVER_H
 #define VGPU_MOCK_KVER_H
@@ -16,7 +16,7 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
-/* Numbers of pages had a type of their own until 6.17. */
+/* Kernels before 6.17 have pfn_t, a type for PFNs. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #include <linux/pfn_t.h>
 #endif
@@ -39,7 +39,7 @@ static inline void vgpu_mock_eventfd_signal(struct eventfd_ctx *ctx)
 #endif
 }
 
-/* Entries of 2 MiB for raw memory. */
+/* PMD mappings of PFNs without struct page. */
 #ifdef CONFIG_ARCH_SUPPORTS_PMD_PFNMAP
 #define VGPU_MOCK_HAVE_HUGE
 static inline vm_fault_t vgpu_mock_insert_huge(struct vm_fault *vmf, unsigned long pfn)

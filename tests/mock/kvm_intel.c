@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has the name of KVM's module for Intel processors, and its parameter that vgpu_host looks at, for
- * machines whose processors are others.
+ * This module stands for KVM's module for Intel processors on other machines: it has that module's
+ * name, and the parameter "nested" that vgpu_host reads.
  */
 #include <linux/module.h>
 

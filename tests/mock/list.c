@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctls whose argument is a list of things that say what they are: chains of
- * extensions and tagged chunks.
+ * ioctls whose argument is a list of elements with a type each: chains of
+ * extensions, and tagged chunks.
  */
 #include <linux/kernel.h>
 
 #include "mock.h"
 
-/* What is behind the head of an extension. */
+/* Reads the words of a struct vgpu_mock_ext_more. */
 static int vgpu_mock_ext_words(u64 ptr, u64 *sum)
 {
 	struct vgpu_mock_ext_more more;
@@ -20,7 +20,7 @@ static int vgpu_mock_ext_words(u64 ptr, u64 *sum)
 	return vgpu_mock_user_words(ptr + sizeof(more), more.count, VGPU_MOCK_IN, sum);
 }
 
-/* A chain of these alone. */
+/* Reads a chain that consists of struct vgpu_mock_ext_more alone. */
 static int vgpu_mock_param_chain(const struct vgpu_mock_param *param, u64 *sum)
 {
 	struct vgpu_mock_ext_base base;
@@ -104,8 +104,8 @@ static int vgpu_mock_ext_apply(struct vgpu_mock_chain *chain, u64 ptr, u32 name,
 
 /**
  * vgpu_mock_chain_run() - apply a chain of extensions
- * @chain: where it begins, and what the extensions change
- * @sum: hash to which what they brought along is added
+ * @chain: beginning of the chain, and the value that the extensions change
+ * @sum: hash; the data of the extensions is added
  *
  * Return: 0 or -errno.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mock device: a driver without hardware that has an ioctl for every argument
- * shape, and a file operation for every behaviour, that is hard to forward.
+ * Mock device: a driver without hardware. Its ioctls and file operations have
+ * all forms of arguments and all behaviour that are hard to forward.
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -23,7 +23,7 @@ u64 vgpu_mock_counted(enum vgpu_mock_counter counter)
 	return atomic64_read(&vgpu_mock_counter[counter]);
 }
 
-/* Tells address spaces apart without giving addresses away. */
+/* Returns a number that identifies an address space without revealing an address. */
 u64 vgpu_mock_mm_name(struct mm_struct *mm)
 {
 	return vgpu_mock_mix64((uintptr_t)mm ^ vgpu_mock_salt);
@@ -51,7 +51,7 @@ err_workqueue:
 static void __exit vgpu_mock_exit(void)
 {
 	vgpu_mock_devices_deregister();
-	/* Delayed work pins the module or its file; this waits for its last lines. */
+	/* Delayed work holds a reference of the module or a file; this waits for its last lines. */
 	destroy_workqueue(vgpu_mock_wq);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Private declarations of the mock device, by the file that offers them.
+ * Private declarations of the mock device, grouped by the file that defines them.
  */
 #ifndef VGPU_MOCK_PRIVATE_H
 #define VGPU_MOCK_PRIVATE_H
@@ -22,7 +22,7 @@
 #define VGPU_MOCK_SLOTS		16
 #define VGPU_MOCK_MAX_MS	60000
 
-/* In the order of struct vgpu_mock_counters. */
+/* The order is that of struct vgpu_mock_counters. */
 enum vgpu_mock_counter {
 	VGPU_MOCK_OPENS,
 	VGPU_MOCK_BUSY,
@@ -44,15 +44,15 @@ enum vgpu_mock_counter {
 };
 
 /*
- * Lock order: device->hold is only taken by LOCKED, around copies.
- * Otherwise: mmap_lock > buf->lock > device->lock > i_mmap_rwsem.
+ * Lock order: mmap_lock > buf->lock > device->lock > i_mmap_rwsem. LOCKED alone
+ * takes device->hold, and copies from and to user memory under it.
  */
 struct vgpu_mock_device {
 	struct miscdevice misc;
-	struct mutex hold;		/* what LOCKED holds while it copies */
+	struct mutex hold;		/* held by LOCKED while it copies */
 	struct xarray bufs;
 
-	struct mutex lock;		/* guards what follows */
+	struct mutex lock;		/* guards the members below */
 	struct list_head files;
 	struct vgpu_mock_file *exclusive;
 };
@@ -66,17 +66,17 @@ struct vgpu_mock_file {
 	struct vgpu_mock_device *device;
 	struct file *filp;
 	struct list_head node;		/* device->files */
-	u64 seed;			/* what IN got */
-	u64 mm;				/* of the opener */
-	struct file *held;		/* by FD_HOLD; NULL: none */
-	u32 flush;			/* what FLUSH got */
+	u64 seed;			/* hash of the last argument of IN */
+	u64 mm;				/* name of the opener's address space */
+	struct file *held;		/* file held by FD_HOLD; NULL: none */
+	u32 flush;			/* argument of FLUSH */
 	bool flushed;			/* ->flush was called */
 
 	spinlock_t wait_lock;		/* guards slots */
 	wait_queue_head_t wait_queue;
 	struct vgpu_mock_slot slots[VGPU_MOCK_SLOTS];
 
-	struct mutex io_lock;		/* guards what follows */
+	struct mutex io_lock;		/* guards io to queue_used */
 	struct vgpu_mock_io io;
 	wait_queue_head_t io_queue;
 	u8 *space;
@@ -84,18 +84,18 @@ struct vgpu_mock_file {
 	u32 queue_head;
 	u32 queue_used;
 
-	struct mutex keep_lock;		/* guards what follows */
+	struct mutex keep_lock;		/* guards nr_keeps and keeps */
 	u32 nr_keeps;
 	struct vgpu_mock_keep_pages {
 		struct page **pages;
 		u64 nr;
 	} keeps[VGPU_MOCK_KEEPS_MAX];
 
-	spinlock_t poll_lock;		/* guards what follows */
+	spinlock_t poll_lock;		/* guards poll_armed to poll_next */
 	wait_queue_head_t poll_queue;
-	wait_queue_head_t poll_hold;	/* of VGPU_MOCK_POLL_HOLD */
+	wait_queue_head_t poll_hold;	/* waiters of VGPU_MOCK_POLL_HOLD */
 	struct fasync_struct *fasync;
-	bool poll_armed;		/* POLL_ARM was called once */
+	bool poll_armed;		/* POLL_ARM was called */
 	u32 poll_events;
 	u32 poll_flags;
 	struct vgpu_mock_poll poll_next;
@@ -107,17 +107,17 @@ struct vgpu_mock_pending_fd {
 	struct file *file;
 };
 
-/* One ioctl on its way. */
+/* An ioctl that runs. */
 struct vgpu_mock_call {
 	struct vgpu_mock_file *file;
 	struct file *filp;
 	unsigned int cmd;
-	unsigned long arg;		/* as it came in */
-	void __user *user;		/* the same as a pointer */
+	unsigned long arg;		/* argument, unchanged */
+	void __user *user;		/* arg as a pointer */
 	void *data;			/* copy of the structure */
 	bool compat;
 
-	/* Reserved, published once everything has been copied out. */
+	/* Reserved fds, published when everything has been copied out. */
 	struct vgpu_mock_pending_fd *fds;
 	u32 nr_fds;
 	u32 max_fds;
@@ -129,8 +129,8 @@ struct vgpu_mock_ioctl {
 	long (*run)(struct vgpu_mock_call *call);
 };
 
-#define VGPU_MOCK_RAW		1	/* run() gets the argument, not the structure */
-#define VGPU_MOCK_ANY_SIZE	2	/* goes by the number alone */
+#define VGPU_MOCK_RAW		1	/* run() copies the structure itself */
+#define VGPU_MOCK_ANY_SIZE	2	/* the command's size is ignored */
 
 /* main.c */
 extern struct workqueue_struct *vgpu_mock_wq;
@@ -150,7 +150,7 @@ long vgpu_mock_call_run(struct file *filp, unsigned int cmd, unsigned long arg, 
 int vgpu_mock_call_add_fd(struct vgpu_mock_call *call, struct file *file, u32 flags);
 u32 vgpu_mock_calls(unsigned int nr);
 
-/* user.c: @ptr is an address in the memory of the calling process */
+/* user.c: @ptr is an address of the calling process */
 #define VGPU_MOCK_IN		1
 #define VGPU_MOCK_OUT		2
 #define VGPU_MOCK_INOUT		3
@@ -242,12 +242,12 @@ void vgpu_mock_fd_fini(struct vgpu_mock_file *file);
 long vgpu_mock_fd_value(struct vgpu_mock_call *call);
 
 /* buf.c */
-#define VGPU_MOCK_BUF_SHIFT	29	/* offset of a buffer: its id times this */
-#define VGPU_MOCK_PIECE_ORDER	9	/* VGPU_MOCK_BUF_HUGE: 2 MiB */
+#define VGPU_MOCK_BUF_SHIFT	29	/* mmap offset: id << this */
+#define VGPU_MOCK_PIECE_ORDER	9	/* 2 MiB, VGPU_MOCK_BUF_HUGE */
 #define VGPU_MOCK_PIECE_PAGES	BIT(VGPU_MOCK_PIECE_ORDER)
-#define VGPU_MOCK_LUMP_ORDER	2	/* VGPU_MOCK_BUF_UNCOUNTED */
+#define VGPU_MOCK_LUMP_ORDER	2	/* 16 KiB, VGPU_MOCK_BUF_UNCOUNTED */
 #define VGPU_MOCK_LUMP_PAGES	BIT(VGPU_MOCK_LUMP_ORDER)
-#define VGPU_MOCK_LATER_PAGES	16	/* VGPU_MOCK_BUF_LATER */
+#define VGPU_MOCK_LATER_PAGES	16	/* ordinary pages of VGPU_MOCK_BUF_LATER */
 
 struct vgpu_mock_buf {
 	struct kref ref;
@@ -256,7 +256,7 @@ struct vgpu_mock_buf {
 	u32 id;
 	u32 flavour;
 	u64 size;
-	void *vmem;			/* VGPU_MOCK_BUF_VMALLOC */
+	void *vmem;			/* memory of VGPU_MOCK_BUF_VMALLOC */
 	atomic_t maps;
 	atomic_t faults;
 	atomic_t notified;
@@ -269,14 +269,14 @@ struct vgpu_mock_buf {
 	bool one;			/* VGPU_MOCK_BUF_ONE */
 	atomic_t huge_faults;
 	u32 fault_ms;
-	atomic_t faults_ended;		/* how often VGPU_MOCK_SLOW_END came */
+	atomic_t faults_ended;		/* number of VGPU_MOCK_SLOW_END */
 	bool fault_unlocked;		/* VGPU_MOCK_SLOW_UNLOCKED */
 	bool mmap_slow;			/* VGPU_MOCK_SLOW_MMAP */
-	atomic_t fault_error;		/* faults until that of VGPU_MOCK_SLOW_ERROR; 0: none */
-	atomic_t fills;			/* delayed ones that are not done */
+	atomic_t fault_error;		/* faults until VGPU_MOCK_SLOW_ERROR; 0: none */
+	atomic_t fills;			/* number of delayed fills to come */
 	wait_queue_head_t fill_queue;
 
-	struct mutex lock;		/* guards what follows */
+	struct mutex lock;		/* guards the members below */
 	struct page **pages;
 	u64 nr_pages;
 	bool revoked;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stand-in for NVIDIA's driver where there is no card: its numbers, its names in
- * /proc/devices, its files in /proc. Like that one it makes no nodes in /dev.
+ * Stand-in for NVIDIA's driver on machines without a card. It has the driver's device
+ * numbers, names in /proc/devices and files in /proc. Like the driver, it makes no nodes
+ * in /dev.
  */
 #include <linux/cdev.h>
 #include <linux/file.h>
@@ -23,7 +24,7 @@
 #define NVIDIA_MAJOR		195
 #define NVIDIA_CTL_MINOR	255
 #define NVIDIA_UVM_MINORS	2
-/* So that it does not fit into one message. */
+/* Filling that makes the file too long for one message. */
 #define VERSION_FILLING		9000
 
 static char *bus_id = "0000:00:02.0";
@@ -34,7 +35,7 @@ static unsigned int revision;
 module_param(revision, uint, 0644);
 MODULE_PARM_DESC(revision, "what /proc/driver/nvidia/version says");
 
-/* How often the driver was asked for what no guest may ask for: of guests' programs, never. */
+/* Number of requests that no guest may make; those of guests must not reach the driver. */
 static atomic_t denied_seen;
 
 static int nvidia_get_seen(char *buffer, const struct kernel_param *kp)
@@ -48,7 +49,7 @@ static const struct kernel_param_ops nvidia_seen_ops = {
 module_param_cb(seen, &nvidia_seen_ops, NULL, 0444);
 MODULE_PARM_DESC(seen, "how often a command came that guests are denied");
 
-/* Nothing wakes who is in it, but a signal. */
+/* Calls sleep here until a signal comes. */
 static DECLARE_WAIT_QUEUE_HEAD(nvidia_sleepers);
 static atomic_t nr_sleepers;
 
@@ -114,7 +115,7 @@ static ssize_t nvidia_write(struct file *filp, const char __user *buf, size_t le
 	return simple_write_to_buffer(file->text, sizeof(file->text), pos, buf, len);
 }
 
-/* As that of the real one, it has no end. */
+/* Files have no end, as with the real driver. */
 static loff_t nvidia_llseek(struct file *filp, loff_t offset, int whence)
 {
 	return whence == SEEK_END ? -EINVAL : default_llseek(filp, offset, whence);
@@ -140,7 +141,7 @@ struct mock_nvidia_file *mock_nvidia_told_file(struct file *filp)
 
 static DEFINE_MUTEX(nvidia_register_lock);
 
-/* The file has the control file from then on, which has none itself. */
+/* The file holds a reference of the control file, which must not be registered itself. */
 static long nvidia_register(struct file *filp, __s32 __user *arg)
 {
 	struct mock_nvidia_file *told = mock_nvidia_told_file(filp), *control;
@@ -154,7 +155,7 @@ static long nvidia_register(struct file *filp, __s32 __user *arg)
 	if (!file)
 		return -EBADF;
 	control = nvidia_is(file, "nvidiactl") ? file->private_data : NULL;
-	/* Two files that have each other would never be released. */
+	/* Two files with references of each other would never be released. */
 	mutex_lock(&nvidia_register_lock);
 	if (told && control && control != told && !told->control && !control->control) {
 		told->control = file;
@@ -178,8 +179,9 @@ static bool nvidia_is_denied(u32 cmd)
 }
 
 /*
- * Ioctls but CONTROL count in any size; those of unified memory have none. Engines share with a
- * client of their own, which is there.
+ * Counts denied requests of all ioctls but CONTROL. Any size counts except 0, which the ioctls of
+ * unified memory have. A share with an existing client is no denied one: user-space engines share
+ * with a client of their own.
  */
 static void nvidia_count_denied(u32 nr, u32 size, void __user *arg)
 {
@@ -310,7 +312,10 @@ static long nvidia_sleep(void)
 	return ret;
 }
 
-/* Memory of the system is allocated by a card's file, all else that is RM's by the control file. */
+/*
+ * System memory is allocated on a card's file, all other ioctls of RM are called on the control
+ * file. Return: the control file, or NULL.
+ */
 static struct mock_nvidia_file *nvidia_control_of(struct file *filp, u32 nr)
 {
 	const struct mock_nvidia_file *card = mock_nvidia_card_file(filp);
@@ -379,7 +384,7 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return 0;
 }
 
-/* Cards and the control node map what RM says, others a page of their own, at first zeros. */
+/* Files of the card and the control node map as RM says, other files map a new zeroed page. */
 static int nvidia_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct page *page;
@@ -442,7 +447,7 @@ static int nvidia_add_proc(void)
 		return -ENOMEM;
 	proc_create_single("params", 0444, nvidia_proc, nvidia_params_show);
 	proc_create_single("version", 0444, nvidia_proc, nvidia_version_show);
-	/* More than guests are told of. */
+	/* The host passes no such file on to guests. */
 	proc_create_single("warnings", 0444, nvidia_proc, nvidia_version_show);
 	proc_mkdir("gpus", nvidia_proc);
 	snprintf(path, sizeof(path), "gpus/%s", bus_id);

@@ -9,10 +9,10 @@
 #include <linux/wait.h>
 
 /**
- * struct mock_nvidia_map - what a file maps
- * @id: of the memory whose pages they were
- * @nr: how many pages
- * @pages: they, which may have become others' memory since
+ * struct mock_nvidia_map - pages that RM has assigned to a file for mmap()
+ * @id: number of the memory that the pages belonged to
+ * @nr: number of pages
+ * @pages: the pages, which may belong to other memory since
  */
 struct mock_nvidia_map {
 	u64 id;
@@ -22,15 +22,15 @@ struct mock_nvidia_map {
 
 /**
  * struct mock_nvidia_file - an open file
- * @text: what was written to it
- * @is_control: it is of the control node
- * @pinned: page of a program's that the card keeps; NULL: none
- * @control: of a card: the control file that it was registered with, which is not released before;
- *	NULL: none
- * @map: what RM lets it map, under RM's lock; NULL: nothing
- * @exported: number of what is exported to it, under RM's lock; 0: nothing
- * @event_wait: who polls it
- * @event_pending: one of its OS events happened, and no poll has told of that
+ * @text: bytes written to the file
+ * @is_control: true if the file is of the control node
+ * @pinned: page of a program that VGPU_MOCK_NVIDIA_PIN pinned; NULL: none
+ * @control: control file that a card's file was registered with; this file holds a reference of
+ *	it; NULL: none
+ * @map: pages that RM lets the file map, under RM's lock; NULL: none
+ * @exported: number of the export in the file, under RM's lock; 0: none
+ * @event_wait: pollers of the file
+ * @event_pending: true if one of the file's OS events happened and no poll has reported it
  */
 struct mock_nvidia_file {
 	char text[64];
@@ -43,9 +43,9 @@ struct mock_nvidia_file {
 	bool event_pending;
 };
 
-/* nvidia.c. Return: the file, or NULL when it is another driver's or of the control node. */
+/* nvidia.c. Return: the card's file, or NULL for a file of another driver or node. */
 struct mock_nvidia_file *mock_nvidia_card_file(struct file *filp);
-/* Likewise; one of the card, or of the control node. */
+/* Return: the file of the card or of the control node, or NULL for another file. */
 struct mock_nvidia_file *mock_nvidia_told_file(struct file *filp);
 
 /* nvidia_event.c: OS events */
@@ -58,7 +58,7 @@ __poll_t mock_nvidia_event_poll(struct file *filp, poll_table *table);
 void mock_nvidia_event_release(const struct mock_nvidia_file *file);
 void mock_nvidia_event_forget(u32 client);
 
-/* nvidia_pci.c: where the card is. */
+/* nvidia_pci.c: the card's PCI address. */
 struct vgpu_mock_nvidia_control;
 int mock_nvidia_pci_init(const char *bus_id);
 long mock_nvidia_pci_ioctl(u32 nr, u32 size, void __user *arg);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * OS events of the stand-in for NVIDIA's driver. As with that one, an event is found by a client
- * and the number that whoever made it has for a file, be there such a file or not; it belongs to
- * the file by which it was made, whose poll() tells of it, and goes with that file. An object of
- * RM keeps an event that is gone, which then does nothing.
+ * OS events of the stand-in for NVIDIA's driver. As in the driver, the key of an event is a client
+ * and an fd of the program that made the event; no such file has to be open. An event belongs to
+ * the file by which it was made: that file's poll() reports the event, and the file's release ends
+ * it. An object of RM may keep a reference of an ended event, which does nothing.
  */
 #include <linux/list.h>
 #include <linux/poll.h>
@@ -18,12 +18,12 @@
 
 /**
  * struct mock_nvidia_event - an OS event
- * @node: in event_list while @active
- * @file: by which it was made, and which is told
+ * @node: entry of event_list while @active
+ * @file: file by which the event was made; its pollers are notified
  * @client: handle of the client
- * @fd: number that whoever made it has for a file
- * @users: objects of RM that have it
- * @active: it is not freed yet
+ * @fd: fd of the program that made the event
+ * @users: number of RM's objects that refer to the event
+ * @active: true until the event has ended
  */
 struct mock_nvidia_event {
 	struct list_head node;
@@ -34,7 +34,7 @@ struct mock_nvidia_event {
 	bool active;
 };
 
-/* Guards all events, and what is pending for files. */
+/* Guards all events, and event_pending of all files. */
 static DEFINE_SPINLOCK(event_lock);
 static LIST_HEAD(event_list);
 
@@ -91,13 +91,13 @@ static u32 event_free(u32 client, u32 fd)
 }
 
 /**
- * mock_nvidia_event_ioctl() - make an OS event, or free one
- * @file: the ioctl's
+ * mock_nvidia_event_ioctl() - make or free an OS event
+ * @file: file of the ioctl
  * @nr: number of the ioctl
- * @size: of its argument
+ * @size: size of the argument
  * @arg: the argument
  *
- * Return: 0, -EFAULT, -ENOTTY: it is another ioctl.
+ * Return: 0, -EFAULT, or -ENOTTY for another ioctl.
  */
 long mock_nvidia_event_ioctl(struct mock_nvidia_file *file, u32 nr, u32 size, void __user *arg)
 {
@@ -116,7 +116,7 @@ long mock_nvidia_event_ioctl(struct mock_nvidia_file *file, u32 nr, u32 size, vo
 /**
  * mock_nvidia_event_get() - find an event for an object
  * @client: handle of the client
- * @fd: number of a file of whoever asks
+ * @fd: fd of the calling program
  *
  * Return: the event, for mock_nvidia_event_put(), or NULL.
  */
@@ -133,8 +133,8 @@ struct mock_nvidia_event *mock_nvidia_event_get(u32 client, u32 fd)
 }
 
 /**
- * mock_nvidia_event_put() - an object goes
- * @event: of mock_nvidia_event_get()
+ * mock_nvidia_event_put() - drop the reference of an object
+ * @event: result of mock_nvidia_event_get()
  */
 void mock_nvidia_event_put(struct mock_nvidia_event *event)
 {
@@ -146,7 +146,7 @@ void mock_nvidia_event_put(struct mock_nvidia_event *event)
 
 /**
  * mock_nvidia_event_post() - let an event happen
- * @event: of mock_nvidia_event_get()
+ * @event: result of mock_nvidia_event_get()
  */
 void mock_nvidia_event_post(struct mock_nvidia_event *event)
 {
@@ -159,11 +159,12 @@ void mock_nvidia_event_post(struct mock_nvidia_event *event)
 }
 
 /**
- * mock_nvidia_event_poll() - ->poll of all files
+ * mock_nvidia_event_poll() - run ->poll of any file
  * @filp: the file
- * @table: where it waits
+ * @table: the poller's table
  *
- * What is told is over, as with the driver, and who must not wait is not woken.
+ * A poll clears the event that it reports, as with the driver. A file with O_NONBLOCK does not
+ * register a waiter.
  */
 __poll_t mock_nvidia_event_poll(struct file *filp, poll_table *table)
 {
@@ -192,11 +193,11 @@ static void event_end_all(const struct mock_nvidia_file *file, u32 client)
 }
 
 /**
- * mock_nvidia_event_release() - a file goes
- * @file: it
+ * mock_nvidia_event_release() - end the events of a file
+ * @file: file that is released
  *
- * Clients go with their control file, but not the events that other files made for them: the driver
- * forgets these only with a client that is freed, or with those files.
+ * The release of a control file frees its clients, but leaves the events that other files made for
+ * these clients: the driver ends them when an ioctl frees the client or those files are released.
  */
 void mock_nvidia_event_release(const struct mock_nvidia_file *file)
 {
@@ -204,8 +205,8 @@ void mock_nvidia_event_release(const struct mock_nvidia_file *file)
 }
 
 /**
- * mock_nvidia_event_forget() - a client was freed
- * @client: its handle
+ * mock_nvidia_event_forget() - end the events of a client that an ioctl has freed
+ * @client: handle of the client
  */
 void mock_nvidia_event_forget(u32 client)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The stand-in for NVIDIA's driver tells here where its card is. A part of a result that there is
- * no value for stays as the caller had it, as with that driver.
+ * Ioctls and commands of the stand-in for NVIDIA's driver that return the card's PCI address. A
+ * part of a result without a value is left as the caller set it, as in the driver.
  */
 #include <linux/errno.h>
 #include <linux/ioctl.h>
@@ -16,7 +16,7 @@
 static unsigned int pci_domain, pci_bus, pci_slot;
 
 /**
- * mock_nvidia_pci_init() - take note of where the card is
+ * mock_nvidia_pci_init() - set the card's PCI address
  * @bus_id: name of the PCI device
  *
  * Return: 0 or -EINVAL.
@@ -39,7 +39,7 @@ static long pci_card_info(struct vgpu_mock_nvidia_card_info __user *arg)
 		.id = 0x100,
 	};
 
-	/* There is one card, and the driver clears the places of all others. */
+	/* There is one card. The driver clears the other elements. */
 	if (clear_user(arg, sizeof(*arg)) || copy_to_user(&arg->cards[0], &card, sizeof(card)))
 		return -EFAULT;
 	return 0;
@@ -57,9 +57,9 @@ static long pci_status_code(struct vgpu_mock_nvidia_status_code __user *arg)
 }
 
 /**
- * mock_nvidia_pci_ioctl() - an ioctl that is about where cards are
+ * mock_nvidia_pci_ioctl() - run an ioctl that returns PCI addresses
  * @nr: number of the ioctl
- * @size: of its argument
+ * @size: size of the argument
  * @arg: the argument
  *
  * Return: 0, an errno, or -ENOTTY when it is another ioctl.
@@ -164,7 +164,7 @@ static long pci_get_info(struct vgpu_mock_nvidia_pci_info __user *arg)
 }
 
 /**
- * mock_nvidia_pci_control() - a command that is about where cards are
+ * mock_nvidia_pci_control() - run a command that returns PCI addresses
  * @control: the command
  *
  * Return: 0, an errno, or -ENOTTY when it is another command.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of the stand-in for NVIDIA's driver. As with that one, an object is memory that a client
- * or its duplicates have, and that nobody takes away from who has mapped it: when the last of
- * these goes it is somebody else's, first of all the next one's who asks, and is seen by both.
+ * Memory of the stand-in for NVIDIA's driver. As in the driver, the object of a client and its
+ * duplicates hold references of memory, and mappings of the card's memory hold none. When the last
+ * object is freed, the mappings stay, and the pages go to the next client that allocates memory:
+ * both see the same pages then.
  *
- * Memory of the system is mapped by control files, and is the mapping's, too. But a file that was
- * told to map it has no reference: when it is freed before mmap() comes, the real driver uses what
- * is no object any more. This one shows whoever has the pages then.
+ * System memory is mapped by control files, and its mappings hold references, too. But a file to
+ * which RM has assigned memory for mmap() holds none: when the memory is freed before mmap(), the
+ * real driver uses a freed object. The stand-in maps these pages, whatever memory they belong to.
  *
- * Pages are given back to the kernel when the module goes, so that this harms nobody.
+ * Pages are returned to the kernel when the module is removed, so that stale mappings harm no other
+ * user of memory.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -31,14 +33,14 @@
 #define RM_FIRST_OBJECT		0x5c000001
 #define RM_STATE_IN_USE		0x63
 #define RM_MEMORY_MAX		(64UL << 20)
-/* The second card has memory and nothing else. */
+/* Number of cards; the second one has memory and nothing else. */
 #define RM_CARDS		2
-/* Clients that an object is shared with. */
+/* Largest number of clients that an object is shared with. */
 #define RM_SHARED_MAX		4
 
 struct rm_memory {
 	struct kref ref;
-	struct list_head node;	/* among rm_memories */
+	struct list_head node;	/* entry of rm_memories */
 	u64 id;
 	unsigned long nr;
 	struct page *pages[];
@@ -46,20 +48,20 @@ struct rm_memory {
 
 struct rm_object {
 	u32 class;
-	struct rm_memory *memory;	/* NULL: it is no memory */
-	struct mock_nvidia_event *event;	/* that is told of @source; NULL: it is no event */
+	struct rm_memory *memory;	/* NULL: not an object of memory */
+	struct mock_nvidia_event *event;	/* notified of source; NULL: not an event */
 	u32 source;
-	bool notifies;	/* what happens to it is told */
+	bool notifies;	/* notification is on */
 	u32 shared[RM_SHARED_MAX];
 	unsigned int nr_shared;
 };
 
 struct rm_client {
 	struct list_head node;
-	struct mock_nvidia_file *control;	/* NULL: it is that of exports */
+	struct mock_nvidia_file *control;	/* NULL: the client of exports */
 	u32 handle;
 	pid_t process;
-	bool apart;	/* other clients of the process have nothing of it */
+	bool apart;	/* no duplicates by other clients of the process */
 	struct pid *pid;
 	struct xarray objects;
 };
@@ -74,30 +76,30 @@ union rm_args {
 	struct rm_unmap unmap;
 };
 
-/* Parameters of RM_ALLOC, as far as anybody looks at them. */
+/* The parameters of RM_ALLOC that the stand-in uses. */
 union rm_params {
 	u32 device;
 	u64 size;
 	struct vgpu_mock_nvidia_event event;
 };
 
-/* Guards all that follows, and what clients have. */
+/* Guards all variables below, and the contents of clients. */
 static DEFINE_MUTEX(rm_lock);
 static LIST_HEAD(rm_clients);
 static u32 rm_last_client = RM_FIRST_CLIENT;
-/* The client that has what all programs export; NULL: nothing is exported. */
+/* Client that holds the exports of all programs; NULL: there is no export. */
 static struct rm_client *rm_exports;
 static u32 rm_last_export;
 static LIST_HEAD(rm_memories);
 static u64 rm_last_memory;
-/* Pages of nobody; the one that was freed last is the first. */
+/* Free pages; the page that was freed last is the first one. */
 static LIST_HEAD(rm_pool);
 
 static unsigned int rm_pages;
 module_param_named(pages, rm_pages, uint, 0444);
 MODULE_PARM_DESC(pages, "pages of memory that objects have");
 
-/* How often somebody used the operation for debuggers. */
+/* Number of calls of vm_ops->access, which debuggers use. */
 static atomic_t rm_looks;
 
 static int rm_get_looks(char *buffer, const struct kernel_param *kp)
@@ -172,7 +174,7 @@ static struct rm_client *rm_client_find(u32 handle)
 	return NULL;
 }
 
-/* One that is used with another file is not there. */
+/* Finds a client of a control file; a client of another file is not found. */
 static struct rm_client *rm_client_of(struct mock_nvidia_file *control, u32 handle)
 {
 	struct rm_client *client = rm_client_find(handle);
@@ -218,7 +220,7 @@ static u32 rm_client_new(struct mock_nvidia_file *control, u32 *handle)
 	return RM_OK;
 }
 
-/* Takes over a reference of the memory. */
+/* Makes an object; takes over the reference of @memory, on errors too. */
 static u32 rm_object_new(struct rm_client *client, u32 class, struct rm_memory *memory, u32 *handle)
 {
 	struct rm_object *object = kzalloc(sizeof(*object), GFP_KERNEL);
@@ -235,7 +237,7 @@ static u32 rm_object_new(struct rm_client *client, u32 class, struct rm_memory *
 	return RM_NO_MEMORY;
 }
 
-/* The same, with a handle that the caller has chosen. */
+/* Makes an object with a handle chosen by the caller; takes over the reference of @memory. */
 static u32 rm_object_named(struct rm_client *client, u32 class, struct rm_memory *memory,
 			   u32 handle)
 {
@@ -304,7 +306,7 @@ static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args,
 	case RM_CLASS_DEVICE:
 		if (params->device >= RM_CARDS)
 			return RM_CARD_NOT_PRESENT;
-		/* As the driver does, for callers that have no file of the card open. */
+		/* The driver also fails for callers without an open file of the card. */
 		if (!iterate_fd(current->files, 0, rm_is_card, &params->device))
 			return RM_INSUFFICIENT_PERMISSIONS;
 		break;
@@ -399,7 +401,7 @@ static u32 rm_share(const struct rm_share *args)
 	return RM_OK;
 }
 
-/* The client of exports goes with the last one. */
+/* Frees the client of exports when it holds no export. */
 static void rm_exports_put(void)
 {
 	if (!xa_empty(&rm_exports->objects))
@@ -408,7 +410,10 @@ static void rm_exports_put(void)
 	rm_exports = NULL;
 }
 
-/* Exports are clients' duplicates, too; RM's client for them is one of the process of the first. */
+/*
+ * An export is a duplicate that belongs to a client of RM's own. The process of that client is the
+ * one that made the first export.
+ */
 static u32 rm_export(struct mock_nvidia_file *control, u32 handle, const struct rm_export *args,
 		     struct mock_nvidia_file *file)
 {
@@ -445,7 +450,7 @@ static void rm_unexport(u32 handle)
 	rm_exports_put();
 }
 
-/* @file shows it from now on, if it was told nothing before. */
+/* Assigns a range of @memory to @file for mmap(), once for each file. Return: RM_*. */
 static u32 rm_tell(struct mock_nvidia_file *file, const struct rm_memory *memory,
 		   unsigned long first, unsigned long nr)
 {
@@ -505,8 +510,8 @@ static u32 rm_alloc_memory(struct mock_nvidia_file *control, struct rm_alloc_mem
 	if (!memory)
 		return RM_NO_MEMORY;
 	/*
-	 * The client's object, whose handle the driver does not say, has the memory also where the
-	 * file could not be told.
+	 * The object holds the memory even when it cannot be assigned to the file. The driver does
+	 * not return the handle of the object.
 	 */
 	status = rm_object_named(client, args->class, memory, args->object);
 	if (!status && (args->flags & RM_ALLOC_MAPPING_MASK) != RM_ALLOC_NO_MAP)
@@ -545,7 +550,7 @@ static size_t rm_args_size(u32 nr)
 	}
 }
 
-/* Return: 0 or -EFAULT. */
+/* Copies the parameters that the class has from user space. Return: 0 or -EFAULT. */
 static int rm_alloc_params(const struct rm_alloc *args, union rm_params *params)
 {
 	u64 at = args->params;
@@ -632,8 +637,8 @@ static size_t rm_control_size(u32 cmd)
 }
 
 /**
- * mock_nvidia_rm_has() - whether a client is there
- * @client: its handle
+ * mock_nvidia_rm_has() - whether a client exists
+ * @client: handle of the client
  */
 bool mock_nvidia_rm_has(u32 client)
 {
@@ -647,10 +652,10 @@ bool mock_nvidia_rm_has(u32 client)
 
 /**
  * mock_nvidia_rm_check() - whether a command may name a client
- * @control: the control file that it came by
- * @client: handle of the client; 0: it names none
+ * @control: control file of the command
+ * @client: handle of the client; 0: the command names none
  *
- * Return: RM_OK, or RM_INVALID_CLIENT as for one that is not there.
+ * Return: RM_OK, or RM_INVALID_CLIENT if @control has no such client.
  */
 u32 mock_nvidia_rm_check(struct mock_nvidia_file *control, u32 client)
 {
@@ -662,7 +667,7 @@ u32 mock_nvidia_rm_check(struct mock_nvidia_file *control, u32 client)
 	return status;
 }
 
-/* Events of @subdevice are told of from now on, or (NULL) one happens. */
+/* Turns the notification of @subdevice's events on, or lets an event happen if @notify is NULL. */
 static u32 rm_notify(struct rm_client *client, u32 subdevice,
 		     const struct vgpu_mock_nvidia_notify *notify)
 {
@@ -684,10 +689,10 @@ static u32 rm_notify(struct rm_client *client, u32 subdevice,
 }
 
 /**
- * mock_nvidia_rm_events() - tell of events
- * @control: the command; gets the status
+ * mock_nvidia_rm_events() - run a command for events
+ * @control: the command; its status is set
  *
- * Return: 0, -EFAULT, -EINVAL, or -ENOTTY: it is another one.
+ * Return: 0, -EFAULT, -EINVAL, or -ENOTTY for another command.
  */
 long mock_nvidia_rm_events(struct vgpu_mock_nvidia_control *control)
 {
@@ -710,10 +715,10 @@ long mock_nvidia_rm_events(struct vgpu_mock_nvidia_control *control)
 }
 
 /**
- * mock_nvidia_rm_control() - tell of processes, times, and what is behind a pointer
+ * mock_nvidia_rm_control() - run a command for processes, times, or a pointer
  * @control: the command
  *
- * Return: 0, -EFAULT, -EINVAL, -ENOMEM, or -ENOTTY: it is another one.
+ * Return: 0, -EFAULT, -EINVAL, -ENOMEM, or -ENOTTY for another command.
  */
 long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
 {
@@ -753,9 +758,9 @@ long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
 /**
  * mock_nvidia_rm_export() - export memory to a file
  * @file: the control file of the client
- * @control: the command; gets the status
+ * @control: the command; its status is set
  *
- * Return: 0, -EFAULT, -EINVAL, or -ENOTTY: it is another one.
+ * Return: 0, -EFAULT, -EINVAL, or -ENOTTY for another command.
  */
 long mock_nvidia_rm_export(struct mock_nvidia_file *file, struct vgpu_mock_nvidia_control *control)
 {
@@ -810,13 +815,13 @@ static void rm_run(struct mock_nvidia_file *control, u32 nr, union rm_args *args
 }
 
 /**
- * mock_nvidia_rm_ioctl() - an ioctl of the resource manager
+ * mock_nvidia_rm_ioctl() - run an ioctl of the resource manager
  * @control: the control file
  * @nr: number of the ioctl
- * @size: of its argument
+ * @size: size of the argument
  * @arg: the argument
  *
- * Return: 0, whatever status is in the argument then; -ENOTTY when it is another ioctl.
+ * Return: 0, with any status in the argument; -EFAULT, -EINVAL, or -ENOTTY for another ioctl.
  */
 long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, void __user *arg)
 {
@@ -848,7 +853,7 @@ long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, vo
 	return ret;
 }
 
-/* A mapping of the system's memory has it. */
+/* A mapping of system memory holds a reference of the memory. */
 static void rm_vma_open(struct vm_area_struct *vma)
 {
 	struct rm_memory *memory = vma->vm_private_data;
@@ -865,7 +870,7 @@ static void rm_vma_close(struct vm_area_struct *vma)
 	mutex_unlock(&rm_lock);
 }
 
-/* Release 595 follows a NULL pointer here. */
+/* Release 595 of the driver dereferences a NULL pointer in this operation. */
 static int rm_vma_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len,
 			 int write)
 {
@@ -879,7 +884,7 @@ static const struct vm_operations_struct rm_vm_ops = {
 	.access = rm_vma_access,
 };
 
-/* Memory that was freed in the meantime is no mapping's any more. */
+/* Takes a reference of the memory for the mapping, unless the memory was freed before mmap(). */
 static void rm_vma_take(struct mock_nvidia_file *file, struct vm_area_struct *vma)
 {
 	struct rm_memory *memory;
@@ -895,11 +900,11 @@ static void rm_vma_take(struct mock_nvidia_file *file, struct vm_area_struct *vm
 }
 
 /**
- * mock_nvidia_rm_mmap() - map what the file was told to
- * @file: of a card, or a control file
+ * mock_nvidia_rm_mmap() - map the pages that RM has assigned to the file
+ * @file: file of a card, or a control file
  * @vma: the mapping
  *
- * Return: 0, -EINVAL if it was told nothing, or something else; another errno.
+ * Return: 0, -EINVAL if no pages or another length were assigned to the file; another errno.
  */
 int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma)
 {
@@ -909,7 +914,7 @@ int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vm
 	mutex_lock(&rm_lock);
 	if (!file->map || vma->vm_pgoff)
 		ret = -EINVAL;
-	/* A card's memory is mapped as a whole or not at all. */
+	/* The card's memory can only be mapped as a whole. */
 	else if (vma_pages(vma) > file->map->nr ||
 		 (vma_pages(vma) < file->map->nr && !file->is_control))
 		ret = -EINVAL;
@@ -924,8 +929,8 @@ int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vm
 }
 
 /**
- * mock_nvidia_rm_release() - a file goes
- * @file: it
+ * mock_nvidia_rm_release() - free the clients, the export and the map of a file
+ * @file: file that is released
  */
 void mock_nvidia_rm_release(struct mock_nvidia_file *file)
 {
@@ -942,7 +947,7 @@ void mock_nvidia_rm_release(struct mock_nvidia_file *file)
 }
 
 /**
- * mock_nvidia_rm_exit() - give the pages back; nobody has them mapped any more
+ * mock_nvidia_rm_exit() - return the pages to the kernel; no mapping of them is left
  */
 void mock_nvidia_rm_exit(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects: anonymous files that ioctls hand out and take back.
+ * Objects: anonymous files that ioctls create and take.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -134,7 +134,7 @@ static const struct file_operations vgpu_mock_object_fops = {
 
 /**
  * vgpu_mock_object_file() - make an object
- * @cookie: what it answers
+ * @cookie: cookie of the object
  * @flags: O_CLOEXEC, O_NONBLOCK
  *
  * Return: a file, or an error pointer.
@@ -168,11 +168,11 @@ struct file *vgpu_mock_object_file(u64 cookie, u32 flags)
 }
 
 /**
- * vgpu_mock_object_cookie() - what an object answers
+ * vgpu_mock_object_cookie() - find the cookie of an object
  * @fd: fd of the calling process
- * @cookie: where to put it
+ * @cookie: out: the cookie
  *
- * Return: 0, -EBADF if @fd is not open, -EINVAL if it is not the mock's.
+ * Return: 0, -EBADF if @fd is not open, -EINVAL if @fd is not a file of the mock.
  */
 int vgpu_mock_object_cookie(int fd, u64 *cookie)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctls whose difficulty lies in the argument itself.
+ * ioctls whose argument itself, without pointers to other memory, is hard to forward.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -77,7 +77,7 @@ long vgpu_mock_big(struct vgpu_mock_call *call)
 	return 0;
 }
 
-/* Reads 64 bytes where the command says 8. */
+/* Reads 64 bytes, although the command's size is 8. */
 long vgpu_mock_overread(struct vgpu_mock_call *call)
 {
 	struct vgpu_mock_overread all;
@@ -102,7 +102,7 @@ long vgpu_mock_self(struct vgpu_mock_call *call)
 	ret = vgpu_mock_user_bytes(self.ptr, self.length, VGPU_MOCK_INOUT, &sum);
 	if (ret)
 		return ret;
-	/* The rest of the structure may just have changed. */
+	/* The rest of the structure must not be copied out: user_bytes may have changed it. */
 	return put_user((u32)sum, &user->out_sum);
 }
 
@@ -166,7 +166,7 @@ long vgpu_mock_sized(struct vgpu_mock_call *call)
 		return ret;
 	if (sized.reserved)
 		return -EINVAL;
-	/* Another thread may have changed it since. */
+	/* Another thread may have changed the size between the two reads. */
 	sized.size = size;
 	sized.value = vgpu_mock_mix64(sized.value);
 	for (i = 0; i < ARRAY_SIZE(sized.more); i++)

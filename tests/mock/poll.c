@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * poll, with readiness that comes later or goes away by being looked at.
+ * poll, with events that come later, or that the first poll clears.
  */
 #include <linux/fs.h>
 #include <linux/jiffies.h>
@@ -19,7 +19,7 @@ static void vgpu_mock_poll_apply(struct vgpu_mock_file *file)
 	file->poll_events = file->poll_next.events;
 	file->poll_flags = file->poll_next.flags;
 	spin_unlock(&file->poll_lock);
-	/* A poll that was held goes on, but nothing has come: nobody is woken for an event. */
+	/* If only the hold has ended, no event has come: pollers are not woken. */
 	if (!released)
 		wake_up_poll(&file->poll_queue, (__force __poll_t)file->poll_events);
 	wake_up_all(&file->poll_hold);
@@ -85,7 +85,7 @@ long vgpu_mock_poll_arm(struct vgpu_mock_call *call)
 	if (poll->reserved || (poll->flags & ~(VGPU_MOCK_POLL_CONSUME | VGPU_MOCK_POLL_HOLD)) ||
 	    poll->delay_ms > VGPU_MOCK_MAX_MS)
 		return -EINVAL;
-	/* At most one change is on its way. */
+	/* A file has one delayed change at most. */
 	cancel_delayed_work_sync(&file->poll_work);
 	spin_lock(&file->poll_lock);
 	file->poll_next = *poll;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctls that tell what the driver sees: its caller, its file, and what it can
- * do with the caller's memory.
+ * ioctls that show the driver's view: its caller, its file, and its access to the
+ * caller's memory.
  */
 #include <linux/compat.h>
 #include <linux/cred.h>
@@ -62,8 +62,8 @@ out_free:
 }
 
 /*
- * Faults the page in the way of drivers that cannot drop the mmap lock, or, with FAULT_FLAG_REMOTE
- * and FAULT_FLAG_WRITE, as follow_fault_pfn() of vfio_iommu_type1.c does when it has found nothing.
+ * Faults in the page as drivers do that cannot drop mmap_lock. With FAULT_FLAG_REMOTE and
+ * FAULT_FLAG_WRITE the fault is that of follow_fault_pfn() in vfio_iommu_type1.c for a missing PTE.
  */
 static int vgpu_mock_fault_no_retry(u64 ptr, unsigned int flags)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An address that the operations of a file try, as a driver would by a pointer that it was given
- * earlier: which of them can reach it.
+ * File operations try to read one address of the program, as a driver does that uses a pointer of
+ * an earlier call. Counters say which operations could read it.
  */
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -9,13 +9,13 @@
 
 #include "mock.h"
 
-static DEFINE_SPINLOCK(reach_lock);	/* guards what follows */
+static DEFINE_SPINLOCK(reach_lock);	/* guards reach and reach_mm */
 static struct vgpu_mock_reach reach;
-/* The memory that the address is in; never looked at. */
+/* Address space of the address; only compared, never dereferenced. */
 static const struct mm_struct *reach_mm;
 
 /**
- * vgpu_mock_reach() - VGPU_MOCK_IOC_REACH
+ * vgpu_mock_reach() - run VGPU_MOCK_IOC_REACH
  * @call: the call
  *
  * Return: 0.
@@ -34,10 +34,10 @@ long vgpu_mock_reach(struct vgpu_mock_call *call)
 }
 
 /**
- * vgpu_mock_reach_try() - try the address
- * @op: one of VGPU_MOCK_REACH_*: the operation that does so
+ * vgpu_mock_reach_try() - try to read the address
+ * @op: one of VGPU_MOCK_REACH_*: the operation that calls this function
  *
- * The function waits for no page, so any lock may be held.
+ * Context: any lock may be held, as page faults are disabled.
  */
 void vgpu_mock_reach_try(u32 op)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stops the first call of a function of the kernel or of a module until a test lets it go on, for
- * races that hardly ever happen by themselves: modprobe vgpu_slow symbol=MODULE:FUNCTION, and 1 to
- * the parameter go. The parameters null and error make the call fail then. Needs a kernel with
- * kprobes.
+ * The module stops the first call of a function of the kernel or of a module until a test lets the
+ * call go on. So tests meet races that are rare otherwise. Load it by "modprobe vgpu_slow
+ * symbol=MODULE:FUNCTION", and write 1 to the parameter go to continue. The parameters null and
+ * error make the call fail then. The kernel needs kprobes.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -13,7 +13,7 @@
 #include <asm/cpufeature.h>
 #endif
 
-/* A test that fails before it has written to go ends all the same. */
+/* The limit ends the call of a test that fails before it writes to go. */
 #define SLOW_LIMIT	(60 * HZ)
 
 static DECLARE_WAIT_QUEUE_HEAD(slow_queue);
@@ -53,17 +53,17 @@ MODULE_PARM_DESC(go, "whether the call goes on");
 
 static int slow_handler(struct kprobe *probe, struct pt_regs *regs);
 
-/* A probe that has this is not optimized, which would ignore where the other one leads. */
+/* A post_handler keeps the probe from being optimized, which would ignore the new address. */
 static void slow_after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }
 
 static struct kprobe slow_probe = { .pre_handler = slow_handler, .post_handler = slow_after };
 static atomic_t calls = ATOMIC_INIT(0);
-/* Calls, one at most, that run this module's code. */
+/* Number of calls that run this module's code: 0 or 1. */
 static atomic_t inside = ATOMIC_INIT(0);
 
-/* Runs in place of the function's first call, with its arguments. */
+/* Runs in the place of the function's first call, with the same arguments. */
 static unsigned long slow_call(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
 			       unsigned long e, unsigned long f)
 {
@@ -82,7 +82,7 @@ static unsigned long slow_call(unsigned long a, unsigned long b, unsigned long c
 	return ret;
 }
 
-/* Nothing may sleep here. */
+/* Context: atomic. */
 static int slow_handler(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (atomic_inc_return(&calls) != 1)
@@ -95,7 +95,7 @@ static int slow_handler(struct kprobe *probe, struct pt_regs *regs)
 static int __init slow_init(void)
 {
 #ifdef CONFIG_X86
-	/* slow_call() would have to call an address that is no ENDBR. */
+	/* slow_call() could not call the probed address with IBT, as it is no ENDBR. */
 	if (cpu_feature_enabled(X86_FEATURE_IBT))
 		return -EOPNOTSUPP;
 #endif
@@ -109,7 +109,7 @@ static void __exit slow_exit(void)
 	WRITE_ONCE(go, true);
 	wake_up_all(&slow_queue);
 	wait_event(slow_queue, !atomic_read(&inside));
-	/* Its last instructions come after that. */
+	/* slow_call() runs its last instructions after the wake-up. */
 	synchronize_rcu_tasks();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctls in which one place has several meanings.
+ * ioctls with fields that have several meanings.
  */
 #include <linux/kernel.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Access to the memory of the calling process, in pieces, as drivers do it.
+ * Access to the memory of the calling process, in pieces, as in drivers.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "mock.h"
 
-/* A multiple of 8, for vgpu_mock_sum(). */
+/* Size of a piece: a multiple of 8, as vgpu_mock_sum() requires. */
 #define VGPU_MOCK_PIECE		16384
 
 int vgpu_mock_user_read(u64 ptr, void *data, size_t length)
@@ -57,10 +57,10 @@ static int vgpu_mock_user_walk(u64 ptr, u64 length, int dir, u64 *sum,
 
 /**
  * vgpu_mock_user_bytes() - read bytes and perhaps invert them
- * @ptr: where they are
- * @length: how many there are
- * @dir: VGPU_MOCK_IN: leave them, VGPU_MOCK_INOUT: invert them
- * @sum: hash to which those read are added
+ * @ptr: address of the bytes
+ * @length: number of bytes
+ * @dir: VGPU_MOCK_IN: leave the bytes, VGPU_MOCK_INOUT: invert them
+ * @sum: hash; the bytes read are added
  *
  * Return: 0 or -errno.
  */
@@ -71,10 +71,10 @@ int vgpu_mock_user_bytes(u64 ptr, u64 length, int dir, u64 *sum)
 
 /**
  * vgpu_mock_user_words() - read words and perhaps replace them by their hashes
- * @ptr: where they are
- * @count: how many there are
- * @dir: VGPU_MOCK_IN: leave them, VGPU_MOCK_INOUT: replace them
- * @sum: hash to which those read are added
+ * @ptr: address of the words
+ * @count: number of words
+ * @dir: VGPU_MOCK_IN: leave the words, VGPU_MOCK_INOUT: replace them
+ * @sum: hash; the words read are added
  *
  * Return: 0 or -errno.
  */
@@ -85,9 +85,9 @@ int vgpu_mock_user_words(u64 ptr, u64 count, int dir, u64 *sum)
 
 /**
  * vgpu_mock_user_pattern() - write a pattern
- * @ptr: where to
- * @length: how many bytes
- * @seed: what it is made from
+ * @ptr: address of the first byte
+ * @length: number of bytes
+ * @seed: seed of the pattern
  *
  * Return: 0 or -errno.
  */
@@ -114,8 +114,8 @@ int vgpu_mock_user_pattern(u64 ptr, u64 length, u64 seed)
 
 /**
  * vgpu_mock_user_list() - read a list of plain data, element by element
- * @list: where it is, and of what size its elements are
- * @sum: hash to which those read are added
+ * @list: address and size of the list
+ * @sum: hash; the elements read are added
  *
  * Return: 0 or -errno.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * User interface of the mock device: ioctls with arguments that are hard to
- * forward.
+ * User interface of the mock device, whose ioctls have arguments that are
+ * hard to forward.
  *
  * Every command below has a twin whose number differs only in bit 7 (see
  * VGPU_MOCK_UNDESCRIBED()): same structure, same behaviour. A forwarder's
@@ -16,12 +16,12 @@
  *   pointer, inout, @n x T  both
  *   fd in, fd out           a file descriptor that enters, or is created
  *
- * A field with none of these words is plain data. Whatever the direction of
- * the command (_IOW, _IOR, _IOWR) says is the direction of the structure
- * itself. Unless a comment says otherwise the structure is copied out on
- * errors too, as DRM does, except when copying it in failed, and a null
- * pointer is allowed when its count is 0. No structure has implicit padding;
- * all but the one of VGPU_MOCK_IOC_COMPAT are the same for 32-bit programs.
+ * A field with none of these words is plain data. The command's direction
+ * (_IOW, _IOR, _IOWR) is the direction of the structure itself. Unless a
+ * comment says otherwise, the structure is copied out on errors too, as DRM
+ * does, except when copying it in failed, and a null pointer is allowed when
+ * its count is 0. No structure has implicit padding; all but the one of
+ * VGPU_MOCK_IOC_COMPAT are the same for 32-bit programs.
  */
 #ifndef VGPU_MOCK_H
 #define VGPU_MOCK_H
@@ -32,24 +32,24 @@
 #define VGPU_MOCK_IOC_TYPE		0xb5
 #define VGPU_MOCK_UNDESCRIBED_BIT	0x80
 
-/* The twin of a command, which no schema table describes. */
+/* The twin of a command; no schema table describes the twin. */
 #define VGPU_MOCK_UNDESCRIBED(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 
-/* Counts above these get -E2BIG, natively too. */
-#define VGPU_MOCK_MAX_ELEMS		0x100000u	/* of an array */
-#define VGPU_MOCK_MAX_BYTES		(64u << 20)	/* of a LARGE_* buffer */
-#define VGPU_MOCK_MAX_STRUCTS		64u		/* STRUCTS, LISTS */
-#define VGPU_MOCK_MAX_STRUCT_BYTES	65536u		/* one buffer of STRUCTS, CHUNKS */
-#define VGPU_MOCK_MAX_CHAIN		16u		/* CHAIN */
-#define VGPU_MOCK_MAX_CHUNKS		32u		/* CHUNKS */
-#define VGPU_MOCK_MAX_FDS		64u		/* FDS_IN, FDS_OUT */
-#define VGPU_MOCK_MAX_STRIDE		256u		/* STRIDE, a list */
+/* Larger counts fail with -E2BIG, and larger strides with -EINVAL, natively too. */
+#define VGPU_MOCK_MAX_ELEMS		0x100000u	/* elements of an array */
+#define VGPU_MOCK_MAX_BYTES		(64u << 20)	/* bytes of a LARGE_* buffer */
+#define VGPU_MOCK_MAX_STRUCTS		64u		/* elements of STRUCTS, LISTS */
+#define VGPU_MOCK_MAX_STRUCT_BYTES	65536u		/* bytes of a buffer of STRUCTS, CHUNKS */
+#define VGPU_MOCK_MAX_CHAIN		16u		/* extensions of CHAIN */
+#define VGPU_MOCK_MAX_CHUNKS		32u		/* chunks of CHUNKS */
+#define VGPU_MOCK_MAX_FDS		64u		/* fds of FDS_IN, FDS_OUT */
+#define VGPU_MOCK_MAX_STRIDE		256u		/* bytes of an element of STRIDE, a list */
 
 /*
  * Plain arguments
  */
 
-/* The argument is ignored; what the benchmark calls. */
+/* The argument is ignored. The benchmark uses this command. */
 #define VGPU_MOCK_IOC_NOOP	_IO(VGPU_MOCK_IOC_TYPE, 0x00)
 
 /**
@@ -129,7 +129,7 @@ struct vgpu_mock_error {
 
 /**
  * struct vgpu_mock_return - VGPU_MOCK_IOC_RETURN
- * @value: what the ioctl returns, as it is: up to 64 bits, -4095..-1 are errors
+ * @value: return value of the ioctl: up to 64 bits, -4095..-1 are errors
  */
 struct vgpu_mock_return {
 	__s64 value;
@@ -141,7 +141,7 @@ struct vgpu_mock_return {
  * struct vgpu_mock_big - VGPU_MOCK_IOC_BIG
  * @value: each word becomes its hash
  *
- * Nearly the largest structure that _IOC_SIZE can say.
+ * The structure is nearly the largest one that _IOC_SIZE can express.
  */
 struct vgpu_mock_big {
 	__u32 value[4095];
@@ -150,13 +150,14 @@ struct vgpu_mock_big {
 #define VGPU_MOCK_IOC_BIG	_IOWR(VGPU_MOCK_IOC_TYPE, 0x07, struct vgpu_mock_big)
 
 /**
- * struct vgpu_mock_overread - what the driver reads for VGPU_MOCK_IOC_OVERREAD
- * @head: all that the command's size says; becomes the hash of @tail
- * @tail: read by the driver although the command does not say so
+ * struct vgpu_mock_overread - memory that VGPU_MOCK_IOC_OVERREAD reads
+ * @head: the part that the command's size covers; becomes the hash of @tail
+ * @tail: the part that the driver reads beyond the command's size
  *
- * A table says that the argument has 64 bytes, of which the driver writes the
- * first 8. Without a table a forwarder can only go by _IOC_SIZE: the driver
- * then sees zeros or a fault behind it, never another call's bytes.
+ * A schema table says that the argument has 64 bytes, of which the driver
+ * writes the first 8. Without a table a forwarder knows only _IOC_SIZE: the
+ * driver then reads zeros or faults behind @head, and never reads another
+ * call's bytes.
  */
 struct vgpu_mock_overread {
 	__u64 head;
@@ -173,7 +174,8 @@ struct vgpu_mock_overread {
  * @out_sum: hash of the bytes at @ptr before the change
  * @data: room for the bytes
  *
- * Each byte at @ptr is inverted in user memory, then only @out_sum is stored.
+ * The driver inverts each byte at @ptr in user memory, and then stores only
+ * @out_sum.
  */
 struct vgpu_mock_self {
 	__u64 ptr;
@@ -187,7 +189,7 @@ struct vgpu_mock_self {
 /**
  * struct vgpu_mock_bare - VGPU_MOCK_BARE
  * @base: any value
- * @ptr: pointer, inout, @count x __u64; each element gets @base added
+ * @ptr: pointer, inout, @count x __u64; @base is added to each element
  * @count: number of elements
  * @out_status: 0, or -errno; the ioctl itself returns 0
  *
@@ -209,9 +211,10 @@ struct vgpu_mock_bare {
  * @value: becomes its hash
  * @more: each becomes its hash
  *
- * As in DRM, the driver goes by the number alone: what _IOC_SIZE of the
- * command says is copied in, the rest is zero, and as much is copied out.
- * Any size from 8 on works, larger ones too; a table describes all of them.
+ * As in DRM, the driver looks at the command's number alone. The driver copies
+ * _IOC_SIZE bytes in, but not more than the structure, sets the rest to zero, and
+ * copies as many bytes out. Any size of 8 or more works, even a larger one than
+ * the structure; a schema table describes all sizes.
  */
 struct vgpu_mock_extensible {
 	__u64 value;
@@ -230,8 +233,9 @@ struct vgpu_mock_extensible {
  * @value: becomes its hash
  * @more: each becomes its hash, as far as @size reaches
  *
- * The structure says its own size (clone3, iommufd) and is in and out. Bytes
- * that the driver does not know must be 0, else -E2BIG; @size is at most 4096.
+ * The structure holds its own size (as in clone3 and iommufd) and is in and
+ * out. Bytes that the driver does not know must be 0, else -E2BIG; @size is at
+ * most 4096.
  */
 struct vgpu_mock_sized {
 	__u32 size;
@@ -249,8 +253,8 @@ struct vgpu_mock_sized {
 /**
  * struct vgpu_mock_array - VGPU_MOCK_IOC_ARRAY_IN, _OUT, _INOUT
  * @ptr: pointer, in / out / inout as the command says, @count x __u32
- * @count: number of elements; for _OUT the room there is
- * @seed: _OUT: what the pattern is made from
+ * @count: number of elements; for _OUT: number of elements that fit at @ptr
+ * @seed: _OUT: seed of the pattern
  * @total: _OUT: number of elements the driver has; it writes min(@count,
  *	@total), as DRM does
  * @out_count: number of elements handled
@@ -275,11 +279,11 @@ struct vgpu_mock_array {
  * @out_ptr: pointer, out, @out_count x __u16
  * @inout_ptr: pointer, inout, @inout_count x struct vgpu_mock_pair
  * @in_count: number of elements
- * @out_count: number of elements; the driver stores how many it wrote, which
- *	is half of it, rounded up
+ * @out_count: number of elements; the driver writes half of them, rounded up,
+ *	and stores the number written
  * @inout_count: number of elements
  * @reserved: must be 0
- * @out_sum: hash of all that was read
+ * @out_sum: hash of all bytes read
  */
 struct vgpu_mock_arrays {
 	__u64 in_ptr;
@@ -307,7 +311,8 @@ struct vgpu_mock_pair {
 /**
  * struct vgpu_mock_ptrptr - VGPU_MOCK_IOC_PTRPTR
  * @ptr: pointer, in, 1 x __u64, which is a pointer, inout, 1 x __u64
- * @out_value: the value found at the end, which is then replaced by its hash
+ * @out_value: value at the second pointer; the driver then replaces the value
+ *	in user memory by its hash
  */
 struct vgpu_mock_ptrptr {
 	__u64 ptr;
@@ -348,9 +353,9 @@ struct vgpu_mock_struct {
  * struct vgpu_mock_chain - VGPU_MOCK_IOC_CHAIN
  * @extensions: pointer, inout, to the first struct vgpu_mock_ext_base of a
  *	chain, or 0 (i915, xe)
- * @value: changed by the extensions
+ * @value: value of the chain, which the extensions change
  * @out_count: number of extensions that were handled
- * @out_sum: hash of all that the extensions brought along
+ * @out_sum: hash of all data in the extensions
  *
  * An unknown @name in an extension gives -EINVAL, more than
  * VGPU_MOCK_MAX_CHAIN extensions give -E2BIG.
@@ -367,7 +372,7 @@ struct vgpu_mock_chain {
 /**
  * struct vgpu_mock_ext_base - head of every extension
  * @next_extension: pointer, inout, to the next struct vgpu_mock_ext_base, or 0
- * @name: one of VGPU_MOCK_EXT_*, tells which structure this is the head of
+ * @name: type of the extension, one of VGPU_MOCK_EXT_*
  * @reserved: must be 0
  */
 struct vgpu_mock_ext_base {
@@ -395,7 +400,7 @@ struct vgpu_mock_ext_set {
 /**
  * struct vgpu_mock_ext_get - extension, inout
  * @base: head
- * @out_value: the value of the chain at this place
+ * @out_value: value of the chain when this extension is handled
  */
 struct vgpu_mock_ext_get {
 	struct vgpu_mock_ext_base base;
@@ -417,12 +422,12 @@ struct vgpu_mock_ext_array {
 };
 
 /**
- * struct vgpu_mock_ext_more - extension, in, of which there is more (i915's
+ * struct vgpu_mock_ext_more - extension, in, with an array behind it (as i915's
  *	engines that share load)
  * @base: head
  * @count: number of elements
  * @reserved: must be 0
- * @more: words
+ * @more: @count words
  */
 struct vgpu_mock_ext_more {
 	struct vgpu_mock_ext_base base;
@@ -432,12 +437,13 @@ struct vgpu_mock_ext_more {
 };
 
 /**
- * struct vgpu_mock_param - a parameter, which is a number or memory
- * @size: of the memory; 0 for a number
- * @param: VGPU_MOCK_PARAM_*
- * @value: NUMBER: becomes the value of the chain; BYTES: pointer, in, @size bytes;
+ * struct vgpu_mock_param - a parameter: a number, or a pointer to memory
+ * @size: size of the memory in bytes; 0 for a number
+ * @param: VGPU_MOCK_PARAM_*, says what @value is
+ * @value: NUMBER: new value of the chain; BYTES: pointer, in, @size bytes;
  *	CHAIN: pointer, in, @size bytes, which begin with a pointer, in, to
- *	another chain, of struct vgpu_mock_ext_more alone (i915's engines)
+ *	another chain that consists of struct vgpu_mock_ext_more alone (as
+ *	i915's engines)
  */
 struct vgpu_mock_param {
 	__u32 size;
@@ -450,9 +456,9 @@ struct vgpu_mock_param {
 #define VGPU_MOCK_PARAM_CHAIN	2
 
 /**
- * struct vgpu_mock_ext_param - extension, in, with a struct inside
+ * struct vgpu_mock_ext_param - extension, in, with a parameter
  * @base: head
- * @param: see there
+ * @param: the parameter
  */
 struct vgpu_mock_ext_param {
 	struct vgpu_mock_ext_base base;
@@ -465,7 +471,7 @@ struct vgpu_mock_ext_param {
  *	to a struct vgpu_mock_chunk (amdgpu)
  * @num_chunks: number of chunks
  * @out_count: number of chunks that were handled
- * @out_sum: hash of all that the chunks brought along
+ * @out_sum: hash of all data in the chunks
  *
  * An unknown @chunk_id gives -EINVAL.
  */
@@ -480,10 +486,10 @@ struct vgpu_mock_chunks {
 
 /**
  * struct vgpu_mock_chunk - one chunk
- * @chunk_id: one of VGPU_MOCK_CHUNK_*
+ * @chunk_id: type of the chunk, one of VGPU_MOCK_CHUNK_*
  * @length_dw: length of the data in units of 4 bytes
- * @chunk_data: pointer, @length_dw x __u32; what is there and the direction
- *	depend on @chunk_id
+ * @chunk_data: pointer, @length_dw x __u32; contents and direction depend on
+ *	@chunk_id
  */
 struct vgpu_mock_chunk {
 	__u32 chunk_id;
@@ -515,7 +521,7 @@ struct vgpu_mock_chunk_buffer {
  *	its hash
  * @out_sum: hash of the elements before the change
  *
- * The count of one buffer lies in another one.
+ * The number of elements of one buffer lies in another buffer.
  */
 struct vgpu_mock_counted {
 	__u64 head;
@@ -526,7 +532,7 @@ struct vgpu_mock_counted {
 #define VGPU_MOCK_IOC_COUNTED	_IOWR(VGPU_MOCK_IOC_TYPE, 0x18, struct vgpu_mock_counted)
 
 /**
- * struct vgpu_mock_counted_head - what @head of struct vgpu_mock_counted names
+ * struct vgpu_mock_counted_head - buffer at @head of struct vgpu_mock_counted
  * @reserved: must be 0
  * @count: number of elements of @data in struct vgpu_mock_counted
  */
@@ -542,7 +548,7 @@ struct vgpu_mock_counted_head {
  * @count: number of elements
  * @stride: size of one element, a multiple of 4 from 4 to
  *	VGPU_MOCK_MAX_STRIDE, else -EINVAL
- * @out_sum: hash of what was read
+ * @out_sum: hash of all bytes read
  */
 struct vgpu_mock_stride {
 	__u64 ptr;
@@ -557,10 +563,10 @@ struct vgpu_mock_stride {
  * struct vgpu_mock_large - VGPU_MOCK_IOC_LARGE_IN, _OUT, _INOUT
  * @ptr: pointer, in / out / inout as the command says, @length x __u8
  * @length: number of bytes, up to VGPU_MOCK_MAX_BYTES
- * @seed: _OUT: what the pattern is made from
+ * @seed: _OUT: seed of the pattern
  * @out_sum: hash of the bytes before the change (0 for _OUT)
  *
- * _INOUT inverts each byte. The driver goes through the buffer in pieces.
+ * _INOUT inverts each byte. The driver reads and writes the buffer in pieces.
  */
 struct vgpu_mock_large {
 	__u64 ptr;
@@ -575,11 +581,11 @@ struct vgpu_mock_large {
 
 /**
  * struct vgpu_mock_either - VGPU_MOCK_IOC_EITHER
- * @ptr: pointer, @length x __u8, in when @op is 0, out when @op is 1; a table
- *	that cannot say this describes it as inout
+ * @ptr: pointer, @length x __u8, in when @op is 0, out when @op is 1; a schema
+ *	table cannot express this and describes the pointer as inout
  * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES
- * @op: 0: driver reads; 1: driver writes a pattern; else -EINVAL
- * @out_sum: hash of what was read, 0 when writing
+ * @op: 0: the driver reads; 1: the driver writes a pattern; else -EINVAL
+ * @out_sum: hash of the bytes read; 0 when writing
  */
 struct vgpu_mock_either {
 	__u64 ptr;
@@ -592,16 +598,16 @@ struct vgpu_mock_either {
 
 /**
  * struct vgpu_mock_moved - VGPU_MOCK_IOC_MOVED
- * @ptr: pointer, in, @length x __u8; afterwards what @mode says
+ * @ptr: pointer, in, @length x __u8; its value afterwards depends on @mode
  * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES
- * @mode: one of VGPU_MOCK_MOVED_*
- * @step: VGPU_MOCK_MOVED_ADVANCE: how much to add, up to @length
+ * @mode: change of the pointer, one of VGPU_MOCK_MOVED_*
+ * @step: VGPU_MOCK_MOVED_ADVANCE: number of bytes to add to @ptr, up to @length
  * @reserved: must be 0
  * @out_sum: hash of the bytes
  *
- * The driver stores into the pointer field itself. The value the program
- * finds there is what it would be natively: its own pointer, its own pointer
- * moved, or the driver's value VGPU_MOCK_MOVED_VALUE.
+ * The driver stores into the pointer field itself. A forwarder has to give the
+ * program the native result: the program's own pointer, that pointer plus
+ * @step, or the driver's value VGPU_MOCK_MOVED_VALUE.
  */
 struct vgpu_mock_moved {
 	__u64 ptr;
@@ -622,8 +628,8 @@ struct vgpu_mock_moved {
 /**
  * struct vgpu_mock_string - VGPU_MOCK_IOC_STRING, never described
  * @ptr: pointer, in, string of up to 255 bytes that ends with a 0 byte
- * @out_length: its length
- * @out_sum: its hash
+ * @out_length: length of the string in bytes, without the 0 byte
+ * @out_sum: hash of the string
  */
 struct vgpu_mock_string {
 	__u64 ptr;
@@ -635,9 +641,9 @@ struct vgpu_mock_string {
 
 /**
  * struct vgpu_mock_op - one operation of VGPU_MOCK_IOC_OPS
- * @op: 0: @ptr is a number; 1: pointer, inout, @length bytes, changed as by STRUCTS
- * @length: see there
- * @ptr: see there
+ * @op: 0: @ptr is a number; 1: @ptr is a pointer
+ * @length: number of bytes at @ptr
+ * @ptr: a number, or pointer, inout, @length bytes, inverted as by STRUCTS
  */
 struct vgpu_mock_op {
 	__u32 op;
@@ -647,11 +653,11 @@ struct vgpu_mock_op {
 
 /**
  * struct vgpu_mock_ops - VGPU_MOCK_IOC_OPS
- * @count: number of operations; at most VGPU_MOCK_MAX_STRUCTS
- * @out_sum: hash of all that they brought along, numbers or bytes
- * @op: the operation, if there is one ...
- * @ptr: ... and else, in the same place: pointer, in, @count x struct
- *	vgpu_mock_op (xe's binds)
+ * @count: number of operations, at most VGPU_MOCK_MAX_STRUCTS
+ * @out_sum: hash of all numbers and bytes of the operations
+ * @op: the operation, if @count is 1
+ * @ptr: pointer, in, @count x struct vgpu_mock_op, if @count is not 1 (as xe's
+ *	binds)
  */
 struct vgpu_mock_ops {
 	__u32 count;
@@ -667,10 +673,11 @@ struct vgpu_mock_ops {
 /**
  * struct vgpu_mock_control - element of VGPU_MOCK_IOC_CONTROLS
  * @id: any number
- * @size: 0: @value is a number
+ * @size: number of bytes at @ptr; 0: @value is a number
  * @reserved: must be 0
- * @value: the number, which is changed, or in the same place:
- * @ptr: pointer, inout, @size bytes, changed as by STRUCTS (V4L2's controls)
+ * @value: a number, inout, if @size is 0
+ * @ptr: pointer, inout, @size bytes, inverted as by STRUCTS, if @size is not 0
+ *	(as V4L2's controls)
  */
 struct vgpu_mock_control {
 	__u32 id;
@@ -684,7 +691,7 @@ struct vgpu_mock_control {
 
 /**
  * struct vgpu_mock_controls - VGPU_MOCK_IOC_CONTROLS
- * @count: at most VGPU_MOCK_MAX_STRUCTS
+ * @count: number of controls, at most VGPU_MOCK_MAX_STRUCTS
  * @out_sum: hash of all numbers and bytes
  * @ptr: pointer, inout, @count x struct vgpu_mock_control
  */
@@ -698,10 +705,10 @@ struct vgpu_mock_controls {
 
 /**
  * struct vgpu_mock_table - VGPU_MOCK_IOC_TABLE
- * @ptr: pointer, inout, @width x @height x __u32; each becomes its hash; but of
- *	a single row, whose @height is 1, the number that it shows (xe)
- * @width: see there
- * @height: see there
+ * @ptr: pointer, inout, @width x @height x __u32; each becomes its hash. When
+ *	@height is 1, this is no pointer but the single row itself, a number (xe)
+ * @width: number of elements of a row
+ * @height: number of rows
  * @out_sum: hash of the elements, or of the number
  */
 struct vgpu_mock_table {
@@ -715,8 +722,10 @@ struct vgpu_mock_table {
 
 /**
  * struct vgpu_mock_caps - VGPU_MOCK_IOC_CAPS
- * @kind: 0: @out_caps are flags; 1: a number
- * @out_caps: bits 0 to 7, or 5. Described: without VGPU_MOCK_CAPS_HIDDEN, or -1
+ * @kind: 0: @out_caps holds flags; 1: @out_caps is a number
+ * @out_caps: bits 0 to 7 for flags, 5 for a number. A forwarder whose schema
+ *	table describes the command clears VGPU_MOCK_CAPS_HIDDEN in the flags,
+ *	and replaces the number by -1
  */
 struct vgpu_mock_caps {
 	__u32 kind;
@@ -728,7 +737,7 @@ struct vgpu_mock_caps {
 #define VGPU_MOCK_CAPS_HIDDEN	0x12
 
 /**
- * struct vgpu_mock_list - an array whose elements have the size that the program says
+ * struct vgpu_mock_list - an array with the size of its elements
  * @ptr: pointer, in, @count x @stride bytes
  * @count: number of elements
  * @stride: size of one element, from 1 to VGPU_MOCK_MAX_STRIDE, else -EINVAL
@@ -741,11 +750,12 @@ struct vgpu_mock_list {
 
 /**
  * struct vgpu_mock_lists - VGPU_MOCK_IOC_LISTS
- * @lists: of struct vgpu_mock_lists_elem, which are followed by more when they were made
- *	for a newer driver; up to VGPU_MOCK_MAX_STRUCTS (panthor's binds and submits)
- * @out_sum: hash of all that was read, but for pointers, counts and strides
+ * @lists: array of up to VGPU_MOCK_MAX_STRUCTS elements; each begins with struct
+ *	vgpu_mock_lists_elem and is longer when it was made for a newer driver
+ *	(panthor's binds and submits)
+ * @out_sum: hash of all bytes read, except pointers, counts and strides
  *
- * A shorter element gives -EINVAL.
+ * An element shorter than struct vgpu_mock_lists_elem gives -EINVAL.
  */
 struct vgpu_mock_lists {
 	struct vgpu_mock_list lists;
@@ -757,7 +767,7 @@ struct vgpu_mock_lists {
 /**
  * struct vgpu_mock_lists_elem - element of VGPU_MOCK_IOC_LISTS
  * @value: any value
- * @list: of plain data
+ * @list: array of plain data
  */
 struct vgpu_mock_lists_elem {
 	__u64 value;
@@ -766,16 +776,16 @@ struct vgpu_mock_lists_elem {
 
 /**
  * struct vgpu_mock_exec - VGPU_MOCK_IOC_EXEC
- * @flags: VGPU_MOCK_EXEC_*: at most one, else -EINVAL
- * @ptr: _CHAIN: pointer, inout, to a chain as that of VGPU_MOCK_IOC_CHAIN; _ARRAY: in the same
- *	place pointer, in, @count x struct vgpu_mock_pair; neither: a number (i915's fences)
- * @param: what @op says
- * @count: see there
+ * @flags: VGPU_MOCK_EXEC_CHAIN, VGPU_MOCK_EXEC_ARRAY or 0, else -EINVAL
+ * @ptr: _CHAIN: pointer, inout, to a chain as that of VGPU_MOCK_IOC_CHAIN; _ARRAY: pointer, in,
+ *	@count x struct vgpu_mock_pair; no flag: a number (i915's fences)
+ * @param: a number or a pointer, depending on @op
+ * @count: number of elements at @ptr
  * @op: VGPU_MOCK_EXEC_OP_*, else -EINVAL (xe's observation)
- * @value: that of the chains
- * @out_sum: hash of all that was read, numbers included
+ * @value: value that the chains change
+ * @out_sum: hash of all bytes read, numbers included
  *
- * @param comes after @ptr.
+ * The driver handles @ptr first, then @param.
  */
 struct vgpu_mock_exec {
 	__u64 flags;
@@ -798,9 +808,9 @@ struct vgpu_mock_exec {
 #define VGPU_MOCK_EXEC_OP_REMOVE	3	/* pointer, in, 1 x __u64 */
 
 /**
- * struct vgpu_mock_exec_config - what VGPU_MOCK_EXEC_OP_ADD adds
+ * struct vgpu_mock_exec_config - argument of VGPU_MOCK_EXEC_OP_ADD
  * @ptr: pointer, in, @count x struct vgpu_mock_pair
- * @count: up to VGPU_MOCK_MAX_ELEMS
+ * @count: number of elements, up to VGPU_MOCK_MAX_ELEMS
  * @reserved: must be 0
  */
 struct vgpu_mock_exec_config {
@@ -815,10 +825,10 @@ struct vgpu_mock_exec_config {
 
 /**
  * struct vgpu_mock_sleep - VGPU_MOCK_IOC_SLEEP
- * @ms: how long
- * @mode: one of VGPU_MOCK_SLEEP_*
- * @on_signal: one of VGPU_MOCK_SIGNAL_*: what an interrupted sleep returns
- * @out_woken: 0: slept to the end, 1: interrupted; stored on errors too
+ * @ms: time to sleep in milliseconds
+ * @mode: kind of the sleep, one of VGPU_MOCK_SLEEP_*
+ * @on_signal: result of an interrupted sleep, one of VGPU_MOCK_SIGNAL_*
+ * @out_woken: 0: the sleep was complete, 1: it was interrupted; stored on errors too
  */
 struct vgpu_mock_sleep {
 	__u32 ms;
@@ -841,10 +851,10 @@ struct vgpu_mock_sleep {
 
 /**
  * struct vgpu_mock_wait - VGPU_MOCK_IOC_WAIT, VGPU_MOCK_IOC_WAKE
- * @slot: which event of this file, 0 to 15
- * @target: _WAIT: sleep, interruptibly, until the event's count is at least
- *	this; _WAKE: how much to add to it
- * @out_count: the count
+ * @slot: number of an event of this file, 0 to 15
+ * @target: _WAIT: count of the event that ends the interruptible sleep, or a
+ *	higher one; _WAKE: number to add to the event's count
+ * @out_count: count of the event
  * @out_waiters: number of calls that wait for the event
  *
  * An interrupted wait returns -ERESTARTSYS.
@@ -863,13 +873,13 @@ struct vgpu_mock_wait {
  * struct vgpu_mock_locked - VGPU_MOCK_IOC_LOCKED
  * @in_ptr: pointer, in, @length x __u8
  * @out_ptr: pointer, out, @length x __u8: the bytes of @in_ptr inverted
- * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES; 0: only take the
- *	mutex
- * @hold_ms: how long to sleep between the two copies
- * @out_waited_us: how long it took to get the mutex
+ * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES; 0: the driver
+ *	only takes the mutex
+ * @hold_ms: time to sleep between the two copies, in milliseconds
+ * @out_waited_us: time to get the mutex, in microseconds
  *
- * A mutex that all users of the device share is held over the copies from
- * and to user memory. It is taken uninterruptibly.
+ * The driver takes a mutex that all users of the device share, uninterruptibly,
+ * and holds it over the copies from and to user memory.
  */
 struct vgpu_mock_locked {
 	__u64 in_ptr;
@@ -884,20 +894,20 @@ struct vgpu_mock_locked {
 /*
  * File descriptors
  *
- * "Object" is an anonymous file of the mock. It can be polled (readable when
- * signalled), read (8 bytes, its cookie, when signalled; else it blocks, or
- * -EAGAIN), mapped (one page that starts with the cookie), and takes
- * VGPU_MOCK_IOC_OBJ_*. Where an object's fd is asked for, that of an opened
- * mock device will do too: its cookie is the seed of VGPU_MOCK_IOC_OUT.
+ * An "object" is an anonymous file of the mock. An object can be polled
+ * (readable when signalled), read (8 bytes, its cookie, when signalled; else
+ * the read blocks or fails with -EAGAIN), and mapped (one page that starts with
+ * the cookie), and takes VGPU_MOCK_IOC_OBJ_*. The fd of an opened mock device is
+ * accepted for an object's fd: its cookie is the seed of VGPU_MOCK_IOC_OUT.
  *
- * The undescribed twins cannot be forwarded: a number that nobody explained
- * is no file on the other side (-EBADF going in), and a file that comes out
- * is closed there and the call fails with -EOPNOTSUPP.
+ * The undescribed twins cannot be forwarded. An fd that no schema describes goes
+ * in as a plain number, which is no open file at the host (-EBADF). A file that
+ * comes out is closed at the host, and the call fails with -EOPNOTSUPP.
  */
 
 /**
  * struct vgpu_mock_fd_out - VGPU_MOCK_IOC_FD_OUT
- * @cookie: what the new object answers
+ * @cookie: cookie of the new object
  * @flags: O_CLOEXEC, O_NONBLOCK or 0 for the new fd, else -EINVAL
  * @out_fd: fd out: the new object
  */
@@ -913,7 +923,7 @@ struct vgpu_mock_fd_out {
  * struct vgpu_mock_fd_in - VGPU_MOCK_IOC_FD_IN
  * @fd: fd in: an object; -EBADF if not open, -EINVAL if not an object
  * @reserved: must be 0
- * @out_cookie: its cookie
+ * @out_cookie: cookie of the object
  */
 struct vgpu_mock_fd_in {
 	__s32 fd;
@@ -928,8 +938,8 @@ struct vgpu_mock_fd_in {
  * @ptr: pointer, _IN: in, _OUT: out, @count x __s32; each is an fd in / fd out
  * @count: number of fds
  * @flags: _OUT: as in struct vgpu_mock_fd_out, _IN: must be 0
- * @cookie: _OUT: cookie of the first object, the next has one more, and so
- *	on; _IN: the driver stores the sum of the cookies
+ * @cookie: _OUT: cookie of the first object; each further object has a cookie
+ *	greater by 1; _IN: sum of the cookies, stored by the driver
  */
 struct vgpu_mock_fds {
 	__u64 ptr;
@@ -960,7 +970,7 @@ struct vgpu_mock_fd_merge {
 
 /**
  * struct vgpu_mock_fd_return - VGPU_MOCK_IOC_FD_RETURN
- * @cookie: what the new object answers
+ * @cookie: cookie of the new object
  *
  * The return value of the ioctl is an fd out, opened with O_CLOEXEC.
  */
@@ -973,8 +983,8 @@ struct vgpu_mock_fd_return {
 /**
  * struct vgpu_mock_fd_optional - VGPU_MOCK_IOC_FD_OPTIONAL
  * @flags: VGPU_MOCK_FD_HAS_IN, VGPU_MOCK_FD_WANT_OUT
- * @fd_in: fd in, looked at only with VGPU_MOCK_FD_HAS_IN (otherwise it may be
- *	anything, such as 0 or -1)
+ * @fd_in: fd in, used only with VGPU_MOCK_FD_HAS_IN (any value is allowed
+ *	without that flag, such as 0 or -1)
  * @fd_out: fd out, only with VGPU_MOCK_FD_WANT_OUT and on success: a new
  *	object with the cookie of @fd_in plus 1; otherwise not changed
  * @reserved: must be 0
@@ -996,8 +1006,8 @@ struct vgpu_mock_fd_optional {
  * struct vgpu_mock_fd_swap - VGPU_MOCK_IOC_FD_SWAP
  * @flags: VGPU_MOCK_FD_HAS_IN, VGPU_MOCK_FD_WANT_OUT
  * @fd: fd in with VGPU_MOCK_FD_HAS_IN, and in the same place fd out with
- *	VGPU_MOCK_FD_WANT_OUT, on success: a new object with the cookie of the
- *	first one plus 1; otherwise not changed (virtgpu's execbuffer)
+ *	VGPU_MOCK_FD_WANT_OUT, on success: a new object whose cookie is that of
+ *	the fd in plus 1; otherwise not changed (virtgpu's execbuffer)
  */
 struct vgpu_mock_fd_swap {
 	__u32 flags;
@@ -1007,19 +1017,20 @@ struct vgpu_mock_fd_swap {
 #define VGPU_MOCK_IOC_FD_SWAP	_IOWR(VGPU_MOCK_IOC_TYPE, 0x49, struct vgpu_mock_fd_swap)
 
 /*
- * With a struct vgpu_mock_fd_swap. VGPU_MOCK_FD_HAS_IN: the file @fd, any but the one that is
- * asked, is held until another one is, this one is released, or it is given back.
- * VGPU_MOCK_FD_WANT_OUT: the very file is given back as a new fd, opened with O_CLOEXEC; -ENOENT if
- * there is none. Either flag, not both.
+ * The argument is a struct vgpu_mock_fd_swap with exactly one flag. VGPU_MOCK_FD_HAS_IN: the mock's
+ * file takes a reference of the file @fd, which may be any other file. The mock's file holds the
+ * reference until it gets another file, is released, or gives the held file back.
+ * VGPU_MOCK_FD_WANT_OUT: the held file is given back as a new fd, opened with O_CLOEXEC; -ENOENT if
+ * no file is held.
  */
 #define VGPU_MOCK_IOC_FD_HOLD	_IOWR(VGPU_MOCK_IOC_TYPE, 0x4c, struct vgpu_mock_fd_swap)
 
 /**
  * struct vgpu_mock_fd_maybe - VGPU_MOCK_IOC_FD_MAYBE
- * @want: 1: the result is an fd (xe's observation); 0: it is @number
- * @number: see there
+ * @want: 1: the result is an fd (as xe's observation); 0: the result is @number
+ * @number: result of the ioctl, or cookie of the new object
  *
- * The fd out is as FD_RETURN's, its cookie is @number.
+ * The fd out is opened with O_CLOEXEC, as FD_RETURN's.
  */
 struct vgpu_mock_fd_maybe {
 	__u32 want;
@@ -1029,15 +1040,15 @@ struct vgpu_mock_fd_maybe {
 #define VGPU_MOCK_IOC_FD_MAYBE	_IOW(VGPU_MOCK_IOC_TYPE, 0x4a, struct vgpu_mock_fd_maybe)
 
 /*
- * The argument itself is an fd in, as of VGPU_MOCK_IOC_FD_IN, in spite of the size
- * that the command has (ALSA's LINK). Returns the cookie, modulo 2^31.
+ * The argument itself is an fd in, as for VGPU_MOCK_IOC_FD_IN, although the command
+ * has a size (as ALSA's LINK). The ioctl returns the cookie, modulo 2^31.
  */
 #define VGPU_MOCK_IOC_FD_VALUE	_IOW(VGPU_MOCK_IOC_TYPE, 0x4b, int)
 
 /**
  * struct vgpu_mock_obj_info - VGPU_MOCK_IOC_OBJ_INFO, on an object's fd
- * @out_cookie: its cookie
- * @out_f_flags: flags of the file as the driver sees them
+ * @out_cookie: cookie of the object
+ * @out_f_flags: f_flags of the file as the driver sees them
  * @reserved: must be 0
  */
 struct vgpu_mock_obj_info {
@@ -1049,25 +1060,25 @@ struct vgpu_mock_obj_info {
 #define VGPU_MOCK_IOC_OBJ_INFO	_IOR(VGPU_MOCK_IOC_TYPE, 0x47, struct vgpu_mock_obj_info)
 
 /*
- * On an object's fd: signal it. The argument is an integer, the delay in
- * milliseconds.
+ * The command signals the object on whose fd it is called. The argument is an
+ * integer, the delay in milliseconds.
  */
 #define VGPU_MOCK_IOC_OBJ_SIGNAL	_IO(VGPU_MOCK_IOC_TYPE, 0x48)
 
 /*
  * Memory to map
  *
- * A buffer belongs to the file that created it and lives until that file is
- * released and nothing maps it any more. Any opened file of the same device
- * may name and map it. Memory is allocated page by page when touched. A
- * mapping must be shared, else -EINVAL.
+ * A buffer belongs to the file that created it, and lives until that file is
+ * released and no mapping of the buffer is left. Any opened file of the same
+ * device may name and map it. Pages are allocated on first use. A mapping must
+ * be shared, else -EINVAL.
  */
 
 /**
  * struct vgpu_mock_buf_create - VGPU_MOCK_IOC_BUF_CREATE
- * @size: in bytes, a multiple of the page size, up to 512 MiB (4 MiB for
+ * @size: size in bytes, a multiple of the page size, up to 512 MiB (4 MiB for
  *	VGPU_MOCK_BUF_VMALLOC and VGPU_MOCK_BUF_REMAP)
- * @flavour: one of VGPU_MOCK_BUF_*
+ * @flavour: kind of memory, one of VGPU_MOCK_BUF_*, with flags
  * @out_id: name of the buffer
  * @out_offset: offset for mmap; differs from one buffer to the next
  */
@@ -1085,57 +1096,56 @@ struct vgpu_mock_buf_create {
 #define VGPU_MOCK_BUF_MIXED	2	/* VM_MIXEDMAP, filled on fault */
 #define VGPU_MOCK_BUF_PAGE	3	/* ordinary pages, filled on fault */
 #define VGPU_MOCK_BUF_VMALLOC	4	/* vmalloc_user() memory, filled when mapped */
-#define VGPU_MOCK_BUF_RAW	5	/* VM_MIXEDMAP, raw pages (vmf_insert_mixed), on fault */
-/* With the others: the driver wants to know of the first write to each page. */
+#define VGPU_MOCK_BUF_RAW	5	/* VM_MIXEDMAP, PFNs by vmf_insert_mixed(), on fault */
+/* A flag for all flavours: the driver is notified of the first write to each page. */
 #define VGPU_MOCK_BUF_NOTIFY	0x100
 /*
- * With _PFN and _REMAP: memory in pieces of 2 MiB, of which @size is a multiple, filled as a whole
- * by one fault (_PFN), or page by page (_REMAP).
+ * A flag for _PFN and _REMAP: the memory consists of pieces of 2 MiB, and @size is a multiple of
+ * that. One fault maps a piece as a whole (_PFN), or mmap maps it page by page (_REMAP).
  */
 #define VGPU_MOCK_BUF_HUGE	0x200
 /*
- * With _PFN: what a window cannot show to every hypervisor, or not as vm_page_prot says.
- * _UNCOUNTED: memory in pieces of 16 KiB, of which @size is a multiple, that have one
- * reference for all, each mapped from the page of a fault on; _WC: write-combining. _LATER, with
- * one of these: not in the first 64 KiB.
+ * Flags for _PFN: pages that a window cannot map with every hypervisor, or whose caching differs
+ * from vm_page_prot. _UNCOUNTED: the memory consists of pieces of 16 KiB (@size is a multiple of
+ * that) whose pages share one reference; a fault maps its page and the rest of the piece. _WC: the
+ * pages are write-combining. _LATER, with one of these: the first 64 KiB are ordinary pages.
  */
 #define VGPU_MOCK_BUF_UNCOUNTED	0x400
 #define VGPU_MOCK_BUF_WC	0x800
 #define VGPU_MOCK_BUF_LATER	0x1000
-/* With the others: debuggers read and write mappings by the driver (vm_ops->access). */
+/* A flag for all flavours: debuggers access mappings through the driver (vm_ops->access). */
 #define VGPU_MOCK_BUF_ACCESS	0x2000
 /*
- * With _PFN, _MIXED, _PAGE and _RAW: only the file that made it may name and map it, as drivers
- * have it that give each file names of its own. Memory holds VGPU_MOCK_NEW_BYTE when it is
- * allocated, as its bytes are not defined.
+ * A flag for _PFN, _MIXED, _PAGE and _RAW: only the file that created the buffer may name and map
+ * it, as with drivers whose names are valid for one file. New pages hold VGPU_MOCK_NEW_BYTE, which
+ * stands for undefined contents.
  */
 #define VGPU_MOCK_BUF_NEW	0x4000
 #define VGPU_MOCK_NEW_BYTE	0xa5
-/* With _PFN: one page is shown at a time, as each fault takes away what others have mapped. */
+/* A flag for _PFN: one page is mapped at a time, as each fault zaps all PTEs of the buffer. */
 #define VGPU_MOCK_BUF_ONE	0x8000
 
 /**
  * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,
  *	_INVALIDATE, _REVOKE, _SYNC, _SLOW, _ECHO
  * @id: name of the buffer, -ENOENT if there is none
- * @seed: _FILL: what the pattern is made from; _SLOW: VGPU_MOCK_SLOW_*
- * @offset: _FILL, _SUM: where to start, a multiple of 8; _ECHO: of 16; _SLOW: how many faults
- *	come before the one that gets SIGBUS
+ * @seed: _FILL: seed of the pattern; _SLOW: VGPU_MOCK_SLOW_*
+ * @offset: _FILL, _SUM: offset of the first byte, a multiple of 8; _ECHO: a multiple of 16;
+ *	_SLOW: number of faults before the one that gets SIGBUS
  * @length: _FILL, _SUM: number of bytes, a multiple of 8
- * @delay_ms: _FILL: 0: fill before the ioctl returns; else the "device" does
- *	it by itself so much later. _SLOW: how long each page fault, or mmap, takes from now on.
- *	_ECHO: how long the "device" goes on at most
+ * @delay_ms: time in milliseconds. _FILL: 0: fill before the ioctl returns; else the "device"
+ *	fills by itself after this time. _SLOW: duration of each later page fault, or mmap.
+ *	_ECHO: longest time that the "device" answers
  * @reserved: must be 0
  * @out_sum: _SUM: hash of the bytes
  *
- * _INVALIDATE removes all page table entries that map the buffer and moves its
- * contents to other pages, as a driver that evicts it would (but for
- * VGPU_MOCK_BUF_VMALLOC, _RAW, _UNCOUNTED and _WC, which stay where they are).
- * _REVOKE removes the entries
- * and makes later accesses SIGBUS. _SYNC waits until all delayed fills are
- * done. _SLOW lets a fault take its time, in which it can be killed. _ECHO lets the
- * "device" answer by itself: when it sees the numbers from 1 on, one after the other, in
- * the 64 bits at @offset, it puts the hash of each behind it; all ones end it. _DESTROY
+ * _INVALIDATE zaps all PTEs of the buffer and moves its contents to other pages,
+ * as a driver that evicts it would (the contents of VGPU_MOCK_BUF_PAGE, _VMALLOC,
+ * _RAW, _UNCOUNTED and _WC stay where they are). _REVOKE zaps the PTEs and makes
+ * later accesses SIGBUS. _SYNC waits until all delayed fills are done. _SLOW delays
+ * faults by a killable sleep. _ECHO lets the "device" answer by itself: the program
+ * stores 1, 2, 3 and so on into the 64 bits at @offset, and the "device" stores
+ * the hash of each number into the 64 bits behind; all ones end the echo. _DESTROY
  * drops the name; mappings stay.
  */
 struct vgpu_mock_buf_range {
@@ -1148,13 +1158,13 @@ struct vgpu_mock_buf_range {
 	__u64 out_sum;
 };
 
-/* As drivers that wait for long: the fault lets go of the mmap lock for that, if it may. */
+/* The fault drops mmap_lock while it sleeps, if it may, as drivers with long waits do. */
 #define VGPU_MOCK_SLOW_UNLOCKED	1
-/* And the next fault gets SIGBUS, or, as @offset says, a later one. */
+/* The next fault gets SIGBUS, or a later one when @offset is not 0. */
 #define VGPU_MOCK_SLOW_ERROR	2
-/* Faults that take their time now end at once. */
+/* Faults that sleep already end at once. */
 #define VGPU_MOCK_SLOW_END	4
-/* Each mmap takes its time, too, under the lock of the caller's memory. */
+/* Each mmap sleeps, too, under the caller's mmap_lock. */
 #define VGPU_MOCK_SLOW_MMAP	8
 
 #define VGPU_MOCK_IOC_BUF_DESTROY	_IOW(VGPU_MOCK_IOC_TYPE, 0x51, struct vgpu_mock_buf_range)
@@ -1169,13 +1179,13 @@ struct vgpu_mock_buf_range {
 /**
  * struct vgpu_mock_buf_info - VGPU_MOCK_IOC_BUF_INFO
  * @id: name of the buffer
- * @out_flavour: its flavour
- * @out_size: its size
+ * @out_flavour: flavour of the buffer, without flags
+ * @out_size: size of the buffer in bytes
  * @out_pages: number of pages allocated so far
- * @out_maps: number of VMAs that map it
+ * @out_maps: number of VMAs that map the buffer
  * @out_faults: number of page faults served
- * @out_notified: how often the driver heard of a first write
- * @out_huge: page faults for which 2 MiB were mapped as one
+ * @out_notified: number of first writes that the driver was notified of
+ * @out_huge: number of page faults that made a PMD mapping
  */
 struct vgpu_mock_buf_info {
 	__u32 id;
@@ -1193,16 +1203,16 @@ struct vgpu_mock_buf_info {
 /**
  * struct vgpu_mock_buf_job - VGPU_MOCK_IOC_BUF_JOB
  * @id: name of the buffer, -ENOENT if there is none
- * @seed: what the pattern is made from
- * @offset: where to start, a multiple of 8
+ * @seed: seed of the pattern
+ * @offset: offset of the first byte, a multiple of 8
  * @length: number of bytes, a multiple of 8
- * @delay_ms: how much later the "device" fills the buffer by itself
- * @flags: VGPU_MOCK_JOB_*: how it tells that it is done
- * @event: fd in, only with VGPU_MOCK_JOB_EVENT: an eventfd, signalled then
+ * @delay_ms: time in milliseconds after which the "device" fills the buffer by itself
+ * @flags: VGPU_MOCK_JOB_*: ways to notify the program of the end
+ * @event: fd in, only with VGPU_MOCK_JOB_EVENT: an eventfd, signalled at the end
  * @out_fence: fd out, only with VGPU_MOCK_JOB_FENCE and on success: a sync_file,
- *	signalled then
+ *	signalled at the end
  *
- * As drivers of GPUs do their work: what fills the buffer is no call.
+ * The buffer is filled after the ioctl has returned, as a GPU does its work.
  */
 struct vgpu_mock_buf_job {
 	__u32 id;
@@ -1225,12 +1235,12 @@ struct vgpu_mock_buf_job {
  * @id: name of the buffer, -ENOENT if there is none; -EOPNOTSUPP if it is one of
  *	VGPU_MOCK_BUF_VMALLOC
  * @pad: ignored
- * @offset: in the buffer, in bytes
- * @size: bytes; the whole has to be in the buffer, else -EINVAL
- * @out_addr: where it is mapped now; untouched on errors
- * @flags: 0 or VGPU_MOCK_MAP_WC, else -EINVAL, which is looked at first
+ * @offset: offset in the buffer, in bytes
+ * @size: number of bytes; the whole range has to be in the buffer, else -EINVAL
+ * @out_addr: address of the new mapping; not changed on errors
+ * @flags: 0 or VGPU_MOCK_MAP_WC, else -EINVAL; checked before the other fields
  *
- * Maps without a mmap(), as i915's GEM_MMAP does.
+ * The ioctl maps the buffer itself, as i915's GEM_MMAP does.
  */
 struct vgpu_mock_buf_map {
 	__u32 id;
@@ -1248,10 +1258,10 @@ struct vgpu_mock_buf_map {
 /**
  * struct vgpu_mock_buf_place - VGPU_MOCK_IOC_BUF_PLACE
  * @id: name of the buffer, -ENOENT if there is none
- * @pad: must be 0, else -EINVAL, like @extensions
- * @out_offset: for mmap
+ * @pad: must be 0, else -EINVAL
+ * @out_offset: offset for mmap
  * @flags: VGPU_MOCK_PLACE_WC or VGPU_MOCK_PLACE_CACHED, else -EINVAL
- * @extensions: must be 0
+ * @extensions: must be 0, else -EINVAL
  */
 struct vgpu_mock_buf_place {
 	__u32 id;
@@ -1272,12 +1282,12 @@ struct vgpu_mock_buf_place {
 
 /**
  * struct vgpu_mock_io - VGPU_MOCK_IOC_IO_MODE
- * @mode: one of VGPU_MOCK_IO_*
- * @limit: most bytes that one read or write handles, 0: no limit
+ * @mode: behaviour of the file, one of VGPU_MOCK_IO_*
+ * @limit: largest number of bytes that one read or write handles; 0: no limit
  * @error: VGPU_MOCK_IO_ERROR: errno, as a positive number
  * @reserved: must be 0
  *
- * How read and write on this file behave from now on.
+ * The ioctl says how later reads and writes of this file behave.
  */
 struct vgpu_mock_io {
 	__u32 mode;
@@ -1289,11 +1299,12 @@ struct vgpu_mock_io {
 #define VGPU_MOCK_IOC_IO_MODE	_IOW(VGPU_MOCK_IOC_TYPE, 0x60, struct vgpu_mock_io)
 
 /*
- * SPACE, as after open: 64 KiB of memory of this file, with a position; reads
- * past its end give 0, writes -ENOSPC.
- * QUEUE: bytes that were written are read in order, no position; an empty
- * queue blocks (-EAGAIN with O_NONBLOCK), as does a full one (4096 bytes).
- * ERROR: the buffer is filled or read, then the call fails.
+ * SPACE, the mode after open: the file has 64 KiB of memory, with a position;
+ * reads past the end return 0, writes fail with -ENOSPC.
+ * QUEUE: bytes that were written are read in order, without a position. Reads of
+ * an empty queue and writes to a full one (4096 bytes) block, or fail with
+ * -EAGAIN with O_NONBLOCK.
+ * ERROR: the driver fills or reads the program's buffer, then the call fails.
  */
 #define VGPU_MOCK_IO_SPACE	0
 #define VGPU_MOCK_IO_QUEUE	1
@@ -1304,17 +1315,17 @@ struct vgpu_mock_io {
 
 /**
  * struct vgpu_mock_poll - VGPU_MOCK_IOC_POLL_ARM
- * @events: what poll reports from then on (EPOLLIN, EPOLLOUT, EPOLLPRI,
- *	EPOLLERR ...); replaces what it reported before, at once when @delay_ms
- *	is 0
- * @delay_ms: how much later
+ * @events: events that poll reports after the delay (EPOLLIN, EPOLLOUT, EPOLLPRI,
+ *	EPOLLERR ...), in the place of those before
+ * @delay_ms: delay in milliseconds; 0: the change is immediate
  * @flags: VGPU_MOCK_POLL_CONSUME: the first poll that reports events clears
- *	them, as NVIDIA's does. VGPU_MOCK_POLL_HOLD: poll waits, interruptibly, as
- *	long as it is so: some drivers' takes a mutex that another call has
+ *	them, as NVIDIA's driver does. VGPU_MOCK_POLL_HOLD: polls wait,
+ *	interruptibly, until another POLL_ARM without the flag, as polls of
+ *	drivers that take a mutex which another call holds
  * @reserved: must be 0
  *
- * After open poll reports EPOLLIN | EPOLLOUT, in QUEUE mode according to the
- * queue.
+ * Before the first POLL_ARM, poll reports EPOLLIN | EPOLLOUT; in QUEUE mode it
+ * reports the state of the queue.
  */
 struct vgpu_mock_poll {
 	__u32 events;
@@ -1329,7 +1340,7 @@ struct vgpu_mock_poll {
 #define VGPU_MOCK_POLL_HOLD	2
 
 /*
- * What the driver sees
+ * The driver's view of its caller
  */
 
 /**
@@ -1340,7 +1351,7 @@ struct vgpu_mock_poll {
  * @out_pages: number of pages pinned
  * @out_sum: hash of the bytes before the change
  *
- * What pinning returned is returned.
+ * The ioctl returns the error of pinning, or -EFAULT when fewer pages were pinned.
  */
 struct vgpu_mock_pin {
 	__u64 ptr;
@@ -1355,12 +1366,12 @@ struct vgpu_mock_pin {
  * struct vgpu_mock_atomic - VGPU_MOCK_IOC_ATOMIC
  * @ptr: pointer, in, @length x __u8
  * @length: number of bytes, up to one page
- * @mode: one of VGPU_MOCK_ATOMIC_*
+ * @mode: kind of access, one of VGPU_MOCK_ATOMIC_*
  * @out_missed: number of bytes that the first try could not read
  * @out_error: -errno of the first try, or 0
  * @out_sum: hash of the bytes when they were read, else 0
  *
- * The driver reads in a way that does not let the fault be served by waiting.
+ * The driver reads with page faults that must not sleep or drop mmap_lock.
  */
 struct vgpu_mock_atomic {
 	__u64 ptr;
@@ -1374,16 +1385,16 @@ struct vgpu_mock_atomic {
 #define VGPU_MOCK_IOC_ATOMIC	_IOWR(VGPU_MOCK_IOC_TYPE, 0x71, struct vgpu_mock_atomic)
 
 #define VGPU_MOCK_ATOMIC_ONLY		0	/* page faults disabled; -EFAULT if it missed */
-#define VGPU_MOCK_ATOMIC_FALLBACK	1	/* the same, then an ordinary copy */
-#define VGPU_MOCK_ATOMIC_NO_RETRY	2	/* a fault that may not drop the mmap lock */
-#define VGPU_MOCK_ATOMIC_DEVICE		3	/* one for a device to write to, as VFIO has it */
+#define VGPU_MOCK_ATOMIC_FALLBACK	1	/* page faults disabled, then an ordinary copy */
+#define VGPU_MOCK_ATOMIC_NO_RETRY	2	/* a fault that may not drop mmap_lock */
+#define VGPU_MOCK_ATOMIC_DEVICE		3	/* a remote write fault, as VFIO's for a device */
 
 /**
  * struct vgpu_mock_info - VGPU_MOCK_IOC_INFO
  * @out_tgid: process that made the call
  * @out_tid: thread that made the call
- * @out_mm: number that names the caller's address space
- * @out_opener_mm: the same of the process that opened the file
+ * @out_mm: number that identifies the caller's address space
+ * @out_opener_mm: number that identifies the address space that opened the file
  * @out_pos: position of the file
  * @out_f_flags: flags of the file
  * @out_f_mode: FMODE_READ (1) and FMODE_WRITE (2) of the file
@@ -1406,26 +1417,26 @@ struct vgpu_mock_info {
 
 /**
  * struct vgpu_mock_counters - VGPU_MOCK_IOC_COUNTERS
- * @out_calls: ioctls that arrived, by number (bit 7 included; VGPU_MOCK_BARE
- *	counts under its own number)
+ * @out_calls: number of ioctls called, by command number (bit 7 included;
+ *	VGPU_MOCK_BARE counts under its own number)
  * @out_opens: opens that succeeded
  * @out_busy: opens that failed with -EBUSY
  * @out_releases: releases
- * @out_files: files open now
- * @out_objects: objects alive now
- * @out_bufs: buffers alive now
- * @out_buf_pages: pages that the buffers hold now
- * @out_maps: VMAs of buffers now
+ * @out_files: number of open files
+ * @out_objects: number of objects that exist
+ * @out_bufs: number of buffers that exist
+ * @out_buf_pages: number of pages that the buffers have
+ * @out_maps: number of VMAs that map buffers
  * @out_faults: page faults served
  * @out_reads: reads
  * @out_writes: writes
  * @out_polls: polls, of objects too
  * @out_seeks: llseeks
  * @out_mmaps: mmaps
- * @out_interrupted: sleeps and waits that a signal ended
+ * @out_interrupted: sleeps and waits that were ended by a signal
  * @out_unflushed: releases of files whose ->flush was never called
  *
- * Of the whole module, since it was loaded.
+ * The counters cover the whole module since it was loaded.
  */
 struct vgpu_mock_counters {
 	__u32 out_calls[256];
@@ -1450,25 +1461,25 @@ struct vgpu_mock_counters {
 #define VGPU_MOCK_IOC_COUNTERS	_IOR(VGPU_MOCK_IOC_TYPE, 0x73, struct vgpu_mock_counters)
 
 /*
- * The argument is an integer: 1 makes this file the only one (-EBUSY if the
- * device is open elsewhere), 0 ends that. While a file is exclusive, every
- * other open of the device gives -EBUSY; opening with O_EXCL does the same
- * from the start. Its ->release ends it.
+ * The argument is an integer: 1 makes this file exclusive (-EBUSY if another
+ * file of the device is open), 0 ends that. While a file is exclusive, every
+ * other open of the device fails with -EBUSY. A file opened with O_EXCL is
+ * exclusive from the start. The release of the file ends the exclusive state.
  */
 #define VGPU_MOCK_IOC_EXCLUSIVE	_IO(VGPU_MOCK_IOC_TYPE, 0x74)
 
 /**
  * struct vgpu_mock_compat - VGPU_MOCK_IOC_COMPAT
- * @ptr: pointer, inout, @length x __u8, of the caller's own pointer size;
- *	each byte is inverted
+ * @ptr: pointer, inout, @length x __u8, as large as the caller's pointers; each
+ *	byte is inverted
  * @tag: not changed
  * @reserved: must be 0
- * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES, of the caller's
- *	own long
+ * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES, as large as the
+ *	caller's long
  * @value: becomes its hash; aligned to 4 in 32-bit programs
  *
- * The only structure that differs between 32-bit and 64-bit programs; for
- * the former it is struct vgpu_mock_compat32, and so is the command.
+ * This structure alone differs between 32-bit and 64-bit programs: 32-bit
+ * programs use struct vgpu_mock_compat32 and VGPU_MOCK_IOC_COMPAT32.
  */
 struct vgpu_mock_compat {
 	unsigned long ptr;
@@ -1502,14 +1513,16 @@ struct vgpu_mock_compat32 {
  * struct vgpu_mock_times - VGPU_MOCK_IOC_TIMES
  * @flags: VGPU_MOCK_TIMES_VALID or 0
  * @reserved: must be 0
- * @out_host_ns: CLOCK_MONOTONIC in nanoseconds, of which nobody says that it is a time
- * @ns: the same, a time
- * @seconds: VALID: the same in seconds; else VGPU_MOCK_TIMES_SECONDS, which is no time
- * @micro: VALID: and microseconds; else not changed
- * @realtime_ns: CLOCK_REALTIME, a time
- * @raw_ns: CLOCK_MONOTONIC_RAW, a time
- * @realtime_us: CLOCK_REALTIME in microseconds, a time
- * @tsc: ticks of the processor's counter, a time; 0: there is none
+ * @out_host_ns: CLOCK_MONOTONIC in nanoseconds; no schema describes this field as a time
+ * @ns: CLOCK_MONOTONIC in nanoseconds
+ * @seconds: seconds of CLOCK_MONOTONIC; without _VALID VGPU_MOCK_TIMES_SECONDS, which is no time
+ * @micro: microseconds that belong to @seconds; not changed without _VALID
+ * @realtime_ns: CLOCK_REALTIME in nanoseconds
+ * @raw_ns: CLOCK_MONOTONIC_RAW in nanoseconds
+ * @realtime_us: CLOCK_REALTIME in microseconds
+ * @tsc: ticks of the processor's counter; 0: the processor has none
+ *
+ * A schema describes @ns and all fields behind it as times.
  */
 struct vgpu_mock_times {
 	__u32 flags;
@@ -1531,13 +1544,13 @@ struct vgpu_mock_times {
 
 /**
  * struct vgpu_mock_keep - VGPU_MOCK_IOC_KEEP
- * @ptr: pointer, @last + 1 bytes, KEPT: pinned until the file is closed; KEEP_PLAIN: an integer
+ * @ptr: pointer, @last + 1 bytes, pinned until the file is released; KEEP_PLAIN: an integer
  * @last: offset of the last byte, below VGPU_MOCK_KEEP_MAX
  * @what: VGPU_MOCK_KEEP_*
- * @out_pages: pages that are pinned
+ * @out_pages: number of pages pinned
  *
- * The memory has number 0, 1 and so on, as the calls came. What pinning returned is returned;
- * -EMFILE after VGPU_MOCK_KEEPS_MAX of them.
+ * The kept memories of a file get the numbers 0, 1 and so on, in the order of the calls. The ioctl
+ * returns the error of pinning, or -EMFILE when the file keeps VGPU_MOCK_KEEPS_MAX memories.
  */
 struct vgpu_mock_keep {
 	__u64 ptr;
@@ -1548,8 +1561,8 @@ struct vgpu_mock_keep {
 
 #define VGPU_MOCK_KEEP_PLAIN	0
 #define VGPU_MOCK_KEEP_PIN	1
-#define VGPU_MOCK_KEEP_LATE	2	/* likewise, and then it fails with -EIO */
-#define VGPU_MOCK_KEEP_ARGUMENT	3	/* the memory is where this structure is, whatever @ptr */
+#define VGPU_MOCK_KEEP_LATE	2	/* pins, and then fails with -EIO */
+#define VGPU_MOCK_KEEP_ARGUMENT	3	/* pins memory at this structure, and ignores @ptr */
 #define VGPU_MOCK_KEEP_MAX	(4ULL << 30)
 #define VGPU_MOCK_KEEPS_MAX	16
 
@@ -1557,14 +1570,14 @@ struct vgpu_mock_keep {
 
 /**
  * struct vgpu_mock_kept - VGPU_MOCK_IOC_KEPT
- * @number: of memory that is kept
+ * @number: number of a kept memory
  * @reserved: must be 0
- * @offset: in its pages, a multiple of 8
- * @length: bytes, likewise
- * @seed: what they are from now on: vgpu_mock_pattern() at @offset
- * @out_sum: hash of what they were
+ * @offset: offset in the pages of the memory, a multiple of 8
+ * @length: number of bytes, a multiple of 8
+ * @seed: seed of vgpu_mock_pattern(), which replaces the bytes
+ * @out_sum: hash of the bytes before the change
  *
- * As a device would do it: by the pages alone.
+ * The driver uses the pinned pages and not the program's addresses, as a device would.
  */
 struct vgpu_mock_kept {
 	__u32 number;
@@ -1578,10 +1591,9 @@ struct vgpu_mock_kept {
 #define VGPU_MOCK_IOC_KEPT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x78, struct vgpu_mock_kept)
 
 /*
- * The argument is an integer: for how many milliseconds ->flush of this file waits for the
- * "device" from now on, which is never done, and VGPU_MOCK_FLUSH_DEAF: it does so whatever
- * signals come. Else a killed task does not wait, and one that ends no longer than
- * VGPU_MOCK_FLUSH_ENDING_MS, as for amdgpu.
+ * The argument is an integer: the time in milliseconds that each later ->flush of this file waits,
+ * plus VGPU_MOCK_FLUSH_DEAF if signals do not end the wait. Without that flag the wait is killable,
+ * and a task that exits waits for VGPU_MOCK_FLUSH_ENDING_MS at most, as with amdgpu.
  */
 #define VGPU_MOCK_IOC_FLUSH	_IO(VGPU_MOCK_IOC_TYPE, 0x79)
 
@@ -1590,11 +1602,11 @@ struct vgpu_mock_kept {
 
 /**
  * struct vgpu_mock_reach - VGPU_MOCK_IOC_REACH
- * @address: an integer: an address in the memory of the calling process; 0: none
- * @out_tried: VGPU_MOCK_REACH_*: operations that have tried to read the address that was named last
- * @out_reached: likewise, and could
+ * @address: an integer: address in the memory of the calling process; 0: none
+ * @out_tried: VGPU_MOCK_REACH_*: operations that tried to read the address of the call before
+ * @out_reached: VGPU_MOCK_REACH_*: operations that succeeded in reading that address
  *
- * One for all files, and never described.
+ * The module has one such address for all files. The command is never described.
  */
 struct vgpu_mock_reach {
 	__u64 address;
@@ -1613,7 +1625,7 @@ struct vgpu_mock_reach {
 #define VGPU_MOCK_IOC_REACH	_IOWR(VGPU_MOCK_IOC_TYPE, 0x7a, struct vgpu_mock_reach)
 
 /*
- * The devices. All of them take the ioctls above.
+ * The devices. All of them take the ioctls in this file.
  *
  * MAIN has every file operation. STREAM has no read, write, llseek, mmap or
  * poll, so that the native errors can be compared. ITER has read_iter and

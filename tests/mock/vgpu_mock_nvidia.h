@@ -9,7 +9,7 @@
 #define VGPU_MOCK_NVIDIA_NAME	32
 
 /**
- * struct vgpu_mock_nvidia - which node it is
+ * struct vgpu_mock_nvidia - argument of VGPU_MOCK_NVIDIA_IOC, which names the node
  * @value: becomes its complement
  * @name: address of VGPU_MOCK_NVIDIA_NAME bytes that get the name of the node
  */
@@ -21,10 +21,11 @@ struct vgpu_mock_nvidia {
 #define VGPU_MOCK_NVIDIA_IOC	_IOWR('V', 0xe0, struct vgpu_mock_nvidia)
 
 /**
- * struct vgpu_mock_nvidia_pin - have the card keep the page that this argument is in
- * @unused: stays
+ * struct vgpu_mock_nvidia_pin - argument of VGPU_MOCK_NVIDIA_PIN
+ * @unused: not changed
  *
- * The file has the page from then on until it is closed; EBUSY: it has one.
+ * The file pins the page that this structure is in until the file is released. -EBUSY if the file
+ * has a pinned page.
  */
 struct vgpu_mock_nvidia_pin {
 	__u64 unused;
@@ -33,9 +34,9 @@ struct vgpu_mock_nvidia_pin {
 #define VGPU_MOCK_NVIDIA_PIN	_IOWR('V', 0xe1, struct vgpu_mock_nvidia_pin)
 
 /**
- * struct vgpu_mock_nvidia_look - what the card sees in the page that it keeps
- * @word: what is looked for at multiples of 8
- * @out_times: how often it is there
+ * struct vgpu_mock_nvidia_look - argument of VGPU_MOCK_NVIDIA_LOOK, which searches the pinned page
+ * @word: word to look for at multiples of 8
+ * @out_times: number of places that hold @word
  */
 struct vgpu_mock_nvidia_look {
 	__u64 word;
@@ -44,14 +45,14 @@ struct vgpu_mock_nvidia_look {
 
 #define VGPU_MOCK_NVIDIA_LOOK	_IOWR('V', 0xe2, struct vgpu_mock_nvidia_look)
 
-/* Sleeps until a signal comes. The module's parameter "sleeping" says how many calls do. */
+/* Sleeps until a signal comes. The module's parameter "sleeping" counts the sleeping calls. */
 #define VGPU_MOCK_NVIDIA_SLEEP	_IOWR('V', 0xe3, __u64)
 
 /*
- * As the driver has them: it goes by number and size alone. REGISTER: the control file, else
- * EINVAL. CONTROL: each byte of the parameters becomes its complement, and the status 0. XFER:
- * as the ioctl in it. VERSION: EINVAL for any version but VGPU_MOCK_NVIDIA_IS, which takes its
- * place.
+ * These commands are the driver's, which looks at their number and size alone. REGISTER takes an
+ * fd of the control file, else -EINVAL. CONTROL replaces each byte of the parameters by its
+ * complement, and sets the status to 0. XFER runs the ioctl that it holds. VERSION fails with
+ * -EINVAL for any version but VGPU_MOCK_NVIDIA_IS, and returns that version.
  */
 #define VGPU_MOCK_NVIDIA_REGISTER	_IOWR('F', 0xc9, __s32)
 #define VGPU_MOCK_NVIDIA_CONTROL	_IOWR('F', 0x2a, struct vgpu_mock_nvidia_control)
@@ -59,13 +60,13 @@ struct vgpu_mock_nvidia_look {
 
 #define VGPU_MOCK_NVIDIA_VERSION	_IOWR('F', 0xd2, struct vgpu_mock_nvidia_version)
 
-/* UVM_INITIALIZE: the flags stay, and the status has those that the driver saw. */
+/* UVM_INITIALIZE: the driver copies the flags to the status. */
 #define VGPU_MOCK_NVIDIA_UVM_INIT	0x30000001
-/* Nothing happens. */
+/* This command does nothing. */
 #define VGPU_MOCK_NVIDIA_UVM_POOL	0x44
 
 #define VGPU_MOCK_NVIDIA_IS	"580.1.2"
-#define VGPU_MOCK_NVIDIA_PARAMS	64	/* bytes at most */
+#define VGPU_MOCK_NVIDIA_PARAMS	64	/* most bytes of parameters */
 
 struct vgpu_mock_nvidia_control {
 	__u32 client;
@@ -101,8 +102,8 @@ struct vgpu_mock_nvidia_version {
 };
 
 /*
- * Requests that no guest may make, in lists and places of their own: commands of CONTROL, objects
- * of three classes, and sharing with a client.
+ * Requests that no guest may make: commands of CONTROL, objects of three classes, and sharing with
+ * a client.
  */
 #define VGPU_MOCK_NVIDIA_DENIED { \
 	0x00000b03, 0x00000b04, 0x2080016e, 0x2080017c, 0x208001af, \
@@ -110,13 +111,13 @@ struct vgpu_mock_nvidia_version {
 
 #define VGPU_MOCK_NVIDIA_FLA		0xf3
 #define VGPU_MOCK_NVIDIA_MULTICAST	0xfd
-/* Refused by ALLOC alone. */
+/* Guests may not give this class to ALLOC, but to ALLOC_MEMORY. */
 #define VGPU_MOCK_NVIDIA_OS_DESCRIPTOR	0x71
 #define VGPU_MOCK_NVIDIA_ALLOC_CLASS	12
 #define VGPU_MOCK_NVIDIA_SHARE_CLIENT	3
 #define VGPU_MOCK_NVIDIA_SHARE_WITH	16
 
-/* Arguments of these ioctls as they are here: words. */
+/* Arguments of the ioctls below are words here. */
 struct vgpu_mock_nvidia_words {
 	__u32 word[14];
 };
@@ -127,8 +128,8 @@ struct vgpu_mock_nvidia_words {
 #define VGPU_MOCK_NVIDIA_SHARE		_IOC(_IOC_READ | _IOC_WRITE, 'F', 0x35, 24)
 
 /*
- * These ioctls and commands tell where the card is; parameters of commands are as many bytes as
- * here. BUS_GET_INFO has its list elsewhere, V2 in itself.
+ * These ioctls and commands return the card's PCI address. The parameters of a command have the
+ * size of its struct. BUS_GET_INFO has a pointer to its list, _V2 contains the list.
  */
 #define VGPU_MOCK_NVIDIA_CARDS		32
 #define VGPU_MOCK_NVIDIA_INFOS		52
@@ -158,7 +159,7 @@ struct vgpu_mock_nvidia_card_info {
 	struct vgpu_mock_nvidia_card cards[VGPU_MOCK_NVIDIA_CARDS];
 };
 
-/* The status is 0 for the card, else VGPU_MOCK_NVIDIA_NO_CARD. */
+/* The status is 0 for the card's address, else VGPU_MOCK_NVIDIA_NO_CARD. */
 struct vgpu_mock_nvidia_status_code {
 	__u32 domain;
 	__u8 bus;
@@ -176,7 +177,7 @@ struct vgpu_mock_nvidia_pci_info {
 	__u16 slot;
 };
 
-/* A list gets @data of these; that of others stays. */
+/* The driver sets @data of elements with these indices, and leaves other elements alone. */
 #define VGPU_MOCK_NVIDIA_INFO_BUS	0xf
 #define VGPU_MOCK_NVIDIA_INFO_DEVICE	0x10
 #define VGPU_MOCK_NVIDIA_INFO_DOMAIN	0x2c
@@ -197,7 +198,7 @@ struct vgpu_mock_nvidia_bus_info_v2 {
 	struct vgpu_mock_nvidia_info list[VGPU_MOCK_NVIDIA_INFOS];
 };
 
-/* The first device is the card, the second a bridge in front of it, in a slot beside. */
+/* The first device is the card, the second one a bridge in front of the card, in another slot. */
 struct vgpu_mock_nvidia_bfd {
 	struct {
 		__u8 valid;
@@ -214,8 +215,8 @@ struct vgpu_mock_nvidia_bfd {
 };
 
 /*
- * The layout is that of the driver 580. The first link has the card at both ends, the second a
- * switch at the other one.
+ * The layout is that of driver 580. The first link has the card at both ends; the second link has
+ * the card at the local end and a switch at the remote end.
  */
 struct vgpu_mock_nvidia_link_end {
 	__u32 flags;
@@ -237,9 +238,9 @@ struct vgpu_mock_nvidia_links {
 #define VGPU_MOCK_NVIDIA_SWITCH_BUS	0xfe
 
 /*
- * Commands of CONTROL: the processes that have a client, one entry a client, and how many clients a
- * process has. Processes are called by their ids in the caller's namespace; those that have none
- * there are not told of.
+ * Commands of CONTROL: the processes that have clients, with one entry a client, and the number of
+ * clients of a process. Processes are named by their ids in the caller's namespace; processes
+ * without an id there are left out.
  */
 #define VGPU_MOCK_NVIDIA_GET_PIDS	0x2080018d
 #define VGPU_MOCK_NVIDIA_GET_PID_INFO	0x2080018e
@@ -265,9 +266,9 @@ struct vgpu_mock_nvidia_pid_infos {
 };
 
 /*
- * A command of CONTROL: what the clock of the card shows, CLOCK_MONOTONIC in nanoseconds here,
- * beside one of the processor's: CLOCK_REALTIME in microseconds, its counter, or
- * CLOCK_MONOTONIC_RAW, which is told once, however many samples are asked for.
+ * A command of CONTROL: pairs of times, of the card's clock and of one of the processor's. The
+ * card's clock is CLOCK_MONOTONIC in nanoseconds here. The processor's is CLOCK_REALTIME in
+ * microseconds, its counter, or CLOCK_MONOTONIC_RAW, of which there is one sample, whatever @count.
  */
 #define VGPU_MOCK_NVIDIA_GET_TIMES	0x20800406
 #define VGPU_MOCK_NVIDIA_REALTIME	1
@@ -285,7 +286,7 @@ struct vgpu_mock_nvidia_times {
 	} samples[VGPU_MOCK_NVIDIA_SAMPLES];
 };
 
-/* A command of CONTROL that no schema knows: a pointer, and what is found there. */
+/* A command of CONTROL that no schema describes: the driver reads the number at a pointer. */
 #define VGPU_MOCK_NVIDIA_FOLLOW		0x2080fff0
 
 struct vgpu_mock_nvidia_follow {
@@ -294,12 +295,12 @@ struct vgpu_mock_nvidia_follow {
 	__u32 pad;
 };
 
-/* Memory of the card, in objects of this class; where in their parameters their size is. */
+/* Class of the card's memory, and offset of the memory's size in the parameters of ALLOC. */
 #define VGPU_MOCK_NVIDIA_VIDEO		0x40
 #define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64
 /*
- * OS events: statuses are as with the driver, which looks neither for the client nor for the file
- * when it makes one. @fd is the number that the caller has for a file.
+ * OS events. The statuses are the driver's, which checks neither the client nor the file when it
+ * makes an event. @fd is an fd of the caller.
  */
 #define VGPU_MOCK_NVIDIA_ALLOC_OS_EVENT	_IOWR('F', 0xce, struct vgpu_mock_nvidia_os_event)
 #define VGPU_MOCK_NVIDIA_FREE_OS_EVENT	_IOWR('F', 0xcf, struct vgpu_mock_nvidia_os_event)
@@ -314,14 +315,14 @@ struct vgpu_mock_nvidia_os_event {
 };
 
 /*
- * An object of this class has what happens to @source, a subdevice, be told by the event of @fd.
- * The driver would also tell, by another ioctl, what has happened, but for this flag in @index.
+ * An object of this class lets the OS event of @fd notify the program of events of @source, a
+ * subdevice. VGPU_MOCK_NVIDIA_NO_DATA in @index says that no other ioctl fetches the event's data.
  */
 #define VGPU_MOCK_NVIDIA_EVENT		0x79
 #define VGPU_MOCK_NVIDIA_NO_DATA	0x10000000
 
 struct vgpu_mock_nvidia_event {
-	__u32 client;	/* 0: the one that makes it */
+	__u32 client;	/* 0: the client that makes the object */
 	__u32 source;
 	__u32 class;
 	__u32 index;
@@ -329,8 +330,8 @@ struct vgpu_mock_nvidia_event {
 };
 
 /*
- * Commands of CONTROL to a subdevice: what happens is told from the first one on, and the second
- * one, which has no parameters, is what happens (index 0).
+ * Commands of CONTROL to a subdevice. NOTIFY turns the notification of events on. TRIGGER, which
+ * has no parameters, makes the event of index 0 happen.
  */
 #define VGPU_MOCK_NVIDIA_NOTIFY		0x20800301
 #define VGPU_MOCK_NVIDIA_NOTIFY_AGAIN	2
@@ -346,7 +347,7 @@ struct vgpu_mock_nvidia_notify {
 	__u8 pad2[2];
 };
 
-/* All bytes of memory that is nobody's are this. */
+/* Value of all bytes of free memory. */
 #define VGPU_MOCK_NVIDIA_POISON		0xde
 
 #endif /* VGPU_MOCK_NVIDIA_H */

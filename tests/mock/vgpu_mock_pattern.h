@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The hashes and patterns that the mock device computes, for tests that want
- * to know them beforehand. Values depend on nothing but their arguments.
+ * The hashes and patterns that the mock device computes, for tests that compute
+ * the expected values. Results depend on the arguments alone.
  */
 #ifndef VGPU_MOCK_PATTERN_H
 #define VGPU_MOCK_PATTERN_H
@@ -16,7 +16,7 @@
 #define VGPU_MOCK_SUM_INIT	0x9e3779b97f4a7c15ULL
 #define VGPU_MOCK_PATTERN_SEED	0x2545f4914f6cdd1dULL
 
-/* What "becomes its hash" means for a value of 64 bits. */
+/* Returns the hash of a value of 64 bits; "becomes its hash" means this one. */
 static inline __u64 vgpu_mock_mix64(__u64 x)
 {
 	x += VGPU_MOCK_SUM_INIT;
@@ -25,15 +25,15 @@ static inline __u64 vgpu_mock_mix64(__u64 x)
 	return x ^ (x >> 31);
 }
 
-/* The same for one of 32 bits. */
+/* Returns the hash of a value of 32 bits. */
 static inline __u32 vgpu_mock_mix32(__u32 x)
 {
 	return (__u32)vgpu_mock_mix64(x);
 }
 
 /*
- * Hash of bytes; start with VGPU_MOCK_SUM_INIT. Every piece but the last must
- * have a multiple of 8 bytes.
+ * Adds bytes to a hash, which starts with VGPU_MOCK_SUM_INIT. Every piece but the
+ * last must have a multiple of 8 bytes.
  */
 static inline __u64 vgpu_mock_sum(__u64 sum, const void *data, __u64 length)
 {
@@ -55,15 +55,15 @@ static inline __u64 vgpu_mock_sum(__u64 sum, const void *data, __u64 length)
 }
 
 /*
- * The pattern of a seed, from byte @offset of it on. @offset must be a multiple
- * of 8.
+ * Writes the pattern of a seed, from byte @offset of the pattern on. @offset must
+ * be a multiple of 8.
  */
 static inline void vgpu_mock_pattern(void *data, __u64 length, __u64 seed, __u64 offset)
 {
 	__u8 *p = data;
 	__u64 word;
 
-	/* The compiler makes a store of eight bytes, and no call. */
+	/* The compiler turns this memcpy() into a store of eight bytes. */
 	for (; length >= 8; p += 8, length -= 8, offset += 8) {
 		word = vgpu_mock_mix64(seed * VGPU_MOCK_PATTERN_SEED + offset);
 		memcpy(p, &word, 8);
@@ -74,7 +74,7 @@ static inline void vgpu_mock_pattern(void *data, __u64 length, __u64 seed, __u64
 	}
 }
 
-/* Each byte is zero: the first one is, and is followed by its likes. @length is not 0. */
+/* Return: each byte is zero: the first byte is, and equals its successors. @length is not 0. */
 static inline int vgpu_mock_is_zero(const void *data, __u64 length)
 {
 	const __u8 *p = data;
@@ -82,7 +82,7 @@ static inline int vgpu_mock_is_zero(const void *data, __u64 length)
 	return !p[0] && !memcmp(p, p + 1, length - 1);
 }
 
-/* Each byte becomes its opposite, as a driver's answer. */
+/* Inverts each byte, as the driver's answer. */
 static inline void vgpu_mock_invert(void *data, __u64 length)
 {
 	__u8 *p = data;

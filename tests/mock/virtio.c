@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A virtio device of the number that a window's has, which may be any other device: the parameters
- * say what its configuration space and its memory are. Nothing is there at the memory's address.
+ * A virtio device with the number of a window's device, which may behave as any other device: the
+ * parameters set its configuration space and the size of its memory. No memory is at that address.
  */
 #include <linux/bits.h>
 #include <linux/completion.h>
@@ -13,7 +13,7 @@
 
 #include "../../uapi/linux/vgpu_wire.h"
 
-/* Beyond all memory and devices of a test machine. */
+/* Address beyond all memory and devices of a test machine. */
 #define REGION_START	BIT_ULL(38)
 
 static u8 config[64];

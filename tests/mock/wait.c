@@ -19,7 +19,7 @@ void vgpu_mock_wait_init(struct vgpu_mock_file *file)
 	init_waitqueue_head(&file->wait_queue);
 }
 
-/* Where a sleep with VGPU_MOCK_SIGNAL_RESTARTBLOCK goes on. */
+/* Continues a sleep with VGPU_MOCK_SIGNAL_RESTARTBLOCK. */
 static long vgpu_mock_sleep_restart(struct restart_block *restart)
 {
 	return -EINTR;
@@ -144,8 +144,9 @@ long vgpu_mock_locked(struct vgpu_mock_call *call)
 	if (!data)
 		return -ENOMEM;
 	/*
-	 * Held over copies on purpose, as drm_mode_getconnector() and others do:
-	 * whoever serves the fault must not need the device, nor take long.
+	 * The mutex is held over the copies on purpose, as drm_mode_getconnector() and
+	 * others do: the code that serves the page fault must not need the device, and
+	 * must be fast.
 	 */
 	mutex_lock(&device->hold);
 	locked->out_waited_us = ktime_us_delta(ktime_get(), start);
