@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Ending vgpud and starting it again, from a test in the same machine. */
+/* Functions that end vgpud and start it again, from a test in the same machine. */
 #ifndef AGENT_H
 #define AGENT_H
 
@@ -13,7 +13,7 @@
 
 #define AGENT_CONF	"/etc/vgpu/exports.d/agent.conf"
 
-/* Exports made by vgpuctl end with the agent: write those that are there down. */
+/* Writes the exports that vgpuctl has made to AGENT_CONF, as they would end with the agent. */
 static inline bool agent_keep_exports(void)
 {
 	char *line, *rest = tool_run("vgpuctl list --json")->out, *at;
@@ -38,7 +38,7 @@ static inline bool agent_keep_exports(void)
 		} else if (strstr(line, "\"master\":")) {
 			master = strstr(line, "true");
 		} else if ((at = strstr(line, "\"origin\":"))) {
-			/* An export that is in another file is written down already. */
+			/* An export that comes from another file is in that file already. */
 			by_hand = strstr(at, "null") || strstr(at, AGENT_CONF);
 			if (by_hand && fprintf(file, "[%s]\npath = %s\n%s", name, path,
 					       master ? "master = yes\n" : "") > 0)
@@ -49,7 +49,7 @@ static inline bool agent_keep_exports(void)
 			   sscanf(at, "\"port\":%31[0-9]", port) == 1 && by_hand) {
 			fprintf(file, "to = %s:%s\n", cid, port);
 		} else if (by_hand && !any_port && strstr(line, "\"any_port\":true")) {
-			/* Once for all of its guests. */
+			/* The setting is written once for all guests of an export. */
 			any_port = true;
 			fputs("any-port = yes\n", file);
 		}
@@ -58,8 +58,8 @@ static inline bool agent_keep_exports(void)
 }
 
 /*
- * Where the forwarded device @name is: after a restart it may come back under another number.
- * Return: there is one.
+ * Finds the node of the forwarded device @name, whose number may have changed after a restart.
+ * Return: there is such a device.
  */
 static inline bool agent_node(const char *name, char node[64])
 {
@@ -85,7 +85,7 @@ static inline int agent_open(const char *name)
 	return fd;
 }
 
-/* Return: no process runs the program any more, by @end. */
+/* Waits until no process runs the program. Return: false if that did not happen before @end. */
 static inline bool agent_await_none(const char *program, uint64_t end)
 {
 	while (tool_processes(program, NULL)) {
@@ -96,7 +96,7 @@ static inline bool agent_await_none(const char *program, uint64_t end)
 	return true;
 }
 
-/* Sends vgpud a signal that ends it. Return: a pidfd for agent_gone(); -1: there is none. */
+/* Sends vgpud a signal that ends it. Return: a pidfd for agent_gone(); -1: no vgpud runs. */
 static inline int agent_kill(int signal)
 {
 	int pidfd = -1;
@@ -111,8 +111,8 @@ static inline int agent_kill(int signal)
 }
 
 /*
- * Waits for its end. Return: it is gone with its files, which exit_notify() comes after,
- * so that another can be the module's agent.
+ * Waits for the end of vgpud. Return: vgpud has ended. The kernel closes files before
+ * exit_notify(), so another process can be the module's agent then.
  */
 static inline bool agent_gone(int pidfd)
 {
@@ -123,7 +123,7 @@ static inline bool agent_gone(int pidfd)
 	return gone;
 }
 
-/* Ends vgpud. Return: it is gone, and the guest has noticed. */
+/* Ends vgpud. Return: vgpud has ended, and the guest has noticed. */
 static inline bool agent_end(const char *name, int signal)
 {
 	int fd = agent_open(name), tries = 1000;
@@ -135,7 +135,7 @@ static inline bool agent_end(const char *name, int signal)
 	return gone && tries;
 }
 
-/* Starts vgpud, whose shadows run the program @shadow; NULL: its own. */
+/* Starts vgpud, whose shadows run the program @shadow; NULL: the default program. */
 static inline void agent_run(const char *shadow)
 {
 	int fd;
@@ -151,7 +151,7 @@ static inline void agent_run(const char *shadow)
 	_exit(127);
 }
 
-/* Return: a file of the export @name when it is there; -1: not in 40 s. */
+/* Waits for the export @name. Return: an fd of the device; -1: it did not come in 40 s. */
 static inline int agent_await(const char *name)
 {
 	uint64_t end = tool_now_ms() + 40000;
@@ -162,7 +162,7 @@ static inline int agent_await(const char *name)
 	return fd;
 }
 
-/* Starts vgpud. Return: likewise. */
+/* Starts vgpud and waits for the export @name. Return: an fd of the device, or -1. */
 static inline int agent_start(const char *name)
 {
 	agent_run(NULL);
@@ -170,7 +170,8 @@ static inline int agent_start(const char *name)
 }
 
 /*
- * Ends vgpud, adds @settings to what it had first, and starts it. Return: the device @name is back.
+ * Ends vgpud, adds @settings to its original settings, and starts it. Return: the device @name is
+ * back.
  */
 static inline bool agent_start_with(const char *name, const char *settings)
 {
@@ -178,7 +179,7 @@ static inline bool agent_start_with(const char *name, const char *settings)
 
 	if (!agent_end(name, SIGTERM))
 		return false;
-	/* A setting that it had goes, as none may be given twice. */
+	/* An original setting of the same name is removed, as no setting may be given twice. */
 	if (tool_run("set -e; cd /etc/vgpu; [ -e vgpud.conf.keep ] || cp vgpud.conf vgpud.conf.keep\n"
 		     "cp vgpud.conf.keep vgpud.conf; printf '%s' >/run/vgpud.more\n"
 		     "for key in $(sed -n 's/ *=.*//p' /run/vgpud.more); do\n"
@@ -190,7 +191,7 @@ static inline bool agent_start_with(const char *name, const char *settings)
 	return fd >= 0;
 }
 
-/* After a restart numbers may have changed: the tests that follow look there. */
+/* Writes the devices' numbers, which may have changed, for the tests that follow. */
 static inline bool agent_write_env(void)
 {
 	return access("/usr/lib/vgpu-test/setup", X_OK) ||

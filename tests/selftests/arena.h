@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What tests of the arena share: messages that are long, and whether they are on the wire. */
+/* Helpers of tests of the arena: they make long messages and count the bytes on the wire. */
 #ifndef ARENA_H
 #define ARENA_H
 
@@ -8,11 +8,11 @@
 #include "window.h"
 
 #define KIB		1024UL
-/* What a call costs on the wire whose bytes are not there. */
+/* Bytes on the wire, at most, of a call whose data is in the arena. */
 #define LITTLE		2000
 #define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 
-/* From how many bytes on messages go through it. */
+/* Sets the length from which on messages go through the arena, in bytes, on both sides. */
 static inline bool set_least(unsigned int bytes)
 {
 	return !tool_run("echo %u | tee /sys/module/vgpu_guest/parameters/arena_min "
@@ -25,8 +25,8 @@ static inline long long wire(int fd)
 }
 
 /*
- * Both ways, with all of the bytes looked at on both sides. 0; -1: the call failed; else a line
- * of ours that found something wrong.
+ * Sends @length bytes both ways, and checks all of them on both sides. Return: 0; -1 if the call
+ * failed; else the line of the check that failed.
  */
 static inline int inverted(int fd, unsigned long cmd, size_t length, __u64 seed)
 {
@@ -48,7 +48,7 @@ static inline int inverted(int fd, unsigned long cmd, size_t length, __u64 seed)
 	return line;
 }
 
-/* As many long messages as it takes that a slot is asked for. */
+/* Sends as many long messages as it takes until the guest asks for a slot. */
 static inline bool warm(int fd)
 {
 	int i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Dumb buffers of any DRM driver, all of one size. */
+/* Functions for dumb buffers of any DRM driver, all of one size. */
 #ifndef DRM_DUMB_H
 #define DRM_DUMB_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Differential tests on DRM nodes of several drivers. A body for one node sets
- * drm_node to what VGPU_REAL_*, VGPU_FWD_* and VGPU_CHAR_* end with.
+ * drm_node to the last part of the names VGPU_REAL_*, VGPU_FWD_* and VGPU_CHAR_*.
  */
 #ifndef DRM_NODE_H
 #define DRM_NODE_H
@@ -12,7 +12,7 @@
 
 #include "vgpu_diff.h"
 
-/* Newer than libdrm's headers. */
+/* Commands that libdrm's headers lack. */
 #define DRM_IOCTL_VGEM_FENCE_ATTACH	DRM_IOWR(DRM_COMMAND_BASE + 1, __u32[4])
 #define DRM_IOCTL_VGEM_FENCE_SIGNAL	DRM_IOW(DRM_COMMAND_BASE + 2, __u32[2])
 
@@ -42,7 +42,7 @@ struct dma_buf_import_sync_file {
 
 static const char *drm_node;
 
-/* A counter of the export behind the forwarded node. */
+/* Reads a counter of the export behind the forwarded node. Return: -1 on errors. */
 static inline long long drm_counter(const char *name)
 {
 	char variable[64], file[128];
@@ -64,7 +64,7 @@ static inline long long drm_counter(const char *name)
 	return value;
 }
 
-/* What a schema describes takes @trips round trips and fetches no page. */
+/* Calls an ioctl that a schema describes: it must take @trips round trips and fetch no page. */
 static inline int drm_counted(int fd, unsigned long cmd, void *arg, const char *name, int trips)
 {
 	long long before = 0, pages = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A picture on the first screen of a card, the old way: for tests of what is around that. They
- * close their files before they end, as the next one wants the card for itself: the end of a
- * process waits for nobody.
+ * A picture on the first screen of a card, by the legacy ioctls. Tests close their files before
+ * they end, because the next test needs the card for itself, and the files of a process that has
+ * ended may be released later.
  */
 #ifndef DRM_SCREEN_H
 #define DRM_SCREEN_H
@@ -15,7 +15,7 @@ struct screen {
 	struct drm_mode_modeinfo mode;
 };
 
-/* A frame buffer with a line of that colour, of the first mode of the first connector. */
+/* Makes a frame buffer for the first mode of the first connector, whose first line is @colour. */
 static inline void screen_make(struct screen *s, __u32 colour)
 {
 	struct drm_mode_modeinfo modes[128];
@@ -34,7 +34,7 @@ static inline void screen_make(struct screen *s, __u32 colour)
 
 	MUST(!ioctl(s->fd, DRM_IOCTL_MODE_GETRESOURCES, &res));
 	c.connector_id = connectors[0];
-	/* A master that has no room for modes makes the driver look for them. */
+	/* The driver probes for modes when a master asks for none. */
 	MUST(!ioctl(s->fd, DRM_IOCTL_MODE_GETCONNECTOR, &c));
 	c = (struct drm_mode_get_connector){
 		.connector_id = connectors[0], .count_modes = 128, .modes_ptr = (uintptr_t)modes,
@@ -52,7 +52,7 @@ static inline void screen_make(struct screen *s, __u32 colour)
 	MUST(memory != MAP_FAILED);
 	for (i = 0; i < dumb.pitch / sizeof(*memory); i++)
 		memory[i] = colour;
-	/* A mapping would keep the file, and with it the card, until some time after the end. */
+	/* A mapping would keep the file, and so the card, until some time after the end. */
 	MUST(!munmap(memory, dumb.size));
 	fb.width = dumb.width;
 	fb.height = dumb.height;
@@ -72,7 +72,7 @@ static inline int screen_show(const struct screen *s)
 	return ioctl(s->fd, DRM_IOCTL_MODE_SETCRTC, &crtc);
 }
 
-/* Is it what the card shows? */
+/* Return: the card shows the frame buffer of @s. */
 static inline bool screen_is_shown(const struct screen *s)
 {
 	struct drm_mode_crtc crtc = { .crtc_id = s->crtc };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For programs that are the host themselves: a guest module that is loaded for this
- * connects to them, and they tell it whatever they like. They need root and leave the
- * guest connected as it was.
+ * Functions for test programs that play the host: the guest module is loaded so that it
+ * connects to the program, which sends any messages. Such programs need root, and connect
+ * the guest to its real host again at the end.
  */
 #ifndef HOST_PLAYED_H
 #define HOST_PLAYED_H
@@ -47,7 +47,7 @@ static bool host_listen(unsigned int port)
 	       !listen(listener, 4);
 }
 
-/* Takes the guest's HELLO and lets it in. */
+/* Receives the guest's HELLO and answers with WELCOME. Return: false on errors. */
 static bool host_welcome(void)
 {
 	struct vgpu_welcome welcome = {
@@ -76,7 +76,7 @@ static bool host_welcome(void)
 		    recv(control, &hello, 1, MSG_PEEK | MSG_DONTWAIT) &&
 		    send_all(&welcome, sizeof(welcome)))
 			return true;
-		/* The module before this one had called again, and is gone. */
+		/* This connection came from the module that was loaded before. */
 		close(control);
 	}
 }
@@ -96,7 +96,7 @@ static void fill_export(struct vgpu_export_add *add, const char *name, const cha
 	strcpy((char *)add->bus_id, bus_id);
 }
 
-/* A display, with all that a real one has in its header. */
+/* Fills an export of a display, with a PCI header as full as that of a real one. */
 static inline void fill_pci(struct vgpu_export_add *add, const char *name, const char *bus_id,
 			    unsigned int vendor, unsigned int device)
 {
@@ -121,7 +121,7 @@ static bool native(void)
 	return tier && !strcmp(tier, "native");
 }
 
-/* Whether there is a guest module that has this program for its first host. */
+/* Return: the guest module is loaded, and this program is its first host. */
 static bool guest_is_ours(void)
 {
 	char ports[32];
@@ -130,12 +130,12 @@ static bool guest_is_ours(void)
 	return atoi(ports) == PORT;
 }
 
-/* The real host's devices, with a guest module that is loaded for it unless it is there already. */
+/* Brings the real host's devices back, and loads the guest module for that host if need be. */
 static bool restore(void)
 {
 	const char *tier = getenv("VGPU_TIER");
 
-	/* A file that was closed may keep it for a moment. */
+	/* A file that was just closed may hold the module for a moment. */
 	if (guest_is_ours())
 		tool_run("for i in $(seq 100); do rmmod vgpu_guest && exit; busybox usleep 50000; done");
 	return !tool_run("/usr/lib/vgpu-test/setup guest %s $(cat /run/vgpu-exports) && "
@@ -143,7 +143,7 @@ static bool restore(void)
 			 tier && !strcmp(tier, "pair") ? "2" : "1")->status;
 }
 
-/* A guest module that has this program for its host. Return: 0, or -1. */
+/* Loads the guest module with this program as its host. Return: 0, or -1. */
 static inline int host_begin(void)
 {
 	tool_run("modprobe -q vsock_loopback");
@@ -154,8 +154,8 @@ static inline int host_begin(void)
 }
 
 /*
- * Likewise, where slow machines take longer to load the module than for the test: one that another
- * test has left without a host has this program for its host again.
+ * Makes this program the host of the guest module, as host_begin(). A module that host_leave() has
+ * left is used again, because loading takes longer than the test on slow machines.
  */
 static inline int host_begin_again(void)
 {
@@ -173,7 +173,7 @@ static inline void host_end(void)
 	tool_run("rmmod vgpu_guest");
 }
 
-/* Leaves the module, without a host and with no device, to the next test: host_begin_again(). */
+/* Leaves the module without a host and without devices, for host_begin_again() of the next test. */
 static inline void host_leave(void)
 {
 	uint64_t deadline = tool_now_ms() + 30000;
@@ -193,7 +193,7 @@ static inline void host_leave(void)
 
 static int other_listener = -1, other_control = -1;
 
-/* The other host is the one that speaks from now on. */
+/* Makes the other host the current one. */
 static inline void host_switch(void)
 {
 	int listening = listener, connected = control;
@@ -205,7 +205,8 @@ static inline void host_switch(void)
 }
 
 /*
- * A guest module has this program for two hosts, each of which host_end() ends. Return: 0, or -1.
+ * Loads the guest module with this program as two hosts. host_end() ends the current one. Return:
+ * 0, or -1.
  */
 static inline int hosts_begin(void)
 {
@@ -226,7 +227,7 @@ static inline int hosts_begin(void)
 	return 0;
 }
 
-/* The program's main(). Whatever the order in which the tests run, others get the host back. */
+/* The program's main(): it brings the real host back after the tests, for other programs. */
 #define PLAYED_MAIN \
 	int main(int argc, char **argv) \
 	{ \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests of a hostile guest share: the host's side of it. vgpud is asked for an
- * export of its own, on a port of its own, and what it says of the guest behind it.
+ * The host's side of tests of a hostile guest. The tests ask vgpud for an export of their
+ * own, on a port of their own, and for the state of the guest at that port.
  */
 #ifndef HOSTILE_HOST_H
 #define HOSTILE_HOST_H
@@ -17,14 +17,14 @@
 
 #define LOOPBACK	1		/* CID */
 #define PORT		22600
-/* What a slow machine may add to the host's times. */
+/* Time that a slow machine may add to the host's timeouts. */
 #define SLACK_MS	20000
-/* The host's default (vgpud(8)), or as it was started. */
+/* The host's time to wait for a guest, in ms: vgpud's setting, or the default (vgpud(8)). */
 #define FETCH_MS	(getenv("VGPU_FETCH_MS") ? atoi(getenv("VGPU_FETCH_MS")) : 2000)
 
 static const char *real_path, *fwd_path;
 
-/* The host is in the same machine, and may be told what to do. */
+/* Skips a test unless the host is in the same machine and this program is root. */
 #define NEEDS_HOST() do { \
 	const char *tier = getenv("VGPU_TIER"); \
 	real_path = getenv("VGPU_REAL"); \
@@ -36,13 +36,13 @@ static const char *real_path, *fwd_path;
 		SKIP(return, "needs root"); \
 } while (0)
 
-/* Windows are the host module's: a user-space engine has none. */
+/* Skips a test if the host's engine is the user-space one, which has no windows. */
 #define NEEDS_WINDOWS() do { \
 	if (!strcmp(getenv("VGPU_TIER"), "user")) \
 		SKIP(return, "needs the host module: a user-space engine has no windows"); \
 } while (0)
 
-/* Connects a guest, with one lane and the device open on it. */
+/* Connects a guest, with one lane, and opens the device. */
 #define HOST_BEGIN(peer, lane, object) do { \
 	ASSERT_EQ(0, peer_open(peer, LOOPBACK, PORT)); \
 	lane = peer_lane(peer, 1); \
@@ -51,7 +51,7 @@ static const char *real_path, *fwd_path;
 	ASSERT_NE(0, object); \
 } while (0)
 
-/* The mock, unless @path says otherwise. */
+/* Exports the device @path to a guest; NULL: the mock. */
 static inline int export_as(const char *name, const char *path, uint32_t cid, uint32_t port,
 			    bool any_port)
 {
@@ -81,7 +81,7 @@ static inline int unexport(const char *name)
 	return ret;
 }
 
-/* What the agent says of our guest: port 0 if it knows none. */
+/* Returns the agent's data about the hostile guest; port 0: the agent knows no such guest. */
 static inline struct vgpu_guest_info guest(void)
 {
 	struct vgpu_guest_info guest = { .port = UINT32_MAX };
@@ -102,13 +102,13 @@ static inline struct vgpu_guest_info guest(void)
 		vgpu_host_info_free(info);
 	}
 	vgpu_agent_close(agent);
-	/* With those of a connection that is being ended. */
+	/* The number includes programs of a connection that is just ending. */
 	guest.nr_programs = nr;
 	guest.programs = NULL;
 	return guest;
 }
 
-/* How many shadows run for it. */
+/* Returns the number of shadows that run for the hostile guest. */
 static inline int shadows(void)
 {
 	return guest().nr_programs;
@@ -126,7 +126,7 @@ static inline bool eventually(bool (*is_so)(void *data), void *data, int timeout
 	return true;
 }
 
-/* The stand-in for NVIDIA's driver goes, as nobody has its files open any more. */
+/* Return: the stand-in for NVIDIA's driver was unloaded, as none of its files is open. */
 static inline bool no_nvidia(void *unused)
 {
 	return !tool_run("rmmod vgpu_mock_nvidia 2>/dev/null")->status;
@@ -137,7 +137,7 @@ static inline bool no_guest(void *unused)
 	return !guest().port;
 }
 
-/* The mock's own word for what is open. */
+/* Returns the mock's count of open files, without the one that this function opens. */
 static inline uint64_t open_files(void)
 {
 	static struct vgpu_mock_counters counters;
@@ -155,7 +155,7 @@ static inline bool files_are(void *data)
 	return open_files() <= *(uint64_t *)data;
 }
 
-/* What is open when all that the tests before this one have closed is closed. */
+/* Returns the number of open files after the closes of earlier tests had time to finish. */
 static inline uint64_t files_at_rest(void)
 {
 	uint64_t none = 0;
@@ -164,7 +164,7 @@ static inline uint64_t files_at_rest(void)
 	return open_files();
 }
 
-/* How many files were released without a ->flush. */
+/* Returns the number of files that were released without a ->flush. */
 static inline uint64_t unflushed(void)
 {
 	static struct vgpu_mock_counters counters;
@@ -177,7 +177,7 @@ static inline uint64_t unflushed(void)
 	return files;
 }
 
-/* How many calls sleep in the driver, or have. */
+/* Returns the number of calls that sleep or slept in the driver. */
 static inline uint32_t sleeps(void)
 {
 	static struct vgpu_mock_counters now;
@@ -194,7 +194,7 @@ static inline bool more_sleeps(void *before)
 	return sleeps() > *(uint32_t *)before;
 }
 
-/* Another guest's program, on the same host and device. */
+/* Return: this process, as a program of another guest, can use the same host and device. */
 static inline bool witness(void)
 {
 	int fd = open(fwd_path, O_RDWR | O_CLOEXEC);
@@ -205,7 +205,7 @@ static inline bool witness(void)
 	return ok;
 }
 
-/* The next message of that type on the control connection. */
+/* Receives messages until one of @type comes. Return: false if none came in time. */
 static inline bool control_next(int control, uint16_t type, void *msg, size_t size)
 {
 	uint64_t end = peer_now_ms() + SLACK_MS;
@@ -216,7 +216,7 @@ static inline bool control_next(int control, uint16_t type, void *msg, size_t si
 	return false;
 }
 
-/* The host tells of a second export, behind the one that peer_open() has taken. */
+/* Receives the second EXPORT_ADD of the host; peer_open() has received the first one. */
 static inline bool second_export(const struct peer *peer, struct vgpu_export_add *add)
 {
 	union {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A guest in user space: speaks the wire protocol over vsock, as well or as
- * badly as a test wants. It needs root, for a port below 1024, and an export to
- * its CID on the port that it connects to.
+ * A guest in user space, which speaks the wire protocol over vsock, correctly or
+ * not, as a test wants. The program needs root, to bind to a port below 1024, and
+ * an export to its CID on the port that it connects to.
  */
 #ifndef HOSTILE_PEER_H
 #define HOSTILE_PEER_H
@@ -27,7 +27,7 @@
 
 #define PEER_MSG_MAX	(1 << 20)
 
-/* What recv_msg() gives instead of a length. */
+/* Results of peer_recv() other than a length. */
 #define PEER_EOF	0
 #define PEER_SILENT	(-1)
 
@@ -39,7 +39,7 @@ static inline uint64_t peer_now_ms(void)
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
 }
 
-/* A connected socket, or a negative errno. */
+/* Connects to the host. Return: the socket, or a negative errno. */
 static inline int peer_connect(uint32_t cid, uint32_t port, bool trusted)
 {
 	struct sockaddr_vm to = { .svm_family = AF_VSOCK, .svm_cid = cid, .svm_port = port };
@@ -49,8 +49,8 @@ static inline int peer_connect(uint32_t cid, uint32_t port, bool trusted)
 	int fd, tries, ret;
 
 	/*
-	 * Not the ports of the test before: for 8 s after a close, the other end's
-	 * old socket may still reset what has the same two addresses.
+	 * The local port must not be one of an earlier test: for 8 s after a close, the
+	 * other end's old socket may reset a connection with the same two addresses.
 	 */
 	if (!next)
 		next = 1023 - getpid() * 13 % 900;
@@ -89,7 +89,7 @@ static inline bool peer_send(int fd, const void *data, size_t len)
 	return true;
 }
 
-/* false: the connection ended or nothing came in time (see *silent). */
+/* Reads @len bytes. Return: false if the connection ended, or if time is over (*silent is true). */
 static inline bool peer_read(int fd, void *data, size_t len, int timeout_ms, bool *silent)
 {
 	uint64_t end = peer_now_ms() + timeout_ms;
@@ -114,7 +114,7 @@ static inline bool peer_read(int fd, void *data, size_t len, int timeout_ms, boo
 	return true;
 }
 
-/* One message: its length, PEER_EOF or PEER_SILENT. */
+/* Receives a message. Return: its length, PEER_EOF or PEER_SILENT. */
 static inline ssize_t peer_recv(int fd, void *buf, size_t size, int timeout_ms)
 {
 	struct vgpu_hdr *hdr = buf;
@@ -136,7 +136,7 @@ static inline uint16_t peer_type(const void *msg)
 	return le16toh(((const struct vgpu_hdr *)msg)->type);
 }
 
-/* Waits until the other end closes; what comes before is dropped. ms it took, or -1. */
+/* Waits until the other end closes, and drops all data. Return: the time in ms, or -1. */
 static inline int peer_wait_eof(int fd, int timeout_ms)
 {
 	uint64_t start = peer_now_ms();
@@ -159,10 +159,10 @@ static inline int peer_wait_eof(int fd, int timeout_ms)
 
 /**
  * struct peer - a control connection
- * @cid: the host
- * @port: its port
- * @control: the connection
- * @welcome: what the host said
+ * @cid: CID of the host
+ * @port: port of the host
+ * @control: socket of the connection
+ * @welcome: WELCOME of the host
  * @export: number of the first export that it announced
  */
 struct peer {
@@ -204,7 +204,7 @@ static inline struct vgpu_lane_hello peer_lane_msg(const struct peer *peer, uint
 	return lane;
 }
 
-/* Says something and hands back the error of the REFUSE; -1: none came. */
+/* Sends a message. Return: the error of the REFUSE that answers; -1: no REFUSE came. */
 static inline int peer_refused(int fd, const void *msg, size_t len)
 {
 	union {
@@ -218,7 +218,7 @@ static inline int peer_refused(int fd, const void *msg, size_t len)
 	return le32toh(answer.refuse.error);
 }
 
-/* 0, or the error of a REFUSE, or a negative number. Waits for the first export. */
+/* Connects and waits for the first export. Return: 0, the error of a REFUSE, or -errno. */
 static inline int peer_open_with(struct peer *peer, uint32_t cid, uint32_t port,
 				 uint64_t features)
 {
@@ -244,7 +244,7 @@ again:
 	    peer_recv(peer->control, &msg, sizeof(msg), 20000) <= 0)
 		return -EPROTO;
 	if (peer_type(&msg) == VGPU_MSG_REFUSE) {
-		/* The host has not yet done with the one before, on a busy machine. */
+		/* On a busy machine the host may not have ended the earlier connection yet. */
 		if (le32toh(msg.refuse.error) == EBUSY && --tries) {
 			close(peer->control);
 			goto again;
@@ -267,7 +267,7 @@ static inline int peer_open(struct peer *peer, uint32_t cid, uint32_t port)
 	return peer_open_with(peer, cid, port, VGPU_FEATURES);
 }
 
-/* Says something on the control connection: who says nothing for 15 s is lost. */
+/* Sends a PING on the control connection: the host drops a guest that is silent for 15 s. */
 static inline bool peer_ping(const struct peer *peer)
 {
 	struct vgpu_hdr ping = {
@@ -284,7 +284,7 @@ static inline void peer_close(struct peer *peer)
 	peer->control = -1;
 }
 
-/* A lane of a program called so, or minus the error of its REFUSE. */
+/* Connects a lane for a program called @name. Return: the socket, or -error of the REFUSE. */
 static inline int peer_lane_of(const struct peer *peer, uint64_t session, const char *name)
 {
 	struct vgpu_lane_hello hello = peer_lane_msg(peer, session);
@@ -317,10 +317,10 @@ static inline int peer_lane(const struct peer *peer, uint64_t session)
 /* --- calls ---------------------------------------------------------------- */
 
 /**
- * struct peer_call - a call as it goes over the wire
+ * struct peer_call - a call in the format of the wire
  * @msg: fixed part
- * @seg: up to two segments; which are used, msg.nr_segs says
- * @data: bytes of the IN segments
+ * @seg: up to two segments; msg.nr_segs is their number
+ * @data: data of the IN segments
  */
 struct peer_call {
 	struct vgpu_call msg;
@@ -339,7 +339,7 @@ static inline void peer_call_init(struct peer_call *call, uint16_t op, uint32_t 
 	call->msg.object = htole32(object);
 }
 
-/* A shared mapping of @len bytes of what the device has at @offset. */
+/* Makes a call that maps @len bytes of the device, from @offset on, as a shared mapping. */
 static inline void peer_mmap_init(struct peer_call *call, uint32_t object, uint64_t seq,
 				  uint64_t addr, uint64_t len, uint64_t offset, uint32_t prot)
 {
@@ -368,7 +368,7 @@ static inline bool peer_call_send(int lane, struct peer_call *call, unsigned int
 	return peer_send(lane, buf, used);
 }
 
-/* Reply to a call: its result, or INT64_MIN if none came. */
+/* Receives the reply to a call. Return: its result, or INT64_MIN if no reply came. */
 static inline int64_t peer_reply(int lane, void *buf, size_t size, int timeout_ms)
 {
 	struct vgpu_reply *reply = buf;
@@ -378,7 +378,10 @@ static inline int64_t peer_reply(int lane, void *buf, size_t size, int timeout_m
 	return (int64_t)le64toh(reply->result);
 }
 
-/* Opens the export; the object's number, or 0. Uses call number @seq, which is to have an ACK. */
+/*
+ * Opens the export by call number @seq, whose ACK the caller has to send. Return: the object's
+ * number, or 0.
+ */
 static inline uint32_t peer_open_unacked(const struct peer *peer, int lane, uint64_t seq,
 					 uint32_t flags)
 {
@@ -399,7 +402,7 @@ static inline uint32_t peer_open_unacked(const struct peer *peer, int lane, uint
 	return le32toh(answer.object.object);
 }
 
-/* The same, with the ACK. */
+/* Opens the export and sends the ACK. Return: the object's number, or 0. */
 static inline uint32_t peer_open_as(const struct peer *peer, int lane, uint64_t seq, uint32_t flags)
 {
 	struct vgpu_hdr ack = {

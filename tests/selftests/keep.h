@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For tests of what copy mode keeps: it keeps pages until a call or an event says that
- * they are old, and not for a time only, so that a slow machine changes nothing.
+ * Settings for tests of the pages that copy mode keeps: pages do not expire by time, but
+ * stay until a call or an event makes them old. So a slow machine does not change results.
  */
 #ifndef KEEP_H
 #define KEEP_H
@@ -15,7 +15,7 @@
 
 #define KEEP_EXPIRE	"/sys/module/vgpu_guest/parameters/expire_ms"
 
-/* Whether pages are kept for as long as no call is made. */
+/* Return: pages do not expire by time. */
 static inline bool keep_is_on(void)
 {
 	char line[16];
@@ -24,7 +24,7 @@ static inline bool keep_is_on(void)
 	return !strcmp(line, "0");
 }
 
-/* The tests of this program run with the setting, which is afterwards as before. */
+/* main() of such a program: it runs the tests with the setting and restores the old value. */
 #define KEEP_MAIN							\
 int main(int argc, char **argv)						\
 {									\

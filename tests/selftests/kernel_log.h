@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The log of this machine's kernel. */
+/* Functions to search the log of this machine's kernel. */
 #ifndef KERNEL_LOG_H
 #define KERNEL_LOG_H
 
@@ -12,7 +12,7 @@
 /* Commands of the kernel's syslog(), see syslog(2). */
 enum { LOG_READ_ALL = 3, LOG_CLEAR = 5, LOG_SIZE = 10 };
 
-/* Counts the lines with these words, a regular expression, since the log was cleared. */
+/* Counts the lines that match the regular expression @words since the log was cleared. */
 static inline int said(const char *words)
 {
 	int size = klogctl(LOG_SIZE, NULL, 0), len, nr = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's, but for time limits. Those are of wall time, in a machine that may have a
- * small part of a processor for all of it: they only tell which test hangs. Which run takes
- * too long is for the harness to say, which knows how much of the time the machine had.
+ * The kernel's harness with other time limits. Limits count wall time, and a test machine may
+ * get a small share of a processor, so they are long and only find tests that hang.
+ * tests/harness knows that share, and limits whole runs.
  */
 #include_next <kselftest_harness.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory of this process that the kernel has pinned, as for a device that keeps it. */
+/* The amount of this process's memory that the kernel has pinned for a device. */
 #ifndef PINNED_H
 #define PINNED_H
 
@@ -8,7 +8,7 @@
 
 #include "vgpu_diff.h"
 
-/* Kilobytes that the kernel says are pinned for this process; 0 where nothing is forwarded. */
+/* Returns the kilobytes that are pinned for this process; 0 where nothing is forwarded. */
 static inline long pinned_kib(void)
 {
 	FILE *file = fopen("/proc/self/status", "r");
@@ -23,7 +23,7 @@ static inline long pinned_kib(void)
 	return kib;
 }
 
-/* Waits until @kib are pinned, for 20 s. Return: false: it came to something else. */
+/* Waits up to 20 s until @kib are pinned. Return: false if another amount is pinned. */
 static inline bool pinned_becomes(long kib)
 {
 	__u64 end = now_ms() + 20000;

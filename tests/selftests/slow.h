@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Races that are met each time: the first call of a function of the kernel or of a module is
- * stopped until the test lets it go on (tests/mock/slow.c).
+ * Functions for reproducible races: the first call of a function of the kernel or of a module
+ * is stopped until the test lets the call go on (tests/mock/slow.c).
  */
 #ifndef VGPU_SLOW_H
 #define VGPU_SLOW_H
@@ -10,7 +10,7 @@
 
 #define SLOW_PARAMETERS	"/sys/module/vgpu_slow/parameters/"
 
-/* Whether this kernel has kprobes, and no processor that looks where calls lead. */
+/* Return: the kernel has kprobes, and the processor has no indirect branch tracking. */
 static inline bool slow_can(void)
 {
 	return !tool_run("grep -qw register_kprobe /proc/kallsyms && "
@@ -18,12 +18,12 @@ static inline bool slow_can(void)
 }
 
 /*
- * @more: other parameters of the module. With null=1 the call gives NULL, as one that gets no
- * memory, with error=N it gives -N; with go=1 it is not stopped before.
+ * Loads vgpu_slow for @function. @more holds other parameters of the module: null=1 makes the call
+ * return NULL, as without memory; error=N makes it return -N; go=1 keeps it from being stopped.
  */
 static inline bool slow_start_with(const char *function, const char *more)
 {
-	/* A test that failed may have left it. */
+	/* A test that failed may have left the module loaded. */
 	tool_run("modprobe -qr vgpu_slow");
 	return !tool_run("modprobe vgpu_slow symbol=%s %s", function, more)->status;
 }
@@ -38,7 +38,7 @@ static inline bool slow_stop(void)
 	return !tool_run("modprobe -r vgpu_slow")->status;
 }
 
-/* Whether a call is stopped, or was. */
+/* Return: a call is stopped, or was stopped. */
 static inline bool slow_waits(void)
 {
 	char line[64];

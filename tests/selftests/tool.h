@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Running the project's tools from a test, and reading what they print. */
+/* Functions to run the project's tools from a test, and to read their output. */
 #ifndef TOOL_H
 #define TOOL_H
 
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The host is in the same machine, with one engine or the other. */
+/* Return: the host is in the same machine, with either engine. */
 static inline bool tool_has_host(void)
 {
 	const char *tier = getenv("VGPU_TIER");
@@ -27,7 +27,7 @@ static inline bool tool_has_host(void)
 	return tier && (!strcmp(tier, "loopback") || !strcmp(tier, "user"));
 }
 
-/* The host's engine is a program, not the module. */
+/* Return: the host's engine is the user-space program and not the module. */
 static inline bool tool_user_engine(void)
 {
 	const char *tier = getenv("VGPU_TIER");
@@ -35,16 +35,16 @@ static inline bool tool_user_engine(void)
 	return tier && !strcmp(tier, "user");
 }
 
-/* How the path of the program that stands for a guest's process ends. */
+/* Returns the end of the path of the shadows' program. */
 static inline const char *tool_shadow(void)
 {
 	return tool_user_engine() ? "/vgpu-engine-shadow" : "/vgpu-shadow";
 }
 
 /**
- * struct tool_run - what a command did
- * @status: exit status; -1: ended by a signal or not started
- * @out: what it printed, standard error included
+ * struct tool_run - result of a command
+ * @status: exit status; -1: the command was ended by a signal or not started
+ * @out: output of the command, standard error included
  */
 struct tool_run {
 	int status;
@@ -81,7 +81,7 @@ static inline struct tool_run *tool_run(const char *format, ...)
 	return &run;
 }
 
-/* Return: the file is there and took all of it. */
+/* Writes @text to a file that exists. Return: the write was complete. */
 static inline bool tool_write(const char *file, const char *text)
 {
 	int fd = open(file, O_WRONLY | O_CLOEXEC);
@@ -93,9 +93,9 @@ static inline bool tool_write(const char *file, const char *text)
 }
 
 /*
- * Asks vgpud for its status, which vgpuctl passes on by the same names. A process for each look
- * would take most of the time of tests that poll, and vgpuctl looks through all processes where
- * there is a window. Return: JSON, or "".
+ * Asks vgpud for its status, whose names are those of vgpuctl's JSON. Tests that poll call this
+ * function and not vgpuctl: a process for each poll would take most of the time, and with a window
+ * vgpuctl searches all processes. Return: JSON, or "".
  */
 static inline const char *tool_status(void)
 {
@@ -115,12 +115,12 @@ static inline const char *tool_status(void)
 			len += got;
 	if (fd >= 0)
 		close(fd);
-	/* All of it, or none. */
+	/* An incomplete answer counts as none. */
 	answer[len && answer[len - 1] == '\n' ? len : 0] = '\0';
 	return answer;
 }
 
-/* A counter of the host, as vgpuctl names it in JSON; -1: there is none. */
+/* Returns the counter of the host with this name in vgpuctl's JSON; -1: there is none. */
 static inline long tool_counter(const char *name)
 {
 	char key[40];
@@ -139,7 +139,7 @@ static inline uint64_t tool_now_ms(void)
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
 }
 
-/* The first line of a file; "" if there is none. */
+/* Reads the first line of a file; "" if there is none. */
 static inline void tool_read_line(const char *path, char *line, size_t size)
 {
 	FILE *stream = fopen(path, "r");
@@ -151,7 +151,7 @@ static inline void tool_read_line(const char *path, char *line, size_t size)
 		fclose(stream);
 }
 
-/* How many processes run the program whose path ends so; *pid: one of them. */
+/* Counts the processes whose program's path ends with @program; *pid is one of them. */
 static inline int tool_processes(const char *program, pid_t *pid)
 {
 	char path[300], exe[4096], comm[32];
@@ -169,7 +169,7 @@ static inline int tool_processes(const char *program, pid_t *pid)
 		if ((size_t)len < strlen(program) ||
 		    strcmp(exe + len - strlen(program), program))
 			continue;
-		/* A shadow's tracer is no other shadow. */
+		/* The tracer of a shadow runs the same program but is no shadow. */
 		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
 		tool_read_line(path, comm, sizeof(comm));
 		if (!strcmp(comm, "vgpu-tracer"))
@@ -183,7 +183,7 @@ static inline int tool_processes(const char *program, pid_t *pid)
 	return nr;
 }
 
-/* The shadow of the program that is called so; 0: there is none. */
+/* Finds the shadow of the program called @name. Return: its pid; 0: there is none. */
 static inline pid_t tool_shadow_of(const char *name)
 {
 	char path[300], comm[64], exe[4096];
@@ -206,7 +206,7 @@ static inline pid_t tool_shadow_of(const char *name)
 	return pid;
 }
 
-/* The number N of the guest's vgpuN for an export; -1 if there is none. */
+/* Returns the number N of the guest's device vgpuN for an export; -1: there is none. */
 static inline int tool_find_export(const char *name)
 {
 	char file[300], there[64];
@@ -225,7 +225,7 @@ static inline int tool_find_export(const char *name)
 	return found;
 }
 
-/* Opens the guest's node of an export, which takes its time to come; -1 if it does not. */
+/* Waits up to a minute for the guest's node of an export and opens it. Return: the fd, or -1. */
 static inline int tool_open_export(const char *name)
 {
 	int tries, number, fd;
@@ -242,7 +242,7 @@ static inline int tool_open_export(const char *name)
 	return -1;
 }
 
-/* Whether the kernel is older than that version. One that says nothing is not. */
+/* Return: the kernel is older than that version. A kernel with an unreadable version is not. */
 static inline bool tool_kernel_before(int major, int minor)
 {
 	struct utsname name;
@@ -252,7 +252,7 @@ static inline bool tool_kernel_before(int major, int minor)
 	       (its_major < major || (its_major == major && its_minor < minor));
 }
 
-/* Whether KVM of this kernel wants a reference of each page. */
+/* Return: KVM of this kernel takes a reference of each page that it maps. */
 static inline bool tool_kvm_counts(void)
 {
 	return tool_kernel_before(6, 13);

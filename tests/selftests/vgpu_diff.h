@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differential tests: one and the same function runs on the real device and on
- * the forwarded one, each time in a process of its own, and writes down what
- * it got. Both accounts must be equal.
+ * Differential tests: one function runs on the real device and on the forwarded
+ * one, each time in a process of its own. Each run writes an account of the
+ * results. Both accounts must be equal.
  *
  *	DIFF_TEST(name) { ... }		a test of the device's behaviour
- *	DIFF_TEST_LIMIT(name, seconds)	the same with another time limit, see kselftest_harness.h
- *	DIFF_TEST_TWINS(name)		run twice, with the commands that schemas
- *					describe and with their undescribed twins
- *	DIFF_TEST_TWINS_LIMIT(name, seconds)	the same with another time limit
+ *	DIFF_TEST_LIMIT(name, seconds)	DIFF_TEST with a time limit, see kselftest_harness.h
+ *	DIFF_TEST_TWINS(name)		a test that runs twice, with the commands that
+ *					schemas describe and with their undescribed twins
+ *	DIFF_TEST_TWINS_LIMIT(name, seconds)	DIFF_TEST_TWINS with a time limit
  *
- * The body uses LOG_CALL(), log_line() and log_bytes() for what must be equal
- * and CHECK() for what must hold on each device by itself. What cannot run there
- * ends with diff_skip(). It gets:
+ * The body uses LOG_CALL(), log_line() and log_bytes() for results that must be
+ * equal, and CHECK() for conditions that must hold on each device by itself. A
+ * body that cannot run on a device calls diff_skip(). The body can use:
  *
- *	path		the device to use
- *	forwarded	whether that is the forwarded one
- *	CMD(name)	the command, or its twin
+ *	path		path of the device
+ *	forwarded	true if the device is the forwarded one
+ *	CMD(name)	the mock's command, or its twin
  *
- * VGPU_REAL and VGPU_FWD name the devices. When both are the same, or VGPU_TIER
- * is "native", nothing is forwarded. A test that needs another device than the
- * mock says so with DIFF_TEST_NODE(name, "STREAM", seconds), which reads VGPU_REAL_STREAM and
- * VGPU_FWD_STREAM.
+ * The environment variables VGPU_REAL and VGPU_FWD name the devices. When both
+ * name one device, or VGPU_TIER is "native", nothing is forwarded. A test that
+ * needs another device than the mock uses DIFF_TEST_NODE(name, "STREAM", seconds),
+ * which reads VGPU_REAL_STREAM and VGPU_FWD_STREAM.
  *
- * Between two machines the real device is the host's, and the guest's own may be
- * of another version, or missing. There the host's machine runs the same program
- * first, natively, with VGPU_RECORD=FOLDER, where it leaves its accounts; those
- * stand for the real device in the guest's machine, with VGPU_RECORDED=FOLDER.
+ * With two machines the real device is on the host, and a device of the guest's
+ * own may have another version or be missing. So the host runs the test program
+ * first, natively, and VGPU_RECORD=FOLDER makes it save its accounts. The guest
+ * compares with these accounts when VGPU_RECORDED=FOLDER is set.
  */
 #ifndef VGPU_DIFF_H
 #define VGPU_DIFF_H
@@ -59,15 +59,15 @@
 #define DIFF_SECONDS		40
 #define DIFF_ACCOUNT_BYTES	(256 * 1024)
 
-/* What one run writes down, in memory that it shares with the test. */
+/* The account of one run, in memory shared with the test. */
 struct diff_account {
 	unsigned int used;
-	unsigned int failed;		/* CHECKs */
-	char reason[80];		/* why it was skipped */
+	unsigned int failed;		/* number of failed CHECKs */
+	char reason[80];		/* reason of diff_skip() */
 	char text[DIFF_ACCOUNT_BYTES];
 };
 
-static struct diff_account *diff_now;	/* of this run */
+static struct diff_account *diff_now;	/* account of this run */
 static const char *path;
 static bool forwarded;
 static unsigned int twin;
@@ -89,7 +89,7 @@ static inline void __attribute__((format(printf, 1, 2))) log_line(const char *fo
 	diff_now->text[diff_now->used++] = '\n';
 }
 
-/* Length and hash, and the first bytes to look at. */
+/* Logs the length, the hash and the first bytes. */
 static inline void log_bytes(const char *label, const void *data, size_t length)
 {
 	const unsigned char *p = data;
@@ -102,7 +102,7 @@ static inline void log_bytes(const char *label, const void *data, size_t length)
 		 (unsigned long long)vgpu_mock_sum(VGPU_MOCK_SUM_INIT, data, length), hex);
 }
 
-/* Evaluates @expr, writes its value and errno down, leaves both to the caller. */
+/* Evaluates @expr, logs its value and errno, and gives both to the caller. */
 #define LOG_CALL(expr) ({						\
 	long long diff_value;						\
 	int diff_errno;							\
@@ -130,13 +130,13 @@ static inline void log_bytes(const char *label, const void *data, size_t length)
 	diff_ok;							\
 })
 
-/* For what the rest of a test stands on. */
+/* Ends the run when a condition fails without which the test cannot go on. */
 #define MUST(condition) do {						\
 	if (!CHECK(condition))						\
 		_exit(1);						\
 } while (0)
 
-/* Ends the body, as the device or the kernel has nothing to test. */
+/* Ends the run, because the device or the kernel lacks the subject of the test. */
 static inline void diff_skip(const char *reason)
 {
 	snprintf(diff_now->reason, sizeof(diff_now->reason), "%s", reason);
@@ -144,7 +144,7 @@ static inline void diff_skip(const char *reason)
 	_exit(0);
 }
 
-/* How often to do what a test does @times times: the harness may be in a hurry. */
+/* Returns the number of repetitions: @times, or fewer if VGPU_TIMES says so. */
 static inline int diff_times(int times)
 {
 	const char *limit = getenv("VGPU_TIMES");
@@ -152,7 +152,7 @@ static inline int diff_times(int times)
 	return limit && atoi(limit) < times ? atoi(limit) : times;
 }
 
-/* Likewise, how long a race is run. */
+/* Returns the duration of a race in milliseconds: less if VGPU_TIMES is set. */
 static inline unsigned int diff_race_ms(void)
 {
 	return getenv("VGPU_TIMES") ? 500 : 1500;
@@ -184,7 +184,7 @@ static inline void sleep_ms(unsigned int ms)
 		;
 }
 
-/* A page whose neighbours cannot be accessed. */
+/* Returns pages whose neighbours cannot be accessed. */
 static inline void *alloc_pages(size_t pages)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -196,7 +196,7 @@ static inline void *alloc_pages(size_t pages)
 	return memory + page;
 }
 
-/* Memory that is filled with a pattern and ends where nothing is mapped. */
+/* Returns memory that is filled with a pattern and ends at an inaccessible page. */
 static inline void *alloc_bytes(size_t length, __u64 seed)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -208,7 +208,7 @@ static inline void *alloc_bytes(size_t length, __u64 seed)
 	return memory;
 }
 
-/* A counter of the forwarded device, as the guest's sysfs shows it. */
+/* Reads a counter of the forwarded device from the guest's sysfs. Return: -1 on errors. */
 static inline long long forward_counter(int fd, const char *name)
 {
 	long long value = -1;
@@ -230,8 +230,8 @@ static inline long long forward_counter(int fd, const char *name)
 }
 
 /*
- * An ioctl that a schema describes takes one round trip and fetches no page;
- * its twin only has to give the same result.
+ * Calls an ioctl. An ioctl that a schema describes must take one round trip and
+ * fetch no page; its twin only has to give the same result.
  */
 static inline int diff_ioctl(int fd, unsigned long cmd, void *arg)
 {
@@ -278,7 +278,7 @@ static inline bool diff_forwarded(const char *real, const char *fwd)
 	return strcmp(real, fwd) && (!tier || strcmp(tier, "native"));
 }
 
-/* The host's engine is a program, not the module. */
+/* Return: the host's engine is the user-space program and not the module. */
 static inline bool diff_user_engine(void)
 {
 	const char *tier = getenv("VGPU_TIER");
@@ -286,7 +286,7 @@ static inline bool diff_user_engine(void)
 	return tier && !strcmp(tier, "user");
 }
 
-/* The real device is the one that is forwarded, and in this machine. */
+/* Return: the real device is in this machine, and is the one that is forwarded. */
 static inline bool diff_one_machine(void)
 {
 	const char *tier = getenv("VGPU_TIER");
@@ -295,7 +295,7 @@ static inline bool diff_one_machine(void)
 	       diff_user_engine();
 }
 
-/* Runs the body in a process group of its own, which is gone afterwards. */
+/* Runs the body in a process group of its own, and kills that group afterwards. */
 static inline void diff_run(struct diff_account *account, const struct diff_side *side,
 			    unsigned int with_twin, diff_body body, unsigned int seconds)
 {
@@ -332,7 +332,7 @@ static inline void diff_run(struct diff_account *account, const struct diff_side
 		sleep_ms(5);
 	}
 	kill(-pid, SIGKILL);
-	/* What they are in the middle of is not the next test's. */
+	/* Killed processes may still be in a call, which must not disturb the next test. */
 	for (tries = 0; !kill(-pid, 0) && tries < 1000; tries++)
 		sleep_ms(5);
 	if (WIFSIGNALED(status))
@@ -356,7 +356,7 @@ static inline void diff_print(const struct diff_side *side, const struct diff_ac
 	}
 }
 
-/* Which line is the first that differs, for people. */
+/* Prints the line of an account that begins at @start. */
 static inline void diff_line(const char *side, const struct diff_account *account,
 			     unsigned int start)
 {
@@ -367,7 +367,7 @@ static inline void diff_line(const char *side, const struct diff_account *accoun
 	printf("#   %s: %.*s\n", side, (int)(end - start), account->text + start);
 }
 
-/* The first line that differs, from its beginning. */
+/* Prints the first line that differs, of both accounts. */
 static inline void diff_point(const struct diff_account *real, const struct diff_account *fwd)
 {
 	unsigned int line = 1, start = 0;
@@ -386,9 +386,9 @@ static inline void diff_point(const struct diff_account *real, const struct diff
 
 enum diff_result { DIFF_SAME, DIFF_DIFFERENT, DIFF_NO_DEVICE, DIFF_SKIPPED };
 
-static char diff_reason[80];	/* of DIFF_SKIPPED */
+static char diff_reason[80];	/* reason of DIFF_SKIPPED */
 
-/* The recorded account of a test, to be written or read. */
+/* Opens the recorded account of a test, for writing or reading. */
 static inline FILE *diff_record(const char *folder, const char *test, const char *mode)
 {
 	char file[256];
@@ -463,14 +463,14 @@ static inline enum diff_result diff_compare(const char *test, const char *node,
 		diff_print(&real, &accounts[0]);
 		diff_print(&fwd, &accounts[1]);
 	}
-	/* The last lines are those that a long output keeps. */
+	/* The difference comes last, as a long output is cut at its beginning. */
 	if (differ)
 		diff_point(&accounts[0], &accounts[1]);
 	munmap(accounts, 2 * sizeof(*accounts));
 	return result;
 }
 
-/* By SCM_RIGHTS, with a byte. */
+/* Sends an fd by SCM_RIGHTS, with one byte of data. */
 static inline void send_fd(int socket, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = "";
@@ -504,7 +504,7 @@ static inline int receive_fd(int socket)
 	return fd;
 }
 
-/* Test names read "same.array_in": the same on both. */
+/* The fixture's name makes test names read "same.array_in": the same on both devices. */
 FIXTURE(same) {
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Nodes of vivid, the driver of a test camera, as real and forwarded devices of vgpu_diff.h.
+ * Nodes of vivid, the driver of a test camera, as real and forwarded devices for vgpu_diff.h.
  *
- * They are exported to the guest of this machine, as root, in the loopback and user tiers. Guests
- * in machines of their own have the host's, which were exported to them (VGPU_CAMERA), beside
- * real ones of their own kernel.
+ * In the loopback and user tiers the test, as root, exports the nodes to the guest of this machine.
+ * With two machines the host has exported its nodes already (VGPU_CAMERA), and the nodes of the
+ * guest's own kernel are the real devices.
  */
 #ifndef VIDEO_VIVID_H
 #define VIDEO_VIVID_H
@@ -12,14 +12,14 @@
 #include "tool.h"
 #include "vgpu_diff.h"
 
-/* A command that prints the name of the node that vivid calls so. */
+/* Command that prints the /dev name of the node which vivid calls @name. */
 #define VIVID_CAMERA(name) \
 	"f=$(grep -lx " name " /sys/devices/*/vivid.?/video4linux/*/name) && basename ${f%/name}"
 
 /**
- * struct vivid_node - one that tests use
- * @export: name of its export, and of the node for DIFF_TEST_NODE()
- * @find: command that prints its name in /dev
+ * struct vivid_node - a node that tests use
+ * @export: name of the export, and of the node for DIFF_TEST_NODE()
+ * @find: command that prints the name of the node in /dev
  */
 struct vivid_node {
 	const char *export;
@@ -34,14 +34,14 @@ static inline const char *vivid_path(const char *name)
 	return diff_node(forwarded ? "VGPU_FWD" : "VGPU_REAL", name);
 }
 
-/* The harness exits by itself; tests are other processes, which leave with _exit(). */
+/* atexit() handler of the harness; tests are other processes, which end by _exit(). */
 static inline void vivid_teardown(void)
 {
 	unsigned int i;
 
 	for (i = 0; tool_has_host() && i < vivid_nr_nodes; i++)
 		tool_run("vgpuctl unexport %s --force", vivid_nodes[i].export);
-	/* Shadows close files when they are told to, not at once. */
+	/* Shadows may close their files some time later, so try again. */
 	for (i = 0; i < 200 && tool_run("rmmod vivid")->status; i++)
 		usleep(50000);
 }
@@ -51,7 +51,7 @@ static inline bool vivid_export(const char *dev, const char *name)
 	return !tool_run("vgpuctl export %s --to 1 --name %s", dev, name)->status;
 }
 
-/* Without a device tests are skipped. @parameters: of the module */
+/* Loads vivid with @parameters and exports @nodes. Without a device, tests are skipped later. */
 static inline void vivid_setup(const char *parameters, const struct vivid_node *nodes,
 			       unsigned int nr)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tests of the window share: a window for this machine's own guest, buffers of
- * the mock, and the device's side of them, which is the real node: whatever is done
- * there, no call is forwarded for it.
+ * Helpers of tests of the window: a window for the guest in this machine, and buffers of
+ * the mock. The tests act as the device on the buffers by the real node, without a
+ * forwarded call.
  */
 #ifndef WINDOW_H
 #define WINDOW_H
@@ -30,8 +30,8 @@
 #define WINDOW_PATH	"/dev/vgpu-window-1"
 
 struct buffer {
-	int real;		/* the device's side */
-	int fwd;		/* the guest's */
+	int real;		/* fd of the real node, for the device's side */
+	int fwd;		/* fd of the guest's node */
 	__u32 id;
 	__u64 offset;
 	size_t size;
@@ -44,13 +44,13 @@ static inline bool window_possible(void)
 	return tier && !strcmp(tier, "loopback") && !geteuid();
 }
 
-/* In a test or its setup. */
+/* Skips a test; to be used in a test or its setup. */
 #define NEEDS_WINDOW() do {						\
 	if (!window_possible())						\
 		SKIP(return, "needs root and the host in the same machine: loopback"); \
 } while (0)
 
-/* Whether this kernel maps raw memory by entries of 2 MiB. */
+/* Return: this kernel makes PMD mappings of PFNs without struct page. */
 static inline bool window_huge_possible(void)
 {
 	char line[64];
@@ -59,13 +59,13 @@ static inline bool window_huge_possible(void)
 	return !tool_kernel_before(6, 12) && strstr(line, "[always]");
 }
 
-/* Without it mmap() aligns nothing to 2 MiB, so that pieces are found elsewhere. */
+/* Skips a test without THP: mmap() then does not align to 2 MiB, as PMD mappings need. */
 #define NEEDS_THP() do { \
 	if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK)) \
 		SKIP(return, "the kernel has no CONFIG_TRANSPARENT_HUGEPAGE"); \
 } while (0)
 
-/* A counter of the forwarded device; -1: there is none. */
+/* Reads a counter of the forwarded device; -1: there is none. */
 static inline long long window_counter(int fd, const char *name)
 {
 	char file[128], line[64];
@@ -107,7 +107,7 @@ static inline char *buffer_map(const struct buffer *buffer, int fd, int prot)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The device does something. */
+/* Runs a BUF_* command on the whole buffer by the real node, as the device. */
 static inline int buffer_do(const struct buffer *buffer, unsigned long cmd, __u32 seed,
 			    __u32 delay_ms)
 {
@@ -118,7 +118,7 @@ static inline int buffer_do(const struct buffer *buffer, unsigned long cmd, __u3
 	return ioctl(buffer->real, cmd, &range);
 }
 
-/* What the program has unmapped before is unmapped at the host: a call comes after it. */
+/* Makes a forwarded call; the host applies all earlier unmaps of the program before it. */
 static inline int buffer_settle(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_range range = { .id = buffer->id };
@@ -126,7 +126,7 @@ static inline int buffer_settle(const struct buffer *buffer)
 	return ioctl(buffer->fwd, VGPU_MOCK_IOC_BUF_SYNC, &range);
 }
 
-/* How often the driver was asked for a page. */
+/* Returns the number of page faults that the driver has served for the buffer. */
 static inline unsigned long buffer_faults(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_info info = { .id = buffer->id };
@@ -134,7 +134,7 @@ static inline unsigned long buffer_faults(const struct buffer *buffer)
 	return ioctl(buffer->real, VGPU_MOCK_IOC_BUF_INFO, &info) ? 0 : info.out_faults;
 }
 
-/* Until it is asked once more than @before, for as long as ten seconds. */
+/* Waits up to ten seconds for more than @before page faults. */
 static inline bool buffer_await_fault(const struct buffer *buffer, unsigned long before)
 {
 	int tries;
@@ -156,13 +156,13 @@ static inline __u64 memory_sum(const void *memory, size_t size)
 	return vgpu_mock_sum(VGPU_MOCK_SUM_INIT, memory, size);
 }
 
-/* @memory holds the pattern of that seed. */
+/* Return: @memory holds the pattern of @seed. */
 static inline bool memory_is(const char *memory, size_t size, __u32 seed)
 {
 	char *expected, first[8];
 	bool same;
 
-	/* Most memory that is looked at is something else from its beginning on. */
+	/* Most mismatches show in the first bytes, so compare these first. */
 	vgpu_mock_pattern(first, sizeof(first), seed, 0);
 	if (memcmp(memory, first, size < sizeof(first) ? size : sizeof(first)))
 		return false;
@@ -182,7 +182,7 @@ static inline void window_on_fault(int signal)
 	siglongjmp(window_jump, 1);
 }
 
-/* The signal that an access gets, or 0. */
+/* Accesses a byte. Return: the signal that the access got, or 0. */
 static inline int touch(volatile char *at, bool write)
 {
 	struct sigaction action = { .sa_handler = window_on_fault, .sa_flags = SA_NODEFER };
@@ -202,9 +202,10 @@ static inline int touch(volatile char *at, bool write)
 }
 
 /*
- * A thread that has the driver move a buffer, again and again. A hypervisor's fault that finds its
- * page moved each time is given up after two seconds, and shows nothing: on a slow machine that may
- * come, so one that is @patient stops when nobody got at the buffer for a while, until somebody does.
+ * A thread that lets the driver move a buffer again and again. A hypervisor gives a page fault up
+ * after two seconds if the page has moved at each try, and maps nothing. That may happen on a slow
+ * machine, so a @patient mover pauses when there was no access to the buffer for a while, until
+ * the next access.
  */
 struct mover {
 	const struct buffer *buffer;
@@ -235,7 +236,7 @@ static inline void *mover_run(void *data)
 	return NULL;
 }
 
-/* Counts the faults that this thread has for looking at each page. */
+/* Reads each page, and returns the number of page faults that this thread took. */
 static inline long looked_faults(const char *memory, size_t size)
 {
 	struct rusage before, after;
@@ -248,7 +249,7 @@ static inline long looked_faults(const char *memory, size_t size)
 	return after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
 }
 
-/* A counter of the window (the only one), as vgpuctl names it; -1: there is none. */
+/* Returns the counter of the only window with this name in vgpuctl's JSON; -1: there is none. */
 static inline long window_status(const char *name)
 {
 	const char *at = strstr(tool_status(), "\"windows\":");
@@ -259,7 +260,7 @@ static inline long window_status(const char *name)
 	return at ? atol(at + strlen(key)) : -1;
 }
 
-/* Until so many of the device's mappings are in the window, for as long as that takes at most. */
+/* Waits up to @seconds until @nr mappings of the device are in the window. */
 static inline bool await_mappings_for(const struct buffer *buffer, long long nr,
 				      unsigned int seconds)
 {
@@ -273,13 +274,13 @@ static inline bool await_mappings_for(const struct buffer *buffer, long long nr,
 	return true;
 }
 
-/* What the guest does not put off takes a minute on a slow machine. */
+/* Waits as await_mappings_for(), up to a minute: slow machines need long even without back-off. */
 static inline bool await_mappings(const struct buffer *buffer, long long nr)
 {
 	return await_mappings_for(buffer, nr, 60);
 }
 
-/* Polls until the counter is @value, for as long as a minute. */
+/* Polls up to a minute until the counter of the window is @value. */
 static inline bool window_await(const char *name, long value)
 {
 	int tries;
@@ -292,7 +293,7 @@ static inline bool window_await(const char *name, long value)
 	return false;
 }
 
-/* Where the pattern of that seed is in the window; 0: nowhere. */
+/* Returns the offset of the pattern of @seed in the window; 0: it is not there. */
 static inline unsigned long window_find(const char *window, size_t size, size_t len, __u32 seed)
 {
 	unsigned long at;
@@ -303,7 +304,7 @@ static inline unsigned long window_find(const char *window, size_t size, size_t 
 	return 0;
 }
 
-/* Polls until the guest has heard of its window. */
+/* Polls until the guest uses its window. */
 static inline bool window_heard(void)
 {
 	struct buffer buffer;
@@ -325,7 +326,7 @@ static inline bool window_heard(void)
 	return found && window_await("bindings", 0);
 }
 
-/* A window of that size, which the guest has heard of. */
+/* Makes a window of @size, and waits until the guest uses it. */
 static inline bool window_begin(const char *size)
 {
 	tool_run("vgpuctl window destroy --to 1 --force");
