@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a program's calls take of the kernel's memory is its control group's.
+ * Test that kernel memory which a program's calls take is charged to the program's control
+ * group.
  */
 #include <sys/mount.h>
 
 #include "vgpu_diff.h"
 
 #define MIB		(1UL << 20)
-/* A call may take 16 MiB altogether (call-bytes). */
+/* A call may take 16 MiB of memory (call-bytes). */
 #define REPLY		(8 * MIB)
 
 static char group[64] = "/tmp/vgpu-group-XXXXXX";
@@ -42,7 +43,10 @@ static long read_from(const char *name)
 	return value;
 }
 
-/* In the group. Return: how much more memory there was at a time, in MiB. */
+/*
+ * Makes a call in the control group. Return: growth of the group's peak memory by the call in
+ * MiB, or 201 to 203 on errors.
+ */
 static int reply_takes(void)
 {
 	void *data = mmap(NULL, REPLY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -53,7 +57,7 @@ static int reply_takes(void)
 	if (fd < 0 || data == MAP_FAILED)
 		return 201;
 	memset(data, 1, REPLY);
-	/* What comes with the first call. */
+	/* The first call takes memory that is kept, so it is not counted. */
 	if (ioctl(fd, VGPU_MOCK_IOC_LARGE_OUT, &large))
 		return 202;
 	large.length = REPLY;

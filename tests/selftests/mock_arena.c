@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Long messages in the window's arena: their bytes are right, and not on the wire; no
- * other lane sees them, and a hypervisor sees them for as long as the lane is there.
+ * Test long messages in the window's arena. Their bytes are right and do not go over the wire,
+ * no other lane sees them, and a hypervisor sees them only for as long as the lane exists.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -16,13 +16,13 @@
 
 #define SIZE		"64M"
 #define SIZE_BYTES	(64UL << 20)
-#define SLOTS		4		/* of a window of that size */
+#define SLOTS		4		/* number of slots of a window of that size */
 #define ARENA		(SIZE_BYTES - SLOTS * VGPU_ARENA_SLOT)
 
 FIXTURE(arena)
 {
 	int fd;
-	volatile char *window;	/* the hypervisor's */
+	volatile char *window;	/* the hypervisor's mapping */
 };
 
 FIXTURE_SETUP(arena)
@@ -46,7 +46,7 @@ FIXTURE_TEARDOWN(arena)
 	window_end();
 }
 
-/* Who has but one long message has no slot for it. */
+/* A program with a single long message gets no slot. */
 TEST_F(arena, few)
 {
 	NEEDS_WINDOW();
@@ -79,7 +79,7 @@ TEST_F(arena, large_arguments)
 		EXPECT_LT(wire(self->fd) - before, LITTLE) TH_LOG("%zu bytes", lengths[i]);
 		EXPECT_LE(moved + 2 * lengths[i], window_status("arena_bytes"));
 
-		/* One way each. */
+		/* Each of these calls moves bytes in one direction. */
 		before = wire(self->fd);
 		large = (struct vgpu_mock_large){ .ptr = (uintptr_t)data, .length = lengths[i],
 						  .seed = i };
@@ -90,7 +90,7 @@ TEST_F(arena, large_arguments)
 		EXPECT_TRUE(memory_is(data, lengths[i], i));
 		EXPECT_LT(wire(self->fd) - before, 2 * LITTLE);
 	}
-	/* What is short, and what is longer than a slot, goes as it did. */
+	/* Messages that are short, or longer than a slot, go by the socket. */
 	for (i = 0; i < 2; i++) {
 		long moved = window_status("arena_bytes");
 		size_t length = i ? 1500 * KIB : 120 * KIB;
@@ -104,7 +104,7 @@ TEST_F(arena, large_arguments)
 	free(data);
 }
 
-/* A driver that goes through memory that nobody has described. */
+/* The driver goes through memory that no schema describes. */
 TEST_F(arena, demand_pages)
 {
 	const size_t length = 1024 * KIB;
@@ -121,7 +121,7 @@ TEST_F(arena, demand_pages)
 	EXPECT_EQ(1, window_status("slots"));
 	EXPECT_LE(512 * KIB, window_status("arena_bytes"));
 	EXPECT_LT(wire(self->fd) - before + 512 * KIB, first);
-	/* What it writes goes back in smaller pieces. */
+	/* Pages that the driver writes to go back in shorter messages. */
 	ASSERT_TRUE(set_least(1));
 	before = wire(self->fd);
 	EXPECT_EQ(0, inverted(self->fd, TWIN(VGPU_MOCK_IOC_LARGE_INOUT), length, 3));
@@ -148,7 +148,10 @@ TEST_F(arena, read_and_write)
 	free(data);
 }
 
-/* No slot is lent to two: each program finds its own bytes, and so does each thread. */
+/*
+ * A thread of a program whose calls use slots. No slot belongs to two lanes, so each thread
+ * finds its own bytes.
+ */
 struct worker {
 	pthread_t thread;
 	int fd;
@@ -158,7 +161,7 @@ struct worker {
 };
 
 static uint64_t workers_end;
-/* Calls of each, however long they take. */
+/* Least number of calls of each thread, however long they take */
 #define WORKER_LEAST	4
 
 static void *worker_run(void *data)
@@ -218,14 +221,14 @@ TEST_F_TIMEOUT(arena, each_its_own, 120)
 		ASSERT_EQ(children[c], waitpid(children[c], &status, 0));
 		EXPECT_EQ(0, status);
 	}
-	/* Calls do without a slot until theirs has come. */
+	/* Calls go by the socket until their lane has a slot. */
 	end = tool_now_ms() + 30000;
 	while (!window_status("arena_bytes") && tool_now_ms() < end)
 		ASSERT_EQ(0, inverted(self->fd, VGPU_MOCK_IOC_LARGE_INOUT, 200 * KIB, 9));
 	EXPECT_LT(0, window_status("arena_bytes"));
 }
 
-/* All of a window's slots are taken: who comes then does without. */
+/* All slots of a window are taken, and another program's messages go by the socket. */
 TEST_F(arena, exhausted)
 {
 	pid_t children[SLOTS];
@@ -256,7 +259,7 @@ TEST_F(arena, exhausted)
 		kill(children[i], SIGKILL);
 		waitpid(children[i], &status, 0);
 	}
-	/* And is served when there are some, though it was refused just now. */
+	/* A lane that was refused a slot gets one when a slot is free. */
 	ASSERT_TRUE(window_await("slots", 0));
 	for (i = 0; i < 30 && !window_status("slots"); i++) {
 		usleep(100000);
@@ -287,7 +290,7 @@ static unsigned int ids(const volatile char *window)
 	return nr;
 }
 
-/* Programs are killed wherever they are: nothing of theirs stays to be seen. */
+/* Programs are killed anywhere: nothing of them stays visible. */
 TEST_F_TIMEOUT(arena, killed, 90)
 {
 	unsigned int i, times = getenv("VGPU_TIMES") ? 15 : 60;
@@ -313,7 +316,7 @@ TEST_F_TIMEOUT(arena, killed, 90)
 		kill(child, SIGKILL);
 		ASSERT_EQ(child, waitpid(child, &status, 0));
 		EXPECT_TRUE(WIFSIGNALED(status)) TH_LOG("time %u: status %x", i, status);
-		/* Others go on at once. */
+		/* Other programs go on at once. */
 		EXPECT_EQ(0, inverted(self->fd, VGPU_MOCK_IOC_LARGE_INOUT, 300 * KIB, i));
 	}
 	close(self->fd);
@@ -339,7 +342,10 @@ TEST_F(arena, seen_by_a_hypervisor)
 	large.ptr = (uintptr_t)data;
 	EXPECT_EQ(0, ids(self->window));
 	EXPECT_TRUE(vgpu_mock_is_zero((const char *)self->window + ARENA, SLOTS * VGPU_ARENA_SLOT));
-	/* What programs can see that lost a page is another page than what lanes can. */
+	/*
+	 * The page that programs see for a lost page is not the page that the window shows for
+	 * slots without a lane.
+	 */
 	memset((char *)self->window + PAGE, 0x77, PAGE);
 	EXPECT_EQ(0x77, self->window[2 * PAGE]);
 	EXPECT_TRUE(vgpu_mock_is_zero((const char *)self->window + ARENA, SLOTS * VGPU_ARENA_SLOT));
@@ -374,7 +380,7 @@ TEST_F(arena, seen_by_a_hypervisor)
 	free(data);
 }
 
-/* A mapping that would take all of the window gets none of the arena. */
+/* A mapping that needs all of the window gets nothing of the arena. */
 TEST_F(arena, not_for_mappings)
 {
 	struct buffer buffer;
@@ -406,7 +412,7 @@ static bool is_at_work(const struct worker *worker)
 	       __atomic_load_n(&worker->done, __ATOMIC_RELAXED) < WORKER_LEAST;
 }
 
-/* The window is emptied, filled, and goes, while calls are made: none of them fails. */
+/* The window is drained, filled and destroyed while programs make calls: no call fails. */
 TEST_F_TIMEOUT(arena, window_that_goes, 120)
 {
 	struct worker workers[2] = {};
@@ -452,7 +458,7 @@ TEST_F_TIMEOUT(arena, window_that_goes, 120)
 	}
 }
 
-/* Where the window is a device with memory, which a hypervisor gave this machine. */
+/* The window is a device with memory that a hypervisor gave this machine. */
 TEST_F_TIMEOUT(arena, by_a_device, 60)
 {
 	static const size_t lengths[] = { 128 * KIB, 500 * KIB + 5, 1023 * KIB };
@@ -477,7 +483,7 @@ TEST_F_TIMEOUT(arena, by_a_device, 60)
 	EXPECT_EQ(0, inverted(self->fd, VGPU_MOCK_IOC_LARGE_INOUT, 2048 * KIB, 2));
 	EXPECT_LE(4096 * KIB, wire(self->fd) - before);
 	close(self->fd);
-	/* A lane of its own, that has no slot yet. */
+	/* The child has a lane of its own, which has no slot yet. */
 	if (!fork()) {
 		self->fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
 		before = wire(self->fd);
@@ -495,7 +501,7 @@ TEST_F_TIMEOUT(arena, by_a_device, 60)
 	EXPECT_EQ(0, status);
 }
 
-/* Every message that has bytes in the arena: nothing else changes for programs. */
+/* All messages have bytes in the arena: programs notice no other difference. */
 static void same(struct __test_metadata *_metadata, const char *program)
 {
 	struct tool_run *run;

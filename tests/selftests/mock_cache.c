@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copy mode keeps pages of device memory in the guest: which are fetched for it, and
- * how many it keeps at most, while a program reads and writes more than that with no
- * call in between.
+ * Copy mode keeps pages of device memory in the guest. Test which pages are fetched, and how
+ * many the guest keeps at most while a program reads and writes more than that without a call.
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
@@ -15,12 +14,15 @@
 
 #define PAGE		4096UL
 #define MIB		(1UL << 20)
-/* SPACE_CACHED_MAX and SPACE_DIRTY_MAX of the guest's module, and what comes with that. */
+/*
+ * SPACE_CACHED_MAX and SPACE_DIRTY_MAX of the guest's module, and the memory that it needs
+ * beside them
+ */
 #define CLEAN_MAX	(64 * MIB)
 #define DIRTY_MAX	(16 * MIB)
 #define SLACK		(6 * MIB)
 
-/* A machine that is slow reads and writes just so much that the bounds are passed. */
+/* A slow machine reads and writes just enough to go beyond the limits. */
 static __u64 enough(__u64 size, __u64 slow)
 {
 	return getenv("VGPU_TIMES") ? slow : size;
@@ -46,7 +48,7 @@ static struct buffer make_buffer(__u32 flavour, __u64 size)
 	return buffer;
 }
 
-/* The first bytes of it. */
+/* Has the device fill the first @length bytes of the buffer. */
 static void fill(const struct buffer *buffer, __u64 length, __u32 seed)
 {
 	struct vgpu_mock_buf_range range = { .id = buffer->id, .length = length, .seed = seed };
@@ -83,7 +85,10 @@ static void log_sum(const struct buffer *buffer, __u64 offset, __u64 length)
 	log_line("sum %llx", range.out_sum);
 }
 
-/* Of the device's memory, as the driver takes it when it is touched. */
+/*
+ * Returns the number of pages that the driver has allocated: it allocates a page at its first
+ * access.
+ */
 static __u64 nr_pages(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_info info = { .id = buffer->id };
@@ -92,13 +97,16 @@ static __u64 nr_pages(const struct buffer *buffer)
 	return info.out_pages;
 }
 
-/* What the kernel does when it needs memory: root may ask it to. */
+/*
+ * Has the kernel's shrinkers free memory, as they do when it needs memory. Root may ask for
+ * that.
+ */
 static void need_memory(void)
 {
 	MUST(tool_write("/proc/sys/vm/drop_caches", "2"));
 }
 
-/* Only what is touched is moved, and the read-ahead. */
+/* Only pages that the program accesses go over the wire, and few that are read ahead. */
 DIFF_TEST_LIMIT(large_and_sparse, 60)
 {
 	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN, 64 * MIB);
@@ -107,7 +115,10 @@ DIFF_TEST_LIMIT(large_and_sparse, 60)
 	buffer.memory[0] = 1;
 	buffer.memory[32 * MIB] = 2;
 	buffer.memory[64 * MIB - 1] = 3;
-	/* Who does not read on gets no page that he did not touch. */
+	/*
+	 * The driver is asked for no page that the program did not access, as it does not read
+	 * in order.
+	 */
 	CHECK(nr_pages(&buffer) == 3);
 	if (forwarded && keep_is_on()) {
 		CHECK(before >= 0);
@@ -117,7 +128,10 @@ DIFF_TEST_LIMIT(large_and_sparse, 60)
 	log_sum(&buffer, 32 * MIB, PAGE);
 }
 
-/* What a program reads after each call is fetched at once: as much as it read before. */
+/*
+ * A program that reads the same pages after each call gets them with one fetch, which has as
+ * many pages as the program read before.
+ */
 DIFF_TEST(same_pages_after_each_call)
 {
 	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN, 64 * PAGE);
@@ -136,15 +150,15 @@ DIFF_TEST(same_pages_after_each_call)
 			continue;
 		trips = forward_counter(buffer.fd, "round_trips") - trips;
 		bytes = forward_counter(buffer.fd, "bytes_in") - bytes;
-		/* In a window it is there already. */
+		/* A mapping in a window needs no fetch. */
 		CHECK(trips == copies(&buffer));
 		CHECK(bytes < (long long)(pages[i - 1] + 1) * PAGE);
 	}
 }
 
 /*
- * Half a gigabyte, a page here and a page there. What is only read is given back
- * when memory is needed, and fetched again; what was written stays.
+ * A program accesses single pages of half a gigabyte. Pages that were only read are freed when
+ * the kernel needs memory, and are fetched again. Pages that were written to keep their bytes.
  */
 DIFF_TEST_LIMIT(half_a_gigabyte, 120)
 {
@@ -179,7 +193,7 @@ DIFF_TEST_LIMIT(half_a_gigabyte, 120)
 
 #define CGROUP	"/sys/fs/cgroup"
 
-/* A control group for this process alone, to which pages are charged that are cached for it. */
+/* Makes a control group for this process alone, to which the pages cached for it are charged. */
 static bool have_meter(const struct buffer *buffer)
 {
 	if (!copies(buffer) || !keep_is_on())
@@ -220,7 +234,7 @@ static void read_much(__u32 flavour)
 			most = now;
 	}
 	CHECK(!wrong);
-	/* Much is kept, but not more than may be. */
+	/* Much is kept, but not more than the limit. */
 	if (metered && !CHECK(most >= (__s64)CLEAN_MAX / 2 && most <= (__s64)(CLEAN_MAX + SLACK)))
 		log_line("%lld bytes are kept", most);
 }
@@ -259,8 +273,8 @@ static void check_sum(const struct buffer *buffer, __u32 seed)
 }
 
 /*
- * A page that is not there yet is fetched by the first write, and what was written
- * before is sent first: so they all are, before the first is written to.
+ * A page that is not cached is fetched by the first write, and a fetch sends dirty bytes first.
+ * So all pages are read before the first one is written to.
  */
 static void write_much(__u32 flavour)
 {
@@ -279,7 +293,7 @@ static void write_much(__u32 flavour)
 		if (most < waiting)
 			most = waiting;
 	}
-	/* Much is written before any of it is sent, but not more than may be. */
+	/* Many bytes are dirty before the guest sends any, but not more than the limit. */
 	if (sent_later && !CHECK(most >= (__s64)DIRTY_MAX / 2 && most <= (__s64)(DIRTY_MAX + SLACK)))
 		log_line("%lld bytes waited", most);
 	check_sum(&buffer, 13);
@@ -295,7 +309,7 @@ DIFF_TEST_LIMIT(write_much_page, 120)
 	write_much(VGPU_MOCK_BUF_PAGE);
 }
 
-/* Memory of another device of that host. */
+/* Makes memory of another device of the same host. */
 static struct buffer make_other(const char *node)
 {
 	struct drm_mode_create_dumb dumb = { .width = 1024, .height = 1024, .bpp = 32 };
@@ -327,8 +341,8 @@ static long long other_counter(const char *name)
 }
 
 /*
- * One device's memory fills what may be kept: what is read of another's is kept all
- * the same, as the first one's makes room.
+ * Memory of a device fills the cache of clean pages. Pages of another device are cached
+ * nevertheless, as pages of the first device are dropped.
  */
 DIFF_TEST_LIMIT(two_devices, 120)
 {
@@ -339,7 +353,7 @@ DIFF_TEST_LIMIT(two_devices, 120)
 	if (!node)
 		diff_skip("no vgem");
 	other = make_other(node);
-	/* The last call of all: what is cached until then is dropped. */
+	/* This is the last call of the test, as a call drops the pages that are cached. */
 	buffer = fill_buffer(VGPU_MOCK_BUF_PFN, CLEAN_MAX + MIB, 15);
 	read_all(&buffer, CLEAN_MAX + PAGE, 15);
 	read_all(&other, other.size, 14);
@@ -362,7 +376,9 @@ static struct buffer new_buffer(__u32 flavour)
 	return make_buffer(flavour | VGPU_MOCK_BUF_NEW, NEW_PAGES * PAGE);
 }
 
-/* Nothing was fetched since @before; what calls bring back is less than a page. */
+/*
+ * Checks that nothing was fetched since @before. The results of calls are less than a page.
+ */
 static void check_no_fetch(const struct buffer *buffer, long long before)
 {
 	long long bytes = forward_counter(buffer->fd, "bytes_in") - before;
@@ -372,8 +388,8 @@ static void check_no_fetch(const struct buffer *buffer, long long before)
 }
 
 /*
- * The memory is full of other bytes than a program is shown that writes zeros: not one of the
- * stores may be taken for none.
+ * The device's memory is full of other bytes than zeros. A program that has not fetched them
+ * writes zeros: each of these stores must reach the device.
  */
 static void new_buffer_zeros(__u32 flavour)
 {
@@ -403,7 +419,7 @@ DIFF_TEST(new_buffer_mixed)
 	new_buffer_zeros(VGPU_MOCK_BUF_MIXED);
 }
 
-/* By a copy of the kernel. */
+/* The kernel stores the zeros, as it copies to the buffer. */
 DIFF_TEST(new_buffer_read)
 {
 	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
@@ -415,7 +431,7 @@ DIFF_TEST(new_buffer_read)
 	check_no_fetch(&buffer, before);
 }
 
-/* Calls that let nobody see it change nothing. */
+/* A buffer stays new after calls that let neither the device nor another file see it. */
 DIFF_TEST(new_buffer_beside_calls)
 {
 	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
@@ -424,21 +440,24 @@ DIFF_TEST(new_buffer_beside_calls)
 
 	memset(buffer.memory, 0, PAGE);
 	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
-	/* The mock allocates when it is touched, here or there. */
+	/*
+	 * The number is not compared with the native one, as forwarding accesses pages at
+	 * another time.
+	 */
 	nr_pages(&buffer);
 	memset(buffer.memory + PAGE, 0, buffer.size - PAGE);
 	log_sum(&buffer, 0, buffer.size);
 	check_no_fetch(&buffer, before);
 }
 
-/* It is shown before it is written to. */
+/* A program reads the buffer before it writes to it. */
 DIFF_TEST(new_buffer_read_first)
 {
 	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
 	struct buffer other = fill_buffer(VGPU_MOCK_BUF_PFN, PAGE, 24);
 
 	log_bytes("memory", buffer.memory, PAGE);
-	/* Cached pages of it are forgotten. */
+	/* This call makes the guest drop the buffer's cached pages. */
 	log_sum(&other, 0, PAGE);
 	buffer.memory[100] = 0;
 	log_sum(&buffer, 0, PAGE);
@@ -446,8 +465,8 @@ DIFF_TEST(new_buffer_read_first)
 }
 
 /*
- * Somebody holds a page that has gone whole: it stays, and from then on what differs from what the
- * device has is what the program has written.
+ * A pipe holds a reference of a page that went to the device as a whole, so the page stays
+ * cached. From then on the guest sends the bytes that differ from the device's.
  */
 DIFF_TEST(new_buffer_held)
 {
@@ -470,7 +489,7 @@ DIFF_TEST(new_buffer_held)
 	log_bytes("memory", buffer.memory, buffer.size);
 }
 
-/* The device has written to all of it. */
+/* The device has written to all of the buffer before the program writes to it. */
 static void new_buffer_filled(__u32 flavour)
 {
 	struct buffer buffer = new_buffer(flavour);
@@ -493,7 +512,7 @@ DIFF_TEST(new_buffer_filled_page)
 	new_buffer_filled(VGPU_MOCK_BUF_PAGE);
 }
 
-/* The device writes to it before it is mapped. */
+/* The device writes to the buffer before the program maps it. */
 DIFF_TEST(new_buffer_filled_first)
 {
 	struct vgpu_mock_buf_create create = {
@@ -511,7 +530,7 @@ DIFF_TEST(new_buffer_filled_first)
 	log_sum(&buffer, 0, buffer.size);
 }
 
-/* By a call that no schema knows, too. */
+/* A call that no schema describes lets the device write to the buffer as well. */
 DIFF_TEST(new_buffer_unknown)
 {
 	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
@@ -524,7 +543,7 @@ DIFF_TEST(new_buffer_unknown)
 	log_sum(&buffer, 0, buffer.size);
 }
 
-/* Bytes that were sent in between are there when more is written. */
+/* Bytes that were sent before stay when the program writes more to the same pages. */
 DIFF_TEST(new_buffer_sent_in_between)
 {
 	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
@@ -533,7 +552,7 @@ DIFF_TEST(new_buffer_sent_in_between)
 
 	for (at = 0; at < buffer.size; at += PAGE)
 		memset(buffer.memory + at, 1, PAGE / 2);
-	/* A call on another file leaves these buffers as new as before. */
+	/* A call on another file sends the bytes, and leaves the buffer new. */
 	log_sum(&other, 0, PAGE);
 	for (at = 0; at < buffer.size; at += PAGE)
 		memset(buffer.memory + at + PAGE / 2, 2, PAGE / 2);
@@ -541,7 +560,7 @@ DIFF_TEST(new_buffer_sent_in_between)
 	log_sum(&buffer, 0, buffer.size);
 }
 
-/* A part of it is mapped, and then all of it. */
+/* The program maps a part of the buffer first, and then all of it. */
 DIFF_TEST(new_buffer_part_first)
 {
 	struct vgpu_mock_buf_create create = {
@@ -566,7 +585,7 @@ DIFF_TEST(new_buffer_part_first)
 	log_sum(&buffer, PAGE, PAGE);
 }
 
-/* Parent and child have one mapping. */
+/* Parent and child share a mapping of a new buffer. */
 DIFF_TEST(new_buffer_fork)
 {
 	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PAGE);
@@ -604,7 +623,10 @@ static void *store_words(void *arg)
 	return NULL;
 }
 
-/* One thread's first stores meet another's call that lets the device write beside them. */
+/*
+ * A thread stores to pages for the first time while another thread makes calls that let the
+ * device write to other bytes of these pages.
+ */
 DIFF_TEST_LIMIT(new_buffer_race, 120)
 {
 	struct storer storer;
@@ -639,7 +661,10 @@ DIFF_TEST_LIMIT(new_buffer_race, 120)
 		log_line("%llu pages", lost);
 }
 
-/* A driver whose ioctls tell name and offset one after the other. */
+/*
+ * The driver tells a buffer's name and its offset by two ioctls, and the buffer still counts as
+ * new.
+ */
 DIFF_TEST(new_buffer_dumb)
 {
 	const char *node = getenv(forwarded ? "VGPU_FWD_VGEM_CARD" : "VGPU_REAL_VGEM_CARD");
@@ -662,14 +687,15 @@ DIFF_TEST(new_buffer_dumb)
 	if (forwarded && !other_counter("window_mappings"))
 		CHECK(other_counter("bytes_in") == before);
 	log_bytes("memory", memory, dumb.size);
-	/* Everything is sent, and asked for once more. */
+	/* The call makes the guest send all bytes, and drop its cached pages. */
 	MUST(!ioctl(fd, DRM_IOCTL_MODE_MAP_DUMB, &offset));
 	log_bytes("memory", memory, dumb.size);
 }
 
 /*
- * A device that takes turns with programs: what a program writes last is there, also where it
- * wrote what it had seen before the device wrote. No call tells it that the device is done.
+ * A device takes turns with programs: the device has the bytes that the program wrote last, also
+ * where these are the bytes that the program had read before the device wrote. No call tells the
+ * guest that the device is done.
  */
 DIFF_TEST_NODE(equal_bytes_apart, "ITER", 60)
 {
@@ -678,7 +704,7 @@ DIFF_TEST_NODE(equal_bytes_apart, "ITER", 60)
 	struct buffer buffer;
 	__u64 seen;
 
-	/* On a slow machine the device has written before this look. */
+	/* The device of a slow machine has written before this read, and the test tries again. */
 	do {
 		buffer = make_buffer(VGPU_MOCK_BUF_PFN, 2 * PAGE);
 		memset(buffer.memory, 0, PAGE);
@@ -690,7 +716,10 @@ DIFF_TEST_NODE(equal_bytes_apart, "ITER", 60)
 		do {
 			sleep_ms(1);
 			MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_INFO, &info));
-			/* The device comes to the second page when it is through with the first. */
+			/*
+			 * The device has finished the first page when it accesses the second
+			 * one.
+			 */
 		} while (info.out_pages < 2);
 	} while (seen);
 	memset(buffer.memory, 0, PAGE);

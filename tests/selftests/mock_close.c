@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * close() is done when it returns: who opens the device exclusively next finds
- * it free.
+ * The device is closed when close() returns: a program that opens it exclusively afterwards
+ * finds it free.
  */
 #include <sys/prctl.h>
 
@@ -9,11 +9,11 @@
 #include "vgpu_diff.h"
 
 #define TIMES		10000
-#define TIMES_PAIR	2000	/* two machines take longer, and prove no more */
+#define TIMES_PAIR	2000	/* rounds for two machines, where a round takes longer */
 
 /*
- * Opens are exclusive here, so nobody else may have the device open: not even a
- * process of an earlier test, whose close is still on its way.
+ * Waits until no process has the device open, as opens are exclusive here. A process of an
+ * earlier test may not have closed it yet.
  */
 static void await_idle(void)
 {
@@ -57,7 +57,7 @@ DIFF_TEST_LIMIT(close_then_open_exclusively, 500)
 	fflush(stdout);
 }
 
-/* Calls before the close, by threads of their own lanes, do not delay it. */
+/* Calls before the close, each made by a lane's thread of the shadow, do not delay it. */
 DIFF_TEST_LIMIT(use_close_open, 120)
 {
 	struct vgpu_mock_inout io = { };
@@ -100,7 +100,7 @@ DIFF_TEST(busy)
 	LOG_CALL(ioctl(again, VGPU_MOCK_IOC_EXCLUSIVE, 2));
 }
 
-/* The last reference is a mapping, a child's, or a killed process's. */
+/* The last reference belongs to a mapping, a child, or a killed process. */
 DIFF_TEST(last_reference)
 {
 	struct vgpu_mock_buf_create create = { .size = 4096 };
@@ -118,7 +118,7 @@ DIFF_TEST(last_reference)
 	LOG_CALL(close(fd));
 	LOG_CALL(open(path, O_RDWR | O_EXCL));
 	LOG_CALL(munmap(memory, 4096));
-	/* A mapping's end may travel by itself. */
+	/* The end of a mapping may reach the host after munmap() has returned. */
 	for (i = 0; i < 1000; i++) {
 		fd = open(path, O_RDWR | O_EXCL);
 		if (fd >= 0 || !forwarded)
@@ -137,7 +137,7 @@ DIFF_TEST(last_reference)
 	LOG_CALL(open(path, O_RDWR | O_EXCL));
 	LOG_CALL(kill(pid, SIGKILL));
 	LOG_CALL(waitpid(pid, &status, 0) == pid);
-	/* A dying process does not wait for the other side. */
+	/* A dying process does not wait for the host. */
 	for (i = 0; i < 1000; i++) {
 		fd = open(path, O_RDWR | O_EXCL);
 		if (fd >= 0 || !forwarded)
@@ -149,20 +149,28 @@ DIFF_TEST(last_reference)
 
 /* --- programs that are killed in close() ------------------------------------ */
 
-/* The closing program is called so, and its shadow: one of an earlier test may be there still. */
+/*
+ * The closing program has a name of its own, by which its shadow is found: a shadow of an
+ * earlier test may still exist.
+ */
 #define CLOSER		"closer%d"
 #define PATIENCE_MS	30000
-/* A driver keeps the closer waiting for so long, and other programs wait less. */
+/*
+ * SLOW_MS: time for which a driver delays the closing program; SOON_MS: limit for other programs
+ */
 #define SLOW_MS		8000
 #define SOON_MS		5000
 
-/* A program that has the device open. */
+/* A program that has the device open */
 struct closer {
 	pid_t pid;
 	int go;
 };
 
-/* The driver's ->flush does as @flush says; the program closes the file when it is told to. */
+/*
+ * Starts a program that opens the device and closes it when notified. The driver's ->flush does
+ * what @flush says.
+ */
 static struct closer closer_start(int flags, __u32 flush)
 {
 	int go[2], ready[2];
@@ -197,7 +205,7 @@ static struct closer closer_start(int flags, __u32 flush)
 	return closer;
 }
 
-/* The program is in close(), and waits there; or it is through. */
+/* Makes the program close the file. If @waits is set, waits until the program is in close(). */
 static void closer_close(const struct closer *closer, bool waits)
 {
 	char file[64], line[256] = "";
@@ -233,7 +241,7 @@ static pid_t closer_shadow(const struct closer *closer)
 	return pid;
 }
 
-/* The shadow's threads read nothing from now on. */
+/* Stops all threads of the shadow, so they read nothing from now on. */
 static void shadow_stop(pid_t pid)
 {
 	char folder[64], file[400], line[256];
@@ -261,7 +269,7 @@ static void shadow_stop(pid_t pid)
 	}
 }
 
-/* The device is nobody's any more, so that one program may have it. */
+/* Returns true if the device can be opened exclusively within @ms. */
 static bool is_closed_in(unsigned int ms)
 {
 	__u64 start = now_ms();
@@ -276,7 +284,7 @@ static bool is_closed_in(unsigned int ms)
 	return false;
 }
 
-/* The host has not begun when the program is killed. */
+/* The program is killed before the host has begun to close the file. */
 DIFF_TEST_LIMIT(killed_closer, 150)
 {
 	bool stops = forwarded && diff_one_machine();
@@ -291,7 +299,7 @@ DIFF_TEST_LIMIT(killed_closer, 150)
 	CHECK(is_closed_in(PATIENCE_MS));
 }
 
-/* The shadow is killed instead, of which close() does not tell. */
+/* The shadow is killed instead of the program; close() reports no error for that. */
 DIFF_TEST_LIMIT(closer_without_shadow, 150)
 {
 	bool stops = forwarded && diff_one_machine();
@@ -311,7 +319,7 @@ DIFF_TEST_LIMIT(closer_without_shadow, 150)
 	closer_kill(&closer);
 }
 
-/* The host has it wait for a file that was closed earlier, whose driver takes its time. */
+/* The close waits on the host for a file that was closed earlier, and whose driver is slow. */
 DIFF_TEST_LIMIT(killed_behind_a_slow_close, 150)
 {
 	struct closer closer, slow;
@@ -325,7 +333,7 @@ DIFF_TEST_LIMIT(killed_behind_a_slow_close, 150)
 	CHECK(is_closed_in(SLOW_MS + PATIENCE_MS));
 }
 
-/* The driver is in ->flush, which is none of other programs' business. */
+/* The program is killed while its driver is in ->flush: other programs are not delayed. */
 DIFF_TEST_LIMIT(killed_in_flush, 150)
 {
 	struct closer closer;
@@ -336,7 +344,7 @@ DIFF_TEST_LIMIT(killed_in_flush, 150)
 	closer = closer_start(O_RDWR, VGPU_MOCK_FLUSH_DEAF | SLOW_MS);
 	fd = open_device(O_RDWR);
 	closer_close(&closer, true);
-	/* The host's driver is there by now, too; if not, the same holds. */
+	/* The host's driver is in ->flush by now. If it is not, the same must hold. */
 	sleep_ms(300);
 	start = now_ms();
 	MUST(!kill(closer.pid, SIGKILL));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mapped memory that a program and a device use to talk to each other, without a call:
- * what either writes the other one sees, while it looks. Needs a window: that of this
- * machine's guest, which the test makes (loopback), or one that is there (VGPU_WINDOW; "cached":
- * that of a user-space engine).
- * All calls are forwarded, so the device may be another machine's.
+ * Test mapped memory by which a program and a device talk to each other without a call: each
+ * sees the other's writes while it reads. The test needs a window. In loopback it makes one for
+ * this machine's guest; elsewhere VGPU_WINDOW says that there is one ("cached": that of a
+ * user-space engine). All calls are forwarded, so the device may belong to another machine.
  */
 #include <sched.h>
 #include <sys/prctl.h>
@@ -16,7 +15,7 @@
 #define HUGE_PFN	(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE)
 #define ROUNDS		200
 #define MOVES		20
-/* A machine that gets little of a processor is slow; one that lost something never ends. */
+/* A slow machine needs long for an answer; after a lost word no answer would ever come. */
 #define LIMIT_MS	(30000 * KSELFTEST_PATIENCE)
 
 struct talk {
@@ -86,7 +85,7 @@ static long long talk_traffic(const struct talk *talk)
 	       window_counter(talk->fd, "bytes_out");
 }
 
-/* The device writes while the program looks. */
+/* The device writes while the program reads. */
 static void written(struct __test_metadata *_metadata, struct talk *talk)
 {
 	uint64_t end = tool_now_ms() + LIMIT_MS;
@@ -101,8 +100,8 @@ static void written(struct __test_metadata *_metadata, struct talk *talk)
 }
 
 /*
- * The device looks while the program writes, and answers, ROUNDS times, and until there
- * were MOVES moves, if those are counted. Return: how many answers came.
+ * The program writes a number, and the device reads it and answers: ROUNDS times, and until
+ * there were MOVES moves if @moves is not NULL. Return: number of answers.
  */
 static unsigned int answered(const struct talk *talk, const volatile unsigned int *moves)
 {
@@ -115,7 +114,7 @@ static unsigned int answered(const struct talk *talk, const volatile unsigned in
 		while (words[1] != vgpu_mock_mix64(number)) {
 			if (tool_now_ms() > end)
 				return number - 1;
-			/* Others may have work, where there is one processor. */
+			/* Other tasks may have work on a machine with one processor. */
 			sched_yield();
 		}
 	}
@@ -153,8 +152,8 @@ COHERENT(page, VGPU_MOCK_BUF_PAGE)
 COHERENT(vmalloc, VGPU_MOCK_BUF_VMALLOC)
 
 /*
- * Meanwhile the driver moves the buffer, again and again, with pauses of @pause us: nothing is
- * lost on the way.
+ * The driver moves the buffer while program and device talk, again and again, with pauses of
+ * @pause us. No word is lost.
  */
 static void moved(struct __test_metadata *_metadata, struct talk *talk, unsigned int pause)
 {
@@ -206,13 +205,13 @@ TEST_F_TIMEOUT(coherence, moved_huge, 60)
 	moved(_metadata, &self->talk, 20000);
 }
 
-/* What the program's page tables take, in KiB. */
+/* Returns the size of the program's page tables in KiB. */
 static long tables(void)
 {
 	return atol(tool_run("grep VmPTE: /proc/%d/status | tr -dc 0-9", getpid())->out);
 }
 
-/* What lies in pieces of 2 MiB needs no page table for each. */
+/* Memory in pieces of 2 MiB is mapped by PMD mappings, which need no page tables. */
 TEST_F_TIMEOUT(coherence, huge, 60)
 {
 	const int pieces = 8;
@@ -238,8 +237,9 @@ TEST_F_TIMEOUT(coherence, huge, 60)
 }
 
 /*
- * Of a small mapping the first look brings all pages, of a large one those that one page table
- * has. (Both may lie across the border of two; the program may have a fault of its own.)
+ * The first access to a small mapping inserts the PTEs of all its pages. The first access to a
+ * large mapping inserts those of one page table. (Each mapping may lie across the border of two
+ * page tables, and the program may have a fault for another reason.)
  */
 TEST_F_TIMEOUT(coherence, few_faults_small, 60)
 {
@@ -267,13 +267,16 @@ TEST_F_TIMEOUT(coherence, few_faults_large, 60)
 	TH_LOG("%ld faults", faults);
 }
 
-/* How many ranges the kernel has with that cache attribute. */
+/* Returns the number of ranges that the kernel has recorded with that cache attribute. */
 static long cached_ranges(const char *how)
 {
 	return atol(tool_run("grep -c %s /sys/kernel/debug/x86/pat_memtype_list", how)->out);
 }
 
-/* The same when it has not changed for a second: a worker takes away what was unmapped before. */
+/*
+ * Returns the number of ranges when it has not changed for a second: a worker removes the ranges
+ * of earlier mappings.
+ */
 static long settled_ranges(const char *how)
 {
 	long now = cached_ranges(how), before;
@@ -289,8 +292,8 @@ static long settled_ranges(const char *how)
 }
 
 /*
- * The guest's kernel knows how the memory is cached on the host, for as long as it is bound: the
- * processor would have it otherwise.
+ * The guest's kernel records the cache attribute of bound memory for as long as the memory is
+ * bound. Without the record, PTEs would get another attribute.
  */
 #define CACHED_WHILE_BOUND(name, flavour, how)				\
 TEST_F(coherence, name)							\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A 32-bit program (the Makefile sees to that): drivers see who calls, and what
- * its structs look like.
+ * Test calls of a 32-bit program: the Makefile builds this file as one. Drivers know that their
+ * caller has 32 bits, and so know the layout of its structs.
  */
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 
 _Static_assert(sizeof(long) == 4, "a 32-bit program");
 
-/* The command as 64-bit programs know it. */
+/* This is the command's number in 64-bit programs. */
 #define COMPAT64	_IOC(_IOC_READ | _IOC_WRITE, VGPU_MOCK_IOC_TYPE, 0x75, 32)
 
 static int caller_is_32(int fd, unsigned long cmd)
@@ -28,7 +28,7 @@ DIFF_TEST_TWINS(driver_knows_its_caller)
 	CHECK(LOG_CALL(caller_is_32(fd, CMD(INFO))) == 1);
 }
 
-/* The one struct that differs: a pointer of 32 bits, and other offsets. */
+/* The layout of this struct differs: its pointer has 32 bits, so its fields have other offsets. */
 DIFF_TEST_TWINS(struct_of_its_own)
 {
 	static const __u32 lengths[] = { 0, 1, 100, 4096, 4097, 3 * 4096 + 5 };
@@ -55,7 +55,10 @@ DIFF_TEST_TWINS(bad_pointers)
 	__u8 *page = alloc_pages(1);
 	int fd = open_device(O_RDWR);
 
-	/* The argument, and in it. The last one ends where 4 GiB do. */
+	/*
+	 * The argument is a bad pointer, and then the struct has one. A range of each kind ends
+	 * at 4 GiB.
+	 */
 	LOG_CALL(ioctl(fd, CMD(COMPAT32), NULL));
 	LOG_CALL(ioctl(fd, CMD(COMPAT32), (void *)1));
 	LOG_CALL(ioctl(fd, CMD(COMPAT32), page + 4096 - sizeof(arg) + 1));
@@ -74,7 +77,10 @@ DIFF_TEST_TWINS(bad_pointers)
 	log_bytes("page", page, 4096);
 }
 
-/* What a driver knows only of 64-bit programs, what none does, what the VFS does. */
+/*
+ * The driver knows the first command only of 64-bit programs, the second command of none, and
+ * the VFS serves the others.
+ */
 DIFF_TEST(other_commands)
 {
 	__u64 arg[4] = { 0 };
@@ -90,7 +96,7 @@ DIFF_TEST(other_commands)
 	log_line("flags %x", fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
-/* An integer stays as wide as the program has it. */
+/* An integer has as many bits as the program gives it. */
 DIFF_TEST_TWINS(integer)
 {
 	int fd = open_device(O_RDWR);
@@ -99,7 +105,7 @@ DIFF_TEST_TWINS(integer)
 	LOG_CALL(ioctl(fd, CMD(INTEGER), (void *)-1L));
 }
 
-/* 64-bit pointers in a struct, as in most of today's drivers. */
+/* The struct has a 64-bit pointer, as in most current drivers. */
 DIFF_TEST_TWINS(arrays)
 {
 	__u32 *in = alloc_bytes(5000, 1), *inout = alloc_bytes(5000, 2);
@@ -112,12 +118,12 @@ DIFF_TEST_TWINS(arrays)
 	LOG_CALL(diff_ioctl(fd, CMD(ARRAY_INOUT), &array));
 	CHECK(array.ptr == (uintptr_t)inout);
 	log_bytes("inout", inout, 5000);
-	/* An address that this program cannot have. */
+	/* A 32-bit program cannot have this address. */
 	array.ptr |= 1ULL << 32;
 	LOG_CALL(ioctl(fd, CMD(ARRAY_INOUT), &array));
 }
 
-/* An argument that is larger than what lanes have room for. */
+/* The argument is larger than the memory that lanes have. */
 DIFF_TEST(large)
 {
 	const size_t length = 300000;
@@ -129,7 +135,10 @@ DIFF_TEST(large)
 	log_bytes("bytes", bytes, length);
 }
 
-/* An object comes as an fd, goes back as one, and takes ioctls of its own. */
+/*
+ * A call returns an object as an fd, another call takes the fd, and the object has ioctls of its
+ * own.
+ */
 DIFF_TEST(fds)
 {
 	struct vgpu_mock_fd_out out = { .cookie = 42ULL << 32 };
@@ -164,7 +173,7 @@ DIFF_TEST(read_and_write)
 	log_bytes("read", bytes, sizeof(bytes));
 }
 
-/* Nothing is left of the room that was kept for calls, in a child neither. */
+/* Counts mappings that the guest has made for calls: none may be left, also in a child. */
 static int lines_of_ours(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -188,7 +197,7 @@ DIFF_TEST(keeps_no_memory)
 	CHECK(LOG_CALL(lines_of_ours()) == 0);
 }
 
-/* One device, callers of both kinds: a child that is 64-bit, and then this again. */
+/* A 32-bit program and its 64-bit child use a device in turns. */
 DIFF_TEST(child_with_64_bits)
 {
 	int fd = open_device(O_RDWR);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Faults in device memory that the driver takes its time for, and what happens to the
- * mapping meanwhile.
+ * Test faults in device memory for which the driver takes its time, and changes to the mapping
+ * meanwhile.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -37,7 +37,7 @@ static char *buffer_map(const struct buffer *buffer, unsigned int pages)
 	return memory;
 }
 
-/* From now on each fault takes so long. */
+/* Makes each later fault in the buffer take @delay_ms. */
 static void buffer_slow(const struct buffer *buffer, __u32 delay_ms, __u32 how)
 {
 	struct vgpu_mock_buf_range argument = {
@@ -63,7 +63,7 @@ static __u32 buffer_faults(int fd, __u32 id)
 	return info.out_faults;
 }
 
-/* Waits until the driver has had so many. */
+/* Waits until the driver has had @nr faults in the buffer. */
 static bool await_faults(int fd, __u32 id, __u32 nr)
 {
 	int tries;
@@ -84,7 +84,7 @@ static volatile sig_atomic_t fault_signal;
 
 static void on_fault(int signal)
 {
-	/* One that comes too late means nothing. */
+	/* A signal that comes too late is ignored. */
 	if (!fault_expected)
 		return;
 	fault_expected = 0;
@@ -92,7 +92,7 @@ static void on_fault(int signal)
 	siglongjmp(fault_jump, 1);
 }
 
-/* The signal that reading or writing there gets, or 0. */
+/* Returns the signal that an access at @at gets, or 0. */
 static int access_at(volatile char *at, bool write)
 {
 	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
@@ -123,7 +123,7 @@ static int write_to(volatile char *at)
 	return access_at(at, true);
 }
 
-/* A driver that waits for the device for some seconds is waited for. */
+/* A fault waits for a driver that takes some seconds. */
 DIFF_TEST(slow_driver)
 {
 	struct buffer buffer;
@@ -135,11 +135,11 @@ DIFF_TEST(slow_driver)
 	buffer_slow(&buffer, 4000, 0);
 	start = now_ms();
 	LOG_CALL(touch(memory));
-	/* The driver waits by the tick, which may be late when a wait begins. */
+	/* The driver waits in ticks, and a tick may be late when a wait begins. */
 	CHECK(now_ms() - start >= 3000);
 }
 
-/* Whom SIGKILL ends there, too. */
+/* SIGKILL ends a program whose fault waits for the driver. */
 DIFF_TEST(killed_while_waiting)
 {
 	struct buffer buffer;
@@ -166,8 +166,8 @@ DIFF_TEST(killed_while_waiting)
 }
 
 /*
- * A fault fails, but its thread goes on elsewhere, as it has a signal to handle. That it failed
- * is nothing to those that come later.
+ * A fault fails, and its thread goes on elsewhere to handle a signal. Later faults must not get
+ * the error of that fault.
  */
 DIFF_TEST(error_of_before)
 {
@@ -182,20 +182,23 @@ DIFF_TEST(error_of_before)
 	signal(SIGUSR1, on_fault);
 	pid = fork();
 	MUST(pid >= 0);
-	/* Another process, whose calls are not behind what the fault holds in a shadow. */
+	/*
+	 * Another process sends the signal: its calls need no lock that the fault holds in this
+	 * process's shadow.
+	 */
 	if (!pid) {
 		CHECK(await_fault(buffer.fd, buffer.id));
 		kill(getppid(), SIGUSR1);
 		_exit(0);
 	}
-	/* Natively the fault's own signal is there as well. */
+	/* The access gets a signal. Natively it gets that of the fault as well as SIGUSR1. */
 	CHECK(touch(memory));
 	MUST(waitpid(pid, &status, 0) == pid && !status);
 	buffer_slow(&buffer, 0, 0);
 	LOG_CALL(touch(memory));
 }
 
-/* A program maps for less than it needs later. */
+/* A program maps memory with fewer rights than it needs later, and asks for more by mprotect(). */
 static void more_by_mprotect(__u32 flavour, int prot)
 {
 	struct buffer buffer;
@@ -215,7 +218,7 @@ static void more_by_mprotect(__u32 flavour, int prot)
 	LOG_CALL(write_to(memory + 2 * PAGE + 7));
 	LOG_CALL(write_to(memory));
 	log_line("device has %llx", (unsigned long long)buffer_sum(&buffer, 4));
-	/* What is left of it. */
+	/* Rights of the parts that are left change after an unmap. */
 	LOG_CALL(munmap(memory + PAGE, PAGE));
 	LOG_CALL(mprotect(memory, PAGE, PROT_WRITE));
 	LOG_CALL(write_to(memory + 9));
@@ -239,7 +242,10 @@ DIFF_TEST(more_by_mprotect)
 	}
 }
 
-/* As a debugger does: through the memory of the process, not its page tables. */
+/*
+ * Accesses the mapping as a debugger does: through /proc/self/mem, and not through the program's
+ * page tables.
+ */
 static void by_debugger(__u32 flavour)
 {
 	char seen[2 * PAGE], marks[] = "debugger";
@@ -252,25 +258,25 @@ static void by_debugger(__u32 flavour)
 	fd = open("/proc/self/mem", O_RDWR);
 	MUST(fd >= 0);
 	memset(seen, 0, sizeof(seen));
-	/* Before the program has touched it ... */
+	/* The debugger reads memory that the program has not accessed ... */
 	LOG_CALL(pread(fd, seen, PAGE, (uintptr_t)memory + 2 * PAGE));
 	log_bytes("fresh", seen, PAGE);
-	/* ... what it has written, over the end of a page ... */
+	/* ... reads what the program has written, across the end of a page ... */
 	vgpu_mock_pattern(memory, 2 * PAGE, 1, 0);
 	LOG_CALL(pread(fd, seen, 2 * PAGE - 200, (uintptr_t)memory + 100));
 	log_bytes("seen", seen, 2 * PAGE);
-	/* ... and what the debugger writes, where the program has touched it and where not. */
+	/* ... and writes to memory that the program has accessed and to memory that it has not. */
 	LOG_CALL(pwrite(fd, marks, sizeof(marks), (uintptr_t)memory + PAGE - 4));
 	LOG_CALL(pwrite(fd, marks, sizeof(marks), (uintptr_t)memory + 3 * PAGE));
 	log_bytes("memory", memory, 4 * PAGE);
 	memory[0] = 'p';
 	log_line("device has %llx", (unsigned long long)buffer_sum(&buffer, 4));
 	log_bytes("memory", memory, 4 * PAGE);
-	/* Of a part that may only be read. */
+	/* The debugger writes to a part that is read-only. */
 	LOG_CALL(mprotect(memory, PAGE, PROT_READ));
 	LOG_CALL(pwrite(fd, marks, sizeof(marks), (uintptr_t)memory));
 	log_bytes("memory", memory, 4 * PAGE);
-	/* What was unmapped. */
+	/* The debugger reads a part that was unmapped. */
 	LOG_CALL(munmap(memory + PAGE, PAGE));
 	LOG_CALL(pread(fd, seen, 1, (uintptr_t)memory + PAGE));
 }
@@ -290,7 +296,7 @@ DIFF_TEST(debugger_pages)
 	by_debugger(VGPU_MOCK_BUF_PAGE);
 }
 
-/* How many hold the guest's module; -1: it is not there. */
+/* Returns the number of references of the guest's module; -1: the module is not loaded. */
 static long module_users(void)
 {
 	FILE *stream = fopen("/sys/module/vgpu_guest/refcnt", "r");
@@ -310,8 +316,8 @@ static void *touch_thread(void *memory)
 }
 
 /*
- * Another thread unmaps and closes what a fault waits for. The module stays until the
- * fault is through.
+ * Another thread unmaps the mapping and closes the file while a fault waits. The fault holds a
+ * reference of the module until it ends.
  */
 DIFF_TEST(unmapped_while_waiting)
 {
@@ -332,14 +338,14 @@ DIFF_TEST(unmapped_while_waiting)
 	if (forwarded) {
 		users = module_users();
 		CHECK(users > 0);
-		/* Refused; if nobody held the module, this would be the machine's end. */
+		/* The unload fails. Without the fault's reference it would crash the machine. */
 		if (users > 0)
 			CHECK(syscall(SYS_delete_module, "vgpu_guest", O_NONBLOCK) &&
 			      (errno == EWOULDBLOCK || errno == EPERM));
 	}
 	MUST(!pthread_join(thread, &signal));
 	log_line("signal %ld", (long)signal);
-	/* And no longer. */
+	/* The reference is dropped when the fault has ended. */
 	for (tries = 0; forwarded && tries < 1000 && module_users() >= users; tries++)
 		sleep_ms(5);
 	CHECK(tries < 1000);
@@ -367,7 +373,7 @@ static void signal_agents(int signal)
 
 #define AT_ONCE		4
 
-/* Reads a page in each of some threads. One that may not dies with all of them. */
+/* Reads a page in one of several threads. A signal would kill all of them. */
 static void *read_page(void *memory)
 {
 	(void)*(volatile char *)memory;
@@ -375,8 +381,8 @@ static void *read_page(void *memory)
 }
 
 /*
- * More faults at once than there are connections to the host, and its agent makes no more, as it
- * is stopped: they take turns.
+ * Faults take turns if there are more at once than the guest has lanes to the host. The host's
+ * agent (vgpud) gives no more lanes, as it is stopped.
  */
 DIFF_TEST_LIMIT(agent_is_stopped, 120)
 {
@@ -387,7 +393,7 @@ DIFF_TEST_LIMIT(agent_is_stopped, 120)
 	pid_t pid, guard;
 
 	MUST(!pipe(ready) && !pipe(go));
-	/* Whatever becomes of this test, others need the agent. */
+	/* The agent is continued even if this test hangs, as other tests need it. */
 	guard = fork();
 	MUST(guard >= 0);
 	if (!guard) {
@@ -413,7 +419,10 @@ DIFF_TEST_LIMIT(agent_is_stopped, 120)
 	}
 	close(ready[1]);
 	if (read(ready[0], &byte, 1) == 1) {
-		/* The agent of a pair is on the other machine: it goes on, and gives more lanes. */
+		/*
+		 * The agent of a pair is in the other machine: it is not stopped, and gives more
+		 * lanes.
+		 */
 		if (forwarded)
 			signal_agents(SIGSTOP);
 		(void)!write(go[1], "", 1);
@@ -428,10 +437,10 @@ DIFF_TEST_LIMIT(agent_is_stopped, 120)
 }
 
 #define STUCK		4
-/* Longer than the test, which ends it. */
+/* The delay is longer than the test, which ends it. */
 #define STUCK_MS	60000
 
-/* A thread reads a page for which the driver takes its time. */
+/* A thread that reads a page for which the driver takes its time */
 struct stuck {
 	pthread_t thread;
 	pthread_barrier_t *begin;
@@ -449,7 +458,10 @@ static void *stuck_thread(void *data)
 	return NULL;
 }
 
-/* The other process sees the driver have all of them, after which no fault takes long. */
+/*
+ * Runs the other process: it waits until the driver has all faults, and then makes later faults
+ * quick.
+ */
 static void watch_stuck(const struct buffer *buffer, int ready, int go)
 {
 	char byte;
@@ -457,12 +469,12 @@ static void watch_stuck(const struct buffer *buffer, int ready, int go)
 	CHECK(await_faults(buffer->fd, buffer->id, STUCK));
 	buffer_slow(buffer, 0, 0);
 	MUST(write(ready, "", 1) == 1);
-	/* The program may be gone. */
+	/* The program may have died. */
 	(void)!read(go, &byte, 1);
 	buffer_slow(buffer, 0, VGPU_MOCK_SLOW_END);
 }
 
-/* Counts those that are through. */
+/* Counts the threads whose fault has ended. */
 static unsigned int stuck_done(const struct stuck *stuck)
 {
 	unsigned int i, done = 0;
@@ -473,8 +485,8 @@ static unsigned int stuck_done(const struct stuck *stuck)
 }
 
 /*
- * The driver has several faults of a process at once, and while it takes its time for them others
- * of that process get their pages, of the same mapping and of another one.
+ * The driver has several faults of a process at once. While they last, other faults of that
+ * process get their pages, in the same mapping and in another one.
  */
 static void beside_stuck_faults(__u32 how)
 {
@@ -490,7 +502,7 @@ static void beside_stuck_faults(__u32 how)
 	MUST(!pipe(ready) && !pipe(go));
 	pid = fork();
 	MUST(pid >= 0);
-	/* Its calls are not behind what a fault holds in the shadow of this one. */
+	/* The child's calls need no lock that a fault holds in this process's shadow. */
 	if (!pid) {
 		close(go[1]);
 		watch_stuck(&buffer, ready[1], go[0]);
@@ -500,11 +512,14 @@ static void beside_stuck_faults(__u32 how)
 	memory = buffer_map(&buffer, 2 * STUCK + 1);
 	beside = buffer_map(&other, 1);
 	buffer_slow(&buffer, STUCK_MS, how);
-	/* A thread's stack needs a lock that a fault may hold: all threads are there before. */
+	/*
+	 * All threads are made before, as making a thread's stack needs a lock that a fault may
+	 * hold.
+	 */
 	MUST(!pthread_barrier_init(&begin, NULL, STUCK + 1));
 	for (i = 0; i < STUCK; i++) {
 		stuck[i].begin = &begin;
-		/* No page is next to another one's, which might be read with it. */
+		/* No two pages are adjacent, as one might be read ahead with the other. */
 		stuck[i].page = memory + 2 * i * PAGE;
 		MUST(!pthread_create(&stuck[i].thread, NULL, stuck_thread, &stuck[i]));
 	}
@@ -520,7 +535,7 @@ static void beside_stuck_faults(__u32 how)
 	MUST(waitpid(pid, &status, 0) == pid && !status);
 }
 
-/* A driver that keeps the mmap lock meanwhile lets others map nothing, but have pages. */
+/* A driver that keeps the mmap lock delays other mmap() calls, and no other faults. */
 DIFF_TEST_LIMIT(beside_stuck_faults, 120)
 {
 	beside_stuck_faults(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * File descriptors: those that ioctls hand out and take, and the device's own
- * in other processes.
+ * Test file descriptors: those that ioctls return and take, and the device's own fds in other
+ * processes.
  */
 #include <poll.h>
 #include <sched.h>
@@ -45,7 +45,7 @@ static struct vgpu_mock_counters counters(int fd)
 	return now;
 }
 
-/* Polls until the mock has so many objects: those of earlier tests may be on their way out. */
+/* Waits until the mock has @nr objects: objects of earlier tests may still be released. */
 static bool await_objects(int fd, __u64 nr)
 {
 	int i;
@@ -58,7 +58,7 @@ static bool await_objects(int fd, __u64 nr)
 	return false;
 }
 
-/* How many fds this process has open. */
+/* Returns the number of open fds of this process. */
 static unsigned int open_fds(void)
 {
 	unsigned int count = 0;
@@ -81,7 +81,7 @@ DIFF_TEST(fd_out)
 		log_line("flags %o: %s", flags[i], new < 0 ? strerrorname_np(errno) : "ok");
 		if (new < 0)
 			continue;
-		/* The lowest free one, as natively. */
+		/* The new fd is the lowest free one, as natively. */
 		LOG_CALL(new - fd);
 		LOG_CALL(fcntl(new, F_GETFD));
 		log_line("status flags %o", fcntl(new, F_GETFL) & (O_ACCMODE | O_NONBLOCK));
@@ -104,18 +104,18 @@ DIFF_TEST(fd_in)
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_IN, &in));
 	log_line("cookie %llu", in.out_cookie);
 	CHECK(in.out_cookie == 42);
-	/* The fd itself is not changed. */
+	/* The call does not change the fd itself. */
 	log_cookie(in.fd);
 	in.fd = -1;
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_IN, &in));
 	in.fd = 500;
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_IN, &in));
-	/* Somebody else's file. A forwarder cannot show it to the driver. */
+	/* The fd is a pipe, which a forwarder cannot show to the driver. */
 	in.fd = pipes[0];
 	errno = 0;
 	CHECK(ioctl(fd, VGPU_MOCK_IOC_FD_IN, &in) == -1);
 	CHECK(errno == EINVAL || (forwarded && (errno == EBADF || errno == EOPNOTSUPP)));
-	/* An opened device, this one and another. */
+	/* The fd is an open file of a device: another one, and this one. */
 	LOG_CALL(ioctl(other, VGPU_MOCK_IOC_IN, &seed));
 	in.fd = other;
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_IN, &in));
@@ -123,13 +123,13 @@ DIFF_TEST(fd_in)
 	in.fd = fd;
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_IN, &in));
 	log_line("cookie %llx", in.out_cookie);
-	/* From an object of one opened file to another. */
+	/* An object of one open file is an argument of a call on another file. */
 	in.fd = new;
 	LOG_CALL(ioctl(other, VGPU_MOCK_IOC_FD_IN, &in));
 	log_line("cookie %llu", in.out_cookie);
 }
 
-/* The fd is the argument itself, not in memory. */
+/* The fd is the argument itself, and not in memory. */
 DIFF_TEST(fd_by_value)
 {
 	struct vgpu_mock_in seed = { .a = 5 };
@@ -146,7 +146,7 @@ DIFF_TEST(fd_by_value)
 	LOG_CALL(ioctl(other, VGPU_MOCK_IOC_IN, &seed));
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, other));
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, fd));
-	/* None, and somebody else's file. */
+	/* The argument is no fd, or a pipe. */
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, -1));
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, 500));
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, 0xffffff00));
@@ -154,7 +154,7 @@ DIFF_TEST(fd_by_value)
 	close(new);
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, new));
 	LOG_CALL(open_fds() - fds);
-	/* The fd of the driver's side is gone with the call. */
+	/* The fd on the driver's side is gone with the call. */
 	LOG_CALL(fd_out(fd, 1, O_CLOEXEC) >= 0);
 }
 
@@ -176,7 +176,7 @@ DIFF_TEST(arrays_of_fds)
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FDS_IN, &fds));
 	log_line("sum %llu", fds.cookie);
 	CHECK(fds.cookie == 20 * 1000 + 190);
-	/* The same one several times. */
+	/* The array has the same fd several times. */
 	list[3] = list[4] = list[5];
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FDS_IN, &fds));
 	log_line("sum %llu", fds.cookie);
@@ -227,7 +227,7 @@ DIFF_TEST(other_places)
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_OPTIONAL, &optional));
 	CHECK(optional.fd_out == new);
 
-	/* In and out in one place, and neither. */
+	/* A single field is an fd that goes in, comes out, does both, or does neither. */
 	swap.fd = 12345;
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_SWAP, &swap));
 	log_line("fd %d", swap.fd);
@@ -245,7 +245,7 @@ DIFF_TEST(other_places)
 	log_cookie(swap.fd);
 }
 
-/* An fd for which there is no room: nothing is left behind on any side. */
+/* No fd is free for the result: nothing is left behind on any side. */
 DIFF_TEST(no_room)
 {
 	int fd = open_device(O_RDWR);
@@ -265,7 +265,7 @@ DIFF_TEST(no_room)
 	CHECK(await_objects(fd, 0));
 }
 
-/* The result cannot be stored: no fd either, and no object. */
+/* The result cannot be stored: the program gets no fd, and no object is left. */
 DIFF_TEST(nowhere_to_store)
 {
 	struct vgpu_mock_fd_out *out = alloc_pages(1);
@@ -280,7 +280,7 @@ DIFF_TEST(nowhere_to_store)
 	CHECK(await_objects(fd, 0));
 }
 
-/* What nobody described: refused plainly, nothing leaks. */
+/* A call with fds that no schema describes fails with an errno, and nothing leaks. */
 DIFF_TEST(undescribed)
 {
 	struct vgpu_mock_fd_out out = { .cookie = 5, .out_fd = -1 };
@@ -297,7 +297,7 @@ DIFF_TEST(undescribed)
 		ret = ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_FD_OUT), &out);
 		if (forwarded) {
 			CHECK(ret == -1 && errno == EOPNOTSUPP);
-			/* No number of a file that is not there. */
+			/* The program gets no fd number without a file behind it. */
 			CHECK(out.out_fd == -1);
 		} else {
 			CHECK(!ret && out.out_fd >= 0);
@@ -322,7 +322,7 @@ DIFF_TEST(undescribed)
 
 #define TRACE "/sys/kernel/tracing/instances/vgpu_stray"
 
-/* The person who has to describe it learns which command it was, where the module has it traced. */
+/* The counter and the trace event tell which command a schema has to describe. */
 TEST(stray_files_are_counted_and_named)
 {
 	const unsigned int cmd = VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_FD_OUT);
@@ -353,7 +353,7 @@ TEST(stray_files_are_counted_and_named)
 	close(fd);
 }
 
-/* Everything that an object can do. */
+/* The test makes all operations that an object has. */
 DIFF_TEST(object_operations)
 {
 	struct pollfd pollfd = { .events = POLLIN };
@@ -386,7 +386,7 @@ DIFF_TEST(object_operations)
 	}
 }
 
-/* Objects outlive the file that they came from, and go with their last fd. */
+/* Objects outlive the file that they came from, and are released with their last fd. */
 DIFF_TEST(object_lifetime)
 {
 	int fd = open_device(O_RDWR);
@@ -439,13 +439,13 @@ DIFF_TEST(after_fork)
 		_exit(0);
 	}
 	LOG_CALL(wait(&status) > 0 && !status);
-	/* What the child told the driver is the state of the one file. */
+	/* The child's call has changed the state of the file, which both processes share. */
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_OUT, &out));
 	log_bytes("out", &out, sizeof(out));
 	use_device(fd);
 }
 
-/* The parent, which opened the file, ends first. */
+/* The parent, which opened the file, exits first. */
 DIFF_TEST(opener_is_gone)
 {
 	int sockets[2];
@@ -473,7 +473,7 @@ DIFF_TEST(opener_is_gone)
 	LOG_CALL(read(sockets[1], &go, 1));
 }
 
-/* By a program that inherited the fd over exec: this one, see main(). */
+/* This program inherits the fd over exec, see main(). */
 DIFF_TEST(over_exec)
 {
 	char number[16], output[64];
@@ -496,7 +496,7 @@ DIFF_TEST(over_exec)
 	log_line("%s", text);
 }
 
-/* By a process that never opened anything, and after the sender closed it. */
+/* A process that has opened nothing gets the fd by a socket, and the sender closes its own. */
 DIFF_TEST(over_a_socket)
 {
 	int sockets[2];
@@ -525,7 +525,7 @@ DIFF_TEST(over_a_socket)
 	LOG_CALL(wait(&status) > 0 && !status);
 }
 
-/* One that is only in a socket's queue, which is then closed. */
+/* The fd is only in the queue of a socket, which is then closed. */
 DIFF_TEST(lost_in_a_socket)
 {
 	int probe = open_device(O_RDWR);
@@ -550,7 +550,7 @@ DIFF_TEST(lost_in_a_socket)
 	CHECK(after.out_files <= before.out_files);
 }
 
-/* A process that shares the memory but not the fds. */
+/* A process shares the memory but not the fds. */
 DIFF_TEST(unshared_fds)
 {
 	struct vgpu_mock_info info, info2;

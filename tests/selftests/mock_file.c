@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * open, read, write and llseek, and the errors of a device that lacks them.
+ * Test open, read, write and llseek, and the errors of a device that lacks them.
  */
 #include <sys/uio.h>
 
 #include "vgpu_diff.h"
 
-/* Addresses and sizes that the compiler must not think about. */
+/* The compiler must not know this address and this size. */
 static void *volatile nowhere;
 static volatile size_t everything = SIZE_MAX;
 
@@ -79,7 +79,7 @@ DIFF_TEST(read_and_write)
 	LOG_CALL(write(fd, back, 0));
 }
 
-/* The end of the space, and beyond. */
+/* Reads and writes reach the end of the device's space, and go beyond it. */
 DIFF_TEST(ends)
 {
 	char *data = alloc_bytes(70000, 1);
@@ -115,7 +115,7 @@ DIFF_TEST(seek)
 		}
 }
 
-/* The position belongs to the opened file, whoever uses it. */
+/* The position belongs to the open file, and all processes with the file share it. */
 DIFF_TEST(shared_position)
 {
 	struct vgpu_mock_info info;
@@ -195,7 +195,7 @@ DIFF_TEST(short_transfers)
 	log_bytes("data", data, 1000);
 }
 
-/* The driver fills the buffer, or reads it, and fails. */
+/* The driver fills the buffer or reads it, and then fails. */
 DIFF_TEST(errors)
 {
 	static const int errors[] = { EIO, EAGAIN, ENODEV, EFAULT, ENOSPC };
@@ -211,7 +211,7 @@ DIFF_TEST(errors)
 	}
 }
 
-/* pread() does not tell an engine in user space that the driver leaves the position where it was. */
+/* pread() does not tell a user-space engine that the driver leaves the file's position alone. */
 static bool position_is_known(void)
 {
 	const char *tier = getenv("VGPU_TIER");
@@ -237,7 +237,7 @@ DIFF_TEST(queue)
 		LOG_CALL(lseek(fd, 0, SEEK_CUR));
 	LOG_CALL(read(fd, data, 6000));
 	log_bytes("data", data, 6000);
-	/* Set later, as event loops do it. */
+	/* The flag is set after the open, as in event loops. */
 	LOG_CALL(fcntl(fd, F_SETFL, 0));
 	LOG_CALL(fcntl(fd, F_SETFL, O_NONBLOCK));
 	LOG_CALL(read(fd, data, 1));
@@ -312,7 +312,7 @@ DIFF_TEST_NODE(with_iterators, "ITER", DIFF_SECONDS)
 	LOG_CALL(read(fd, nowhere, 10));
 	set_io(fd, VGPU_MOCK_IO_ERROR, 0, EIO);
 	LOG_CALL(read(fd, one, 1000));
-	/* What a failed read leaves in the buffer is nobody's promise. */
+	/* The buffer's bytes are not defined after a failed read. */
 	vgpu_mock_pattern(one, 1000, 3, 0);
 	LOG_CALL(fcntl(fd, F_SETFL, O_NONBLOCK));
 	set_io(fd, VGPU_MOCK_IO_QUEUE, 0, 0);

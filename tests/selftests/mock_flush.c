@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What programs write to device memory reaches the device, whatever becomes of other
- * memory meanwhile, and of other programs.
- *
- * The device is made to misbehave by its real node, past the forwarded one: a forwarded
- * ioctl would flush first. So the two have to be one device, as in one machine.
+ * Bytes that programs write to device memory reach the device, whatever happens meanwhile to
+ * other memory and to other programs. The test makes the device misbehave by ioctls on the
+ * device's real node, as an ioctl on the forwarded node would flush first. So both nodes must
+ * belong to one device in one machine.
  */
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -18,11 +17,11 @@
 #include "vgpu_diff.h"
 
 #define PAGE		4096UL
-/* Longer than any of the tests, which end it. */
+/* The delay is longer than each of the tests, which end it. */
 #define STUCK_MS	60000
-/* Less than a fault of the kernel has beside two seconds. */
+/* A fault of the kernel has three seconds: this is less than what is left after two of them. */
 #define SHORT_MS	300
-/* What takes longer has waited for that. */
+/* A call that takes longer has waited for stuck bytes. */
 #define PATIENCE_MS	25000
 
 struct buffer {
@@ -51,7 +50,7 @@ static struct buffer make_buffer(void)
 	return make_large(2, VGPU_MOCK_BUF_PFN);
 }
 
-/* Else there is no real node of the same device. */
+/* The test needs the real node of the device in this machine. */
 static void need_one_machine(void)
 {
 	if (!diff_one_machine())
@@ -84,7 +83,7 @@ static void touch(const struct buffer *buffer)
 	(void)*(volatile __u64 *)buffer->memory;
 }
 
-/* Memory that its driver has taken away costs no other memory its bytes. */
+/* Memory that its driver has revoked does not cost other memory its bytes. */
 DIFF_TEST(beside_revoked)
 {
 	struct buffer first, revoked, last;
@@ -94,7 +93,7 @@ DIFF_TEST(beside_revoked)
 	first = make_buffer();
 	revoked = make_buffer();
 	last = make_buffer();
-	/* All are here: to fetch one would send what was written to those before it. */
+	/* All pages are cached first, as fetching one would send the bytes written before. */
 	touch(&first);
 	touch(&revoked);
 	touch(&last);
@@ -106,7 +105,7 @@ DIFF_TEST(beside_revoked)
 	CHECK(device_has(&last, 0, 3));
 }
 
-/* How many faults the driver has heard of. */
+/* Returns the number of faults that the driver has had. */
 static __u32 device_faults(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_info info = { .id = buffer->id };
@@ -117,7 +116,7 @@ static __u32 device_faults(const struct buffer *buffer)
 	return info.out_faults;
 }
 
-/* The process's bytes wait for a driver that takes its time. */
+/* Makes the process's dirty bytes wait for a slow driver. */
 static void get_stuck(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_range range = { .delay_ms = STUCK_MS };
@@ -128,7 +127,10 @@ static void get_stuck(const struct buffer *buffer)
 	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
 }
 
-/* Nothing is left of it, which the next tests count. */
+/*
+ * Ends the delay, and waits until the stuck program's mappings are gone: the next tests count
+ * mappings.
+ */
 static void end_stuck(const struct buffer *buffer, int own_mappings)
 {
 	struct vgpu_mock_buf_range range = { .seed = VGPU_MOCK_SLOW_END };
@@ -144,8 +146,8 @@ static void end_stuck(const struct buffer *buffer, int own_mappings)
 }
 
 /*
- * A process that is stuck on the forwarded device, by @get, in @stuck, and makes a call. @ready:
- * gives a byte when that call is through.
+ * Starts a process that is stuck on the forwarded device, by @get, in the buffer @stuck, and
+ * makes a call. The pipe @ready gives a byte when that call has returned.
  */
 static pid_t start_stuck_program(struct buffer *stuck, int *ready,
 				 void (*get)(const struct buffer *buffer))
@@ -163,7 +165,7 @@ static pid_t start_stuck_program(struct buffer *stuck, int *ready,
 		if (forwarded)
 			get(&other);
 		MUST(write(pipes[1], &other.id, sizeof(other.id)) == sizeof(other.id));
-		/* Its own call waits for them. */
+		/* The process's own call waits for its bytes. */
 		device_has(&other, 0, 1);
 		MUST(write(pipes[1], "", 1) == 1);
 		pause();
@@ -179,7 +181,7 @@ static void end_stuck_program(const struct buffer *stuck, int ready, pid_t pid)
 	int status;
 	char byte;
 
-	/* On the real device it is not stuck, and on the forwarded one it was. */
+	/* The process is stuck on the forwarded device, and is not on the real one. */
 	if (!forwarded)
 		CHECK(read(ready, &byte, 1) == 1);
 	MUST(!kill(pid, SIGKILL));
@@ -188,7 +190,7 @@ static void end_stuck_program(const struct buffer *stuck, int ready, pid_t pid)
 	end_stuck(stuck, 1);
 }
 
-/* A process whose bytes cannot be sent stops nobody else. */
+/* A process whose bytes cannot be sent delays no other process. */
 DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
 {
 	struct buffer buffer, stuck;
@@ -216,7 +218,10 @@ static void *touch_first(void *buffer)
 	return NULL;
 }
 
-/* The same, behind other bytes that are on their way, and that take SHORT_MS. */
+/*
+ * Makes bytes wait for a slow driver as get_stuck() does, but behind other bytes that are on
+ * their way and take SHORT_MS.
+ */
 static void get_stuck_behind(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_range range = { .delay_ms = SHORT_MS };
@@ -235,7 +240,7 @@ static void get_stuck_behind(const struct buffer *buffer)
 	range = (struct vgpu_mock_buf_range) { };
 	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
 	faults = device_faults(&first);
-	/* A fault sends them, and leaves the buffer's page here, which a call would not. */
+	/* A fault sends the bytes and leaves the buffer's page cached, which a call would not. */
 	MUST(!pthread_create(&thread, NULL, touch_first, &other));
 	start = now_ms();
 	while (device_faults(&first) == faults && now_ms() - start < PATIENCE_MS)
@@ -244,8 +249,9 @@ static void get_stuck_behind(const struct buffer *buffer)
 }
 
 /*
- * A fault of the kernel does not end without its page because of such bytes, whose run begins when
- * the fault waits already. It has three seconds, and waits for two of these at least.
+ * A fault of the kernel gets its page, although the bytes of another process are stuck in a run
+ * that begins while the fault waits. The fault has three seconds, and waits for the bytes for at
+ * least two.
  */
 DIFF_TEST_LIMIT(fault_beside_a_stuck_run, 120)
 {
@@ -260,12 +266,12 @@ DIFF_TEST_LIMIT(fault_beside_a_stuck_run, 120)
 	stuck = buffer;
 	fill.id = buffer.id;
 	MUST(!pipe2(pipes, O_CLOEXEC));
-	/* A slow machine may need the rest of its time for something else. */
+	/* A slow machine may need the rest of the three seconds for something else. */
 	for (rounds = 0; rounds < 8 && !done; rounds++) {
-		/* No page of the buffer is cached after it. */
+		/* The call makes the guest drop the buffer's cached pages. */
 		MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_FILL, &fill));
 		pid = start_stuck_program(&stuck, &ready, get_stuck_behind);
-		/* One access of the kernel, and so one fault. */
+		/* The kernel accesses the memory once, and so has one fault. */
 		done = !ioctl(pipes[0], FIONBIO, buffer.memory);
 		CHECK(done || errno == EFAULT);
 		end_stuck_program(&stuck, ready, pid);
@@ -291,7 +297,7 @@ static void vsock_connect(int ends[2])
 	close(listener);
 }
 
-/* Receives all of it. */
+/* Receives @len bytes. */
 static void vsock_receive(int fd, char *memory, size_t len)
 {
 	ssize_t got;
@@ -303,8 +309,8 @@ static void vsock_receive(int fd, char *memory, size_t len)
 }
 
 /*
- * A fault in the middle of send() is not stopped either: the socket is locked then, and one of the
- * family by which the fault's answer comes.
+ * Stuck bytes do not stop a fault in the middle of send() either. The socket that is locked then
+ * is of the family by which the answer to the fault comes.
  */
 DIFF_TEST_LIMIT(send_beside_a_stuck_program, 120)
 {
@@ -326,8 +332,9 @@ DIFF_TEST_LIMIT(send_beside_a_stuck_program, 120)
 	pid = start_stuck_program(&stuck, &ready, get_stuck);
 	start = now_ms();
 	/*
-	 * The first fault waits for the stuck program's bytes for most of its time: where a slow
-	 * machine has none left for its own, the next one knows that they are late.
+	 * The first fault waits most of its time for the stuck program's bytes. If a slow
+	 * machine has no time left for the fault's own page, the next fault knows that the bytes
+	 * are late.
 	 */
 	for (tries = 0; done < 0 && tries < 5; tries++)
 		done = send(ends[0], buffer.memory, 2 * PAGE, MSG_NOSIGNAL);
@@ -339,7 +346,7 @@ DIFF_TEST_LIMIT(send_beside_a_stuck_program, 120)
 	end_stuck_program(&stuck, ready, pid);
 }
 
-/* The other process: it writes to the first page, and its bytes are stuck. */
+/* Runs another process: it writes to the first page, and its bytes are stuck. */
 static void write_beside(const struct buffer *buffer, int ready, int go)
 {
 	struct buffer own = { .fd = open_device(O_RDWR), .id = buffer->id };
@@ -352,13 +359,13 @@ static void write_beside(const struct buffer *buffer, int ready, int go)
 	MUST(write(ready, "", 1) == 1);
 	MUST(read(go, &byte, 1) == 1);
 	own.memory[1] = 1;
-	/* The call waits for it. */
+	/* The call waits for the stuck bytes. */
 	device_has(&own, 8, 1);
 }
 
 /*
- * Another process writes to the buffer's first page, and on the forwarded device its bytes are on
- * their way and stuck.
+ * Starts another process that writes to the buffer's first page. On the forwarded device the
+ * process's bytes are on their way and stuck.
  */
 static pid_t get_stuck_beside(const struct buffer *buffer)
 {
@@ -377,7 +384,10 @@ static pid_t get_stuck_beside(const struct buffer *buffer)
 		_exit(0);
 	}
 	MUST(read(ready[0], &byte, 1) == 1);
-	/* The page is here, and in the shadow of this process, not of the other. */
+	/*
+	 * The guest caches the page, which is mapped in this process's shadow and not in the
+	 * other's.
+	 */
 	touch(buffer);
 	if (forwarded)
 		real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
@@ -402,7 +412,7 @@ static void end_stuck_beside(const struct buffer *buffer, pid_t pid)
 	end_stuck(buffer, 1);
 }
 
-/* Nor one that writes to the same page. */
+/* A process whose bytes are stuck does not delay another one that writes to the same page. */
 DIFF_TEST_LIMIT(beside_a_stuck_page, 120)
 {
 	struct buffer buffer;
@@ -417,7 +427,7 @@ DIFF_TEST_LIMIT(beside_a_stuck_page, 120)
 	CHECK(device_has(&buffer, 16, 2));
 	CHECK(buffer.memory[2] == 2);
 	CHECK(now_ms() - start < PATIENCE_MS);
-	/* The other's come when they come. */
+	/* The other process's bytes arrive when the driver lets its shadow go on. */
 	end_stuck_beside(&buffer, pid);
 	CHECK(device_has(&buffer, 8, 1));
 	CHECK(device_has(&buffer, 16, 2));
@@ -427,13 +437,13 @@ static void *end_later(void *buffer)
 {
 	struct vgpu_mock_buf_range range = { .seed = VGPU_MOCK_SLOW_END };
 
-	/* The debugger's thread has begun; how far it is does not matter. */
+	/* The debugger's thread has begun by then. The test does not depend on how far it is. */
 	sleep_ms(300);
 	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
 	return NULL;
 }
 
-/* A debugger's bytes are not replaced by what was written before, and is on its way. */
+/* Bytes that a debugger writes are not replaced by older bytes that are on their way. */
 DIFF_TEST_LIMIT(debugger_beside_a_stuck_page, 120)
 {
 	struct buffer buffer;
@@ -461,7 +471,10 @@ DIFF_TEST_LIMIT(debugger_beside_a_stuck_page, 120)
 	close(fd);
 }
 
-/* A fault in a system call, which may hold locks, waits for its own process's bytes but a while. */
+/*
+ * A fault in a system call, which may hold locks, waits for its own process's bytes for a
+ * limited time.
+ */
 DIFF_TEST_LIMIT(fault_of_the_kernel, 120)
 {
 	struct buffer buffer;
@@ -475,7 +488,7 @@ DIFF_TEST_LIMIT(fault_of_the_kernel, 120)
 	if (forwarded)
 		get_stuck(&buffer);
 	start = now_ms();
-	/* A page that is not there yet, of the forwarded device. */
+	/* The access is to a page of the forwarded device that is not cached. */
 	done = write(pipes[1], (char *)buffer.memory + PAGE, 8);
 	CHECK(done == (forwarded ? -1 : 8));
 	CHECK(!forwarded || errno == EFAULT);
@@ -484,12 +497,17 @@ DIFF_TEST_LIMIT(fault_of_the_kernel, 120)
 	CHECK(!forwarded || device_has(&buffer, 0, 1));
 }
 
-/* Pages that may be dirty, and those of one message that is on its way. */
+/*
+ * DIRTY_PAGES: pages that may be dirty; FLIGHT_PAGES: pages of one message that is on its way
+ */
 #define DIRTY_PAGES	4096
 #define FLIGHT_PAGES	256
 #define MORE_PAGES	(2 * FLIGHT_PAGES)
 
-/* So does one that writes where no more may be written, until some of it went back. */
+/*
+ * A write of the kernel beyond the limit of dirty pages waits for a limited time, until some
+ * pages were sent.
+ */
 static void write_beyond_limit(__u32 flavour)
 {
 	const unsigned long pages = DIRTY_PAGES + FLIGHT_PAGES + MORE_PAGES;
@@ -500,13 +518,13 @@ static void write_beyond_limit(__u32 flavour)
 	__u64 start;
 
 	MUST(!pipe2(pipes, O_CLOEXEC));
-	/* All of it is here, and stays: nothing has to be fetched later. */
+	/* All pages are cached and stay so: nothing has to be fetched later. */
 	for (i = 0; i < pages; i++)
 		(void)*(volatile char *)(memory + i * PAGE);
 	get_stuck(&buffer);
 	for (i = 1; i < DIRTY_PAGES; i++)
 		memory[i * PAGE] = 1;
-	/* As many as are in the message that is stuck are not counted any more. */
+	/* The pages of the message that is stuck do not count as dirty any more. */
 	for (failed = 0, start = now_ms(); !failed && i < pages; i++) {
 		MUST(write(pipes[1], "1", 1) == 1);
 		if (read(pipes[0], memory + i * PAGE, 1) == 1)
@@ -536,7 +554,7 @@ DIFF_TEST_LIMIT(write_of_the_kernel, 180)
 
 /* --- messages that fail ----------------------------------------------------- */
 
-/* More than the host has room for that is there already. */
+/* A message with so many pages is longer than the memory that a lane of the host has anyway. */
 #define FAIL_PAGES	16
 
 static void touch_all(const struct buffer *buffer)
@@ -547,7 +565,10 @@ static void touch_all(const struct buffer *buffer)
 		(void)*(volatile char *)((char *)buffer->memory + i * PAGE);
 }
 
-/* The device has got all bytes, each of them @byte, with no call on the forwarded device. */
+/*
+ * Waits until the device has all bytes of the buffer, each of them @byte, without a call on the
+ * forwarded device.
+ */
 static bool await_bytes(const struct buffer *buffer, unsigned char byte)
 {
 	static unsigned char want[FAIL_PAGES * PAGE];
@@ -567,9 +588,9 @@ static bool await_bytes(const struct buffer *buffer, unsigned char byte)
 }
 
 /*
- * The program has written to two buffers, and the message which brings that to the host fails once,
- * as @function does. Its process lives, and so do its bytes. @error: of the call that they were
- * sent for, or 0: they are sent again before it.
+ * The program has written to two buffers, and the message that brings the bytes to the host
+ * fails once, as @function does. The program's process lives on, and so do its bytes. @error:
+ * errno of the call for which the bytes were sent; 0: they are sent again before the call.
  */
 static void fail_once(const char *function, const char *how, int error)
 {
@@ -583,11 +604,11 @@ static void fail_once(const char *function, const char *how, int error)
 		diff_skip("needs a kernel with kprobes");
 	first = make_large(FAIL_PAGES, VGPU_MOCK_BUF_PFN);
 	last = make_large(FAIL_PAGES, VGPU_MOCK_BUF_PFN);
-	/* All are here, so that the next message is that of a flush. */
+	/* All pages are cached, so that the next message is that of a flush. */
 	touch_all(&first);
 	touch_all(&last);
 	range.id = first.id;
-	/* Another process, which ends late, may have had the failure. */
+	/* Another process, which ends late, may have got the failure instead. */
 	do {
 		byte = 2 * ++try;
 		if (forwarded)
@@ -614,26 +635,26 @@ static void need_module(void)
 		diff_skip("needs the host's module");
 }
 
-/* A host without memory for the message refuses it. */
+/* The host has no memory for the message, and fails it. */
 DIFF_TEST_LIMIT(message_refused, 120)
 {
 	need_module();
 	fail_once("vgpu_host:vgpu_session_charge", "null=1 go=1", ENOMEM);
 }
 
-/* The message cannot be sent: the host has no lane for the process now. */
+/* The message cannot be sent, as the host has no lane for the process at that time. */
 DIFF_TEST_LIMIT(message_without_lane, 120)
 {
 	fail_once("vgpu_guest:vgpu_lane_get", "error=16 go=1", EBUSY);
 }
 
-/* A lane cannot be connected in time. */
+/* A lane cannot be connected in time, and the message is sent again. */
 DIFF_TEST_LIMIT(message_without_answer, 120)
 {
 	fail_once("vgpu_guest:vgpu_lane_get", "error=19 go=1", 0);
 }
 
-/* The host lets go of the lane on which the message came, and of no other. */
+/* The host closes the lane on which the message came, and no other lane. */
 DIFF_TEST_LIMIT(message_lost, 120)
 {
 	need_module();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that was told that the device is done reads what the device wrote, by
- * whatever way it was told: poll, epoll, an eventfd, a call that returned. And
- * what other threads write meanwhile to the same pages is not in the way.
+ * A program that is notified that the device is done reads the bytes that the device wrote,
+ * whether poll, epoll, an eventfd or a call that returned notified it. Bytes that other threads
+ * write to the same pages meanwhile are no obstacle.
  */
 #include <linux/sync_file.h>
 #include <poll.h>
@@ -16,10 +16,10 @@
 
 #define PAGE		4096UL
 #define PAGES		4
-/* Time for the program to read what the device then overwrites. */
+/* The delay gives the program time to read bytes that the device overwrites. */
 #define JOB_MS		200
 #define PATIENCE_MS	15000
-/* The program's own word, which the device does not write. */
+/* The device does not write to the program's own word. */
 #define OWN		0
 #define FIRST		8
 
@@ -42,7 +42,10 @@ static struct buffer make_buffer(__u32 flavour)
 	return buffer;
 }
 
-/* The device's part of each page: all but the first word. */
+/*
+ * Returns true if the device's part of each page has the pattern; the first word is the
+ * program's.
+ */
 static bool shows(const struct buffer *buffer, __u32 seed)
 {
 	unsigned char want[PAGE];
@@ -66,7 +69,7 @@ static void set_own(const struct buffer *buffer, unsigned int page, __u64 value)
 	*(volatile __u64 *)(buffer->memory + page * PAGE + OWN) = value;
 }
 
-/* The device's part of one page. */
+/* Has the device fill its part of a page. */
 static void fill(const struct buffer *buffer, unsigned int page, __u32 seed)
 {
 	struct vgpu_mock_buf_range range = {
@@ -85,7 +88,10 @@ static void fill_all(const struct buffer *buffer, __u32 seed)
 		fill(buffer, i, seed);
 }
 
-/* The device fills all of it by itself, the program's words too, and tells so by @flags. */
+/*
+ * Starts a job that fills all of the buffer, the program's words as well, after some time, and
+ * notifies the program as @flags says.
+ */
 static int start_job(const struct buffer *buffer, __u32 seed, __u32 flags, int event)
 {
 	struct vgpu_mock_buf_job job = {
@@ -97,7 +103,7 @@ static int start_job(const struct buffer *buffer, __u32 seed, __u32 flags, int e
 	return job.out_fence;
 }
 
-/* Pages are kept from now on, until something says that they are old. */
+/* Reads all pages. The guest keeps them until a call or an event makes it drop them. */
 static void look(const struct buffer *buffer)
 {
 	unsigned int i;
@@ -130,7 +136,7 @@ DIFF_TEST(poll_fence)
 	}
 }
 
-/* What the host has said unasked is taken for the answer, without a call. */
+/* A message that the host has sent unasked answers a poll without a call. */
 DIFF_TEST(poll_fence_known)
 {
 	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
@@ -148,7 +154,7 @@ DIFF_TEST(poll_fence_known)
 				break;
 			sleep_ms(5);
 		}
-		/* But for the first fence, which makes the host watch the others. */
+		/* The first fence is excepted: it makes the host watch the later ones. */
 		if (seed > 2)
 			CHECK(forward_counter(buffer.fd, "round_trips") == trips);
 		CHECK(shows(&buffer, seed));
@@ -186,7 +192,7 @@ DIFF_TEST(epoll_fence_edge)
 	wait_by_epoll(EPOLLIN | EPOLLET);
 }
 
-/* A status that is asked for says the same as poll. */
+/* The status of a fence that the program asks for agrees with poll. */
 DIFF_TEST(fence_status)
 {
 	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
@@ -229,13 +235,13 @@ DIFF_TEST(eventfd_signal)
 	wait_by_event(false);
 }
 
-/* The program has written to a page of which the device writes the rest. */
+/* The program has written to a page, and the device writes to the rest of that page. */
 DIFF_TEST(eventfd_signal_dirty)
 {
 	wait_by_event(true);
 }
 
-/* Not only fences: ALSA's programs look at memory after poll, too. */
+/* Programs of ALSA read memory after poll, too, so devices are treated like fences. */
 DIFF_TEST(poll_device)
 {
 	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
@@ -251,7 +257,7 @@ DIFF_TEST(poll_device)
 		MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_POLL_ARM, &arm));
 		look(&buffer);
 		await(buffer.fd, PATIENCE_MS);
-		/* The job and the event are timers of their own, and the machine may be busy. */
+		/* The job and the event have separate timers, and the machine may be busy. */
 		if (!shows(&buffer, seed)) {
 			struct vgpu_mock_buf_range sum = { .id = buffer.id, .length = PAGES * PAGE };
 
@@ -295,7 +301,7 @@ static void beside_a_writer(__u32 flavour)
 		unsigned char want[PAGE];
 		__u64 before = writer.written;
 
-		/* It has written since the last call, so its page is not as that left it. */
+		/* The writer has written to the page since the last call, so the page is dirty. */
 		while (writer.written == before)
 			sched_yield();
 		fill(&buffer, 0, i);
@@ -307,7 +313,7 @@ static void beside_a_writer(__u32 flavour)
 	CHECK(!stale);
 	if (stale)
 		log_line("%d of %d were old", stale, times);
-	/* What it wrote is there, and at the device as well. */
+	/* The last word that the writer wrote is in the mapping and at the device. */
 	CHECK(own(&buffer, 0) == writer.written);
 	{
 		__u64 word = writer.written, sum = VGPU_MOCK_SUM_INIT;
@@ -330,7 +336,7 @@ DIFF_TEST_LIMIT(beside_a_writer_page, 120)
 
 /* --- a page that is written to while a call ends ---------------------------- */
 
-/* A call that is stopped here has sent what was dirty, and has forgotten no page yet. */
+/* A call that is stopped here has sent the dirty bytes, and has not dropped any page yet. */
 #define FORGETS		"vgpu_guest:space_drop_range"
 
 static void *fill_first(void *buffer)
@@ -349,8 +355,8 @@ static bool await_stop(void)
 }
 
 /*
- * The writers above seldom come between the two on processors that take turns. Here the call waits
- * there for the store.
+ * The writers above seldom write at that moment if processors are shared. Here the call is
+ * stopped at that moment until the store is made.
  */
 static void stored_as_a_call_ends(__u32 flavour)
 {

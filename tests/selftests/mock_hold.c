@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A driver that holds a device-wide mutex while it copies from and to user
- * memory, and a program whose memory does not come.
+ * Test a driver that holds a device-wide mutex while it copies from and to user memory, and
+ * programs whose memory does not come.
  */
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -61,7 +61,7 @@ static void *hold_often(void *argument)
 	return NULL;
 }
 
-/* Whoever serves the memory of the one that holds it must not need it. */
+/* The answer to a FETCH for the call that holds the mutex must not need the mutex. */
 DIFF_TEST_TWINS(contended)
 {
 	pthread_t threads[8];
@@ -74,7 +74,7 @@ DIFF_TEST_TWINS(contended)
 		MUST(!pthread_join(threads[i], NULL));
 }
 
-/* Memory whose first access waits until somebody provides it, through *@uffd. */
+/* Maps memory whose first access waits until a thread provides it, through *@uffd. */
 static void *withheld(int *uffd)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -94,7 +94,7 @@ static void *withheld(int *uffd)
 	return memory;
 }
 
-/* The host's deadline: its default, or what a slow bed has set. */
+/* Returns the deadline of a FETCH on the host: the default, or what a slow machine has set. */
 static unsigned int fetch_ms(void)
 {
 	const char *set = getenv("VGPU_FETCH_MS");
@@ -102,7 +102,7 @@ static unsigned int fetch_ms(void)
 	return set ? atoi(set) : 2000;
 }
 
-/* How many calls of the undescribed twin the driver has seen. */
+/* Returns the number of calls of the undescribed twin that the driver has had. */
 static __u32 locked_calls(int fd)
 {
 	struct vgpu_mock_counters now;
@@ -111,7 +111,10 @@ static __u32 locked_calls(int fd)
 	return now.out_calls[_IOC_NR(VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LOCKED))];
 }
 
-/* Until there is one more, which then has the time to take the mutex; false: none came. */
+/*
+ * Waits until there is one more call, and gives the call time to take the mutex. Return: false
+ * if no call came.
+ */
 static bool await_locked(int fd, __u32 before)
 {
 	int tries;
@@ -123,9 +126,9 @@ static bool await_locked(int fd, __u32 before)
 }
 
 /*
- * The memory of one program's undescribed call is withheld while the driver
- * holds the mutex. Natively everybody waits; a forwarder gives up after the
- * fetch deadline, and the next one gets the mutex.
+ * The memory of a program's undescribed call is withheld while the driver holds the mutex.
+ * Natively all other calls wait; a forwarder gives up after the deadline of the FETCH, and the
+ * next call gets the mutex.
  */
 TEST_F_TIMEOUT(same, withheld_memory, 60)
 {
@@ -154,7 +157,7 @@ TEST_F_TIMEOUT(same, withheld_memory, 60)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (!memory)
 			_exit(4);
-		/* Its own page, so that the argument itself is there. */
+		/* The withheld memory is a page of its own, so the argument itself is present. */
 		_exit(locked(fd, cmd, memory, out, sizeof(out), 0, NULL) ? 1 : 0);
 	}
 	if (!await_locked(fd, before) && waitpid(pid, &status, WNOHANG) == pid)
@@ -163,7 +166,7 @@ TEST_F_TIMEOUT(same, withheld_memory, 60)
 	ASSERT_EQ(locked(fd, cmd, out, out, sizeof(out), 0, &waited), 0);
 	TH_LOG("got the mutex after %llu ms", (unsigned long long)(now_ms() - start));
 	EXPECT_LT(now_ms() - start, fetch_ms() + 15000ULL);
-	/* It did have to wait: the memory was withheld in the right place. */
+	/* The call had to wait, so the memory was withheld while the driver held the mutex. */
 	EXPECT_GT(waited, 100000ULL);
 
 	kill(pid, SIGKILL);
@@ -189,8 +192,8 @@ static void *call_with_withheld(void *argument)
 }
 
 /*
- * The page comes after the deadline: the call has failed as on a bad address,
- * and the same thread and its process make others as before.
+ * The page comes after the deadline. The call has failed with EFAULT, and the thread and its
+ * process make other calls as before.
  */
 TEST_F_TIMEOUT(same, memory_that_comes_late, 60)
 {
@@ -214,14 +217,14 @@ TEST_F_TIMEOUT(same, memory_that_comes_late, 60)
 	ASSERT_EQ(pthread_create(&thread, NULL, call_with_withheld, &late), 0);
 	ASSERT_TRUE(await_locked(late.fd, before));
 	ASSERT_EQ(ioctl(late.fd, VGPU_MOCK_IOC_NOOP), 0);
-	/* Longer than the deadline, by which another one gets the mutex. */
+	/* This call waits for the mutex beyond the deadline. */
 	ASSERT_EQ(ioctl(late.fd, VGPU_MOCK_IOC_LOCKED, &other), 0);
 	ASSERT_GT(other.out_waited_us, 100000ULL);
 	page.range.start = (uintptr_t)late.memory;
 	ASSERT_EQ(ioctl(uffd, UFFDIO_ZEROPAGE, &page), 0);
 	ASSERT_EQ(pthread_join(thread, NULL), 0);
 	EXPECT_EQ(late.error, EFAULT);
-	/* Now it is there. */
+	/* The page is present by now. */
 	for (i = 0; i < 3; i++) {
 		call_with_withheld(&late);
 		EXPECT_EQ(late.error, 0);
@@ -229,7 +232,7 @@ TEST_F_TIMEOUT(same, memory_that_comes_late, 60)
 	close(late.fd);
 }
 
-/* The driver writes to @result, and then reads @memory. */
+/* A call whose driver writes to @result and then reads @memory */
 struct result {
 	int fd;
 	void *result;
@@ -263,8 +266,9 @@ static bool provide(int uffd, void *memory)
 }
 
 /*
- * Two calls of a process: the memory of one is withheld for longer than the deadline, that of the
- * other, whose driver has written before, is not. Return: the latter's error.
+ * Makes two calls of a process. The memory of one is withheld for longer than the deadline. The
+ * driver of the other call has written to @result before, and that call's memory comes in time.
+ * Return: errno of the other call.
  */
 static int beside_withheld(int fd, void *result)
 {
@@ -282,8 +286,8 @@ static int beside_withheld(int fd, void *result)
 	sleep_ms(fetch_ms() / 2);
 	MUST(!pthread_create(&thread, NULL, call_with_result, &call));
 	/*
-	 * The first call ends, or else this shows less. Nothing asks whether it has: each call
-	 * that ends sends what drivers have written by then.
+	 * The first call should end in this time, or else the test shows less. No call asks
+	 * whether it has, because a call that ends sends what drivers have written by then.
 	 */
 	sleep_ms(fetch_ms() / 2 + 200);
 	MUST(provide(uffd, call.memory));
@@ -296,7 +300,10 @@ static int beside_withheld(int fd, void *result)
 	return call.error;
 }
 
-/* A call whose memory does not come takes nothing along of what another one's driver wrote. */
+/*
+ * A call that ends because its memory does not come does not lose bytes that the driver of
+ * another call has written.
+ */
 TEST_F_TIMEOUT(same, results_beside_memory_that_comes_late, 120)
 {
 	const char *real = getenv("VGPU_REAL");
@@ -313,10 +320,10 @@ TEST_F_TIMEOUT(same, results_beside_memory_that_comes_late, 120)
 	close(uffd);
 	calm.fd = open(path, O_RDWR);
 	ASSERT_GE(calm.fd, 0);
-	/* No other bytes of the driver are on this page. */
+	/* The driver writes no other bytes to this page. */
 	result = aligned_alloc(4096, 4096);
 	ASSERT_NE(result, NULL);
-	/* A machine that is late may have missed the other's deadline as well. */
+	/* On a slow machine the other call may have missed its deadline as well. */
 	for (tries = 0, error = EFAULT; tries < 5 && error == EFAULT; tries++) {
 		memset(result, 0, 4096);
 		error = beside_withheld(calm.fd, result);

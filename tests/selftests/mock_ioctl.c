@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctls whose difficulty lies in the argument itself.
+ * Test ioctls whose arguments themselves are hard to forward.
  */
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -54,7 +54,7 @@ DIFF_TEST_TWINS(inout)
 	log_bytes("io", io, sizeof(*io));
 }
 
-/* Arguments that are no pointers, whatever they look like. */
+/* The argument is an integer, whatever pointer it looks like. */
 DIFF_TEST_TWINS(integer)
 {
 	static char data[64] = "not to be touched";
@@ -67,7 +67,7 @@ DIFF_TEST_TWINS(integer)
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		CHECK(LOG_CALL(diff_ioctl(fd, CMD(INTEGER), (void *)values[i])) ==
 		      (int)((values[i] ^ 0x5a5a5a5a) & 0x7fffffff));
-	/* One that happens to be an address of the program. */
+	/* This integer is an address of the program. */
 	CHECK(ioctl(fd, CMD(INTEGER), data) ==
 	      (int)(((unsigned long)data ^ 0x5a5a5a5a) & 0x7fffffff));
 	log_line("%s", data);
@@ -109,7 +109,7 @@ DIFF_TEST_TWINS(return_values)
 
 	for (i = 0; i < ARRAY_SIZE(values); i++) {
 		ret.value = values[i];
-		/* ioctl() of the C library would cut it to an int. */
+		/* The C library's ioctl() would truncate the result to an int. */
 		log_line("return %llx", (long long)values[i]);
 		LOG_CALL(syscall(SYS_ioctl, fd, CMD(RETURN), &ret));
 	}
@@ -127,8 +127,8 @@ DIFF_TEST_TWINS(big)
 }
 
 /*
- * The driver reads 64 bytes where the command says 8. A forwarder that was not
- * told may give it zeros; it must not give it bytes of others.
+ * The driver reads 64 bytes where the command says 8. A forwarder that does not know this may
+ * give the driver zeros, but never bytes of another program.
  */
 DIFF_TEST_TWINS(overread)
 {
@@ -150,7 +150,7 @@ DIFF_TEST_TWINS(overread)
 		CHECK(!ret && all->head == native);
 }
 
-/* Nothing follows the 8 bytes that the command says. */
+/* The program's memory ends after the 8 bytes that the command says. */
 DIFF_TEST(overread_at_end)
 {
 	int fd = open_device(O_RDWR);
@@ -178,7 +178,7 @@ DIFF_TEST_TWINS(points_into_itself)
 		log_bytes("data", self->data, sizeof(self->data));
 		log_line("sum %x", self->out_sum);
 	}
-	/* Elsewhere, and onto the structure's own fields. */
+	/* The pointer leads to other memory, and then to a field of the struct itself. */
 	self->ptr = (uintptr_t)alloc_bytes(48, 4);
 	self->length = 48;
 	LOG_CALL(diff_ioctl(fd, CMD(SELF), self));
@@ -202,7 +202,7 @@ DIFF_TEST_TWINS(bare_number)
 	CHECK(bare.out_status == 0 && data[0] == first + 1000);
 	log_bytes("data", data, 800);
 
-	/* The status travels while the ioctl itself succeeds. */
+	/* The status is returned although the ioctl itself succeeds. */
 	bare.ptr = 8;
 	LOG_CALL(ioctl(fd, VGPU_MOCK_BARE | twin, &bare));
 	log_line("status %d", bare.out_status);
@@ -246,7 +246,7 @@ DIFF_TEST_TWINS(says_its_own_size)
 		LOG_CALL(ioctl(fd, CMD(SIZED), sized));
 		log_bytes("sized", sized, sizes[i]);
 	}
-	/* A byte that the driver does not know. */
+	/* The struct has a byte that the driver does not know. */
 	sized = alloc_bytes(4096, 1);
 	memset(sized, 0, 4096);
 	sized->size = 4096;
@@ -254,7 +254,7 @@ DIFF_TEST_TWINS(says_its_own_size)
 	CHECK(LOG_CALL(ioctl(fd, CMD(SIZED), sized)) == -1 && errno == E2BIG);
 }
 
-/* Commands that the driver does not have. */
+/* The driver does not have these commands. */
 DIFF_TEST(unknown_commands)
 {
 	static const unsigned int commands[] = {
@@ -274,7 +274,7 @@ DIFF_TEST(unknown_commands)
 	log_bytes("data", data, 64);
 }
 
-/* Commands that the kernel serves for every file. */
+/* The kernel serves these commands for every file. */
 DIFF_TEST(generic_commands)
 {
 	int fd = open_device(O_RDWR);
@@ -305,10 +305,10 @@ DIFF_TEST_TWINS(bad_argument)
 	LOG_CALL(ioctl(fd, CMD(INOUT), (void *)(0x3e0000000000UL + 0x1000)));
 	LOG_CALL(ioctl(fd, CMD(IN), NULL));
 	LOG_CALL(ioctl(fd, CMD(OUT), NULL));
-	/* Readable, not writable. */
+	/* The argument is readable and not writable. */
 	LOG_CALL(ioctl(fd, CMD(INOUT), (void *)&constant));
 	LOG_CALL(ioctl(fd, CMD(OUT), (void *)&constant));
-	/* The second half is not there. */
+	/* The second half of the argument is unmapped. */
 	MUST(!munmap((char *)io + 4096, 4096));
 	LOG_CALL(ioctl(fd, CMD(INOUT), half));
 	LOG_CALL(ioctl(fd, CMD(IN), half));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of the program that the device keeps, and reads and writes when the call is over.
+ * Test memory of the program that the device keeps, and reads and writes after the call is over.
  *
- * Where a host cannot have the guest's memory the driver is told plainly, and nothing else is
- * touched. Where it can (VGPU_KEEP), all is as without a guest.
+ * If the host cannot have the guest's memory, the driver's pinning fails with an errno, and
+ * nothing else changes. If the host can (VGPU_KEEP), everything is as without a guest.
  */
 #include <pthread.h>
 
@@ -22,7 +22,7 @@ static int keep(int fd, void *ptr, __u64 length, __u32 what)
 	return ioctl(fd, VGPU_MOCK_IOC_KEEP, &arg) ? -1 : (int)arg.out_pages;
 }
 
-/* The device finds these bytes there, and makes a pattern of them. */
+/* Has the device read these bytes and overwrite them with a pattern. */
 static __u64 use(int fd, __u32 number, __u64 offset, __u64 length, __u64 seed)
 {
 	struct vgpu_mock_kept arg = {
@@ -51,8 +51,8 @@ static __u64 sum_of(const void *p, __u64 length)
 }
 
 /*
- * Ends a test of memory that the forwarded device has to be given, and perhaps without other calls
- * finding it meanwhile.
+ * Skips a test that needs the host to have the guest's memory. If @alone is set, other calls
+ * must not find memory that a call hands over, which needs protection keys.
  */
 static void needs_memory(bool alone)
 {
@@ -66,7 +66,10 @@ static void needs_memory(bool alone)
 		diff_skip("the host's processor has no protection keys");
 }
 
-/* The driver says so where it cannot, and nothing is touched. */
+/*
+ * Returns true if the device can keep memory. Else the call fails with an errno and changes
+ * nothing.
+ */
 static bool can_keep(int fd)
 {
 	unsigned char *p;
@@ -81,7 +84,7 @@ static bool can_keep(int fd)
 	return false;
 }
 
-/* Both sides see what the other one writes, at once. */
+/* Program and device see each other's writes at once. */
 DIFF_TEST(shared)
 {
 	int fd = open_device(O_RDWR);
@@ -99,7 +102,7 @@ DIFF_TEST(shared)
 	sum = sum_of(p + PAGE, 4 * PAGE);
 	CHECK(use(fd, 0, 0, 4 * PAGE, SEED + 1) == sum);
 	CHECK(is_pattern(p + PAGE, 4 * PAGE, SEED + 1, 0));
-	/* Nothing beside it has changed. */
+	/* Memory beside the kept memory has not changed. */
 	vgpu_mock_pattern(p + PAGE, 4 * PAGE, 1, PAGE);
 	CHECK(is_pattern(p, 6 * PAGE, 1, 0));
 	CHECK(!close(fd));
@@ -107,8 +110,8 @@ DIFF_TEST(shared)
 }
 
 /*
- * The device goes on with the old pages when the program has something else at their addresses, and
- * calls find what is there now.
+ * The device goes on with the old pages after the program has mapped other memory at their
+ * addresses, and calls find the new memory.
  */
 DIFF_TEST(unmapped)
 {
@@ -132,14 +135,14 @@ DIFF_TEST(unmapped)
 	CHECK(!ioctl(fd, VGPU_MOCK_IOC_ARRAY_IN, &array) && array.out_sum == sum_of(p, 4 * PAGE));
 	CHECK(!ioctl(fd, VGPU_MOCK_IOC_ARRAY_IN | VGPU_MOCK_UNDESCRIBED_BIT, &array) &&
 	      array.out_sum == sum_of(p, 4 * PAGE));
-	/* The device has what it wrote. */
+	/* The device has the pattern that it wrote. */
 	vgpu_mock_pattern(out, 4 * PAGE, SEED, 0);
 	CHECK(use(fd, 0, 0, 4 * PAGE, SEED) == sum_of(out, 4 * PAGE));
 	CHECK(!munmap(p, 4 * PAGE));
 	use(fd, 0, 0, 4 * PAGE, SEED + 1);
 }
 
-/* Pages that lie all over the machine's memory, and huge ones. */
+/* Pages are scattered in the machine's memory, and then huge. */
 DIFF_TEST(large)
 {
 	const __u64 length = 16 << 20, pages = length / PAGE;
@@ -155,7 +158,7 @@ DIFF_TEST(large)
 		MUST(p != MAP_FAILED);
 		p = (unsigned char *)(((uintptr_t)p + (2 << 20) - 1) & ~((2UL << 20) - 1));
 		madvise(p, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-		/* In no order that the addresses have. */
+		/* The pages are allocated in another order than that of their addresses. */
 		for (i = 0; i < pages; i++)
 			p[i * 1021 % pages * PAGE] = i;
 		MUST(keep(fd, p, length, VGPU_MOCK_KEEP_PIN) == (int)pages);
@@ -164,7 +167,10 @@ DIFF_TEST(large)
 	}
 }
 
-/* The same memory again and again is kept as often, but pinned once; all of it comes back. */
+/*
+ * Memory that is handed over again and again is kept as often, but pinned once for a file. All
+ * of it is released.
+ */
 DIFF_TEST(again)
 {
 	int fd = open_device(O_RDWR), other = open_device(O_RDWR), i;
@@ -189,7 +195,7 @@ DIFF_TEST(again)
 	CHECK(pinned_becomes(0));
 }
 
-/* A thread that hands the same memory over: so often, or (0) until it is stopped. */
+/* A thread that hands the same memory over: @times times; 0: until it is stopped */
 struct giver {
 	int fd;
 	unsigned char *p;
@@ -200,7 +206,10 @@ struct giver {
 	int refused;
 };
 
-/* Some of that the driver does not keep, as it has enough, but it could. */
+/*
+ * Hands memory over. The driver may refuse some with EMFILE as it keeps enough, which counts as
+ * given.
+ */
 static void *give_on(void *arg)
 {
 	struct giver *giver = arg;
@@ -217,12 +226,12 @@ static void *give_on(void *arg)
 	return NULL;
 }
 
-/* A machine in a machine, which others keep busy, takes longer for all tries than the test may. */
+/* A busy nested machine would take longer for all attempts than the test may. */
 #define FOUND_MS	15000
 
 /*
- * While a call hands memory over, another one that nobody has described cannot have its driver keep
- * that. It would for longer than the file of the first call is open.
+ * While a call hands memory over, the driver of another call, which no schema describes, cannot
+ * keep that memory. The driver would keep it for longer than the file of the first call is open.
  */
 DIFF_TEST(found)
 {
@@ -251,7 +260,7 @@ DIFF_TEST(found)
 	CHECK(pinned_becomes(0));
 }
 
-/* Two threads hand over buffers that have a page between them, and the same ones. */
+/* Threads hand over buffers that share a page, and buffers that overlap. */
 DIFF_TEST(neighbours)
 {
 	const __u64 length = 2 * PAGE;
@@ -264,7 +273,7 @@ DIFF_TEST(neighbours)
 	memset(p, 1, 6 * PAGE);
 	for (i = 0; i < 3; i++) {
 		givers[i].fd = open_device(O_RDWR);
-		/* The last one begins in the middle of the first. */
+		/* The last buffer begins in the middle of the first. */
 		givers[i].p = p + PAGE / 2 + (i < 2 ? i * length : length / 2);
 		givers[i].length = length;
 		givers[i].times = diff_times(150);
@@ -280,7 +289,10 @@ DIFF_TEST(neighbours)
 	CHECK(pinned_becomes(0));
 }
 
-/* The next one that opens the device finds it closed, though memory is released after that. */
+/*
+ * The device is closed when the next program opens it, although the memory is released after the
+ * close.
+ */
 DIFF_TEST(closed)
 {
 	unsigned char *p = alloc_pages(2);
@@ -307,7 +319,7 @@ DIFF_TEST(closed)
 	CHECK(pinned_becomes(0));
 }
 
-/* A call that fails may have kept the memory all the same. */
+/* A call that fails may have kept the memory nevertheless. */
 DIFF_TEST(failed)
 {
 	int fd = open_device(O_RDWR);
@@ -322,7 +334,10 @@ DIFF_TEST(failed)
 	CHECK(pinned_kib() == (forwarded ? 8 : 0));
 }
 
-/* Memory that cannot be kept is refused as by the driver, and an integer is no memory. */
+/*
+ * Memory that cannot be kept fails with the driver's errno, and an integer is not taken for
+ * memory.
+ */
 DIFF_TEST(none)
 {
 	int fd = open_device(O_RDWR);
@@ -339,7 +354,7 @@ DIFF_TEST(none)
 	CHECK(!pinned_kib());
 }
 
-/* One that is killed leaves its file to its parent, whose device goes on. */
+/* A process that is killed leaves its file to its parent, and the device goes on. */
 DIFF_TEST(killed)
 {
 	int fd = open_device(O_RDWR), status, pipes[2];
@@ -363,7 +378,7 @@ DIFF_TEST(killed)
 	MUST(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid);
 	memset(p, 7, 4 * PAGE);
 	CHECK(use(fd, 0, 0, 4 * PAGE, SEED) == sum_of(p, 4 * PAGE));
-	/* Its copy is another one. */
+	/* The parent has a copy of its own. */
 	CHECK(p[0] == 7 && p[4 * PAGE - 1] == 7);
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * More threads that wait for the device than a forwarder has lanes for (128 for a process
- * by default, of which one is for mmap and faults).
+ * Test a process in which more threads wait for the device than the process may have lanes (128
+ * by default, one of which is for mmap and faults).
  */
 #include <pthread.h>
 
 #include "vgpu_diff.h"
 
 #define WAITERS		140
-/* As many of them as are in the driver at once in any case. */
+/* Number of waiters that are in the driver at the same time in any case */
 #define LANES		112
-/* How many begin to wait at once. */
+/* Number of threads that begin to wait at the same time */
 #define STEP		16
 
 static int device;
@@ -31,7 +31,7 @@ static void *waiter(void *argument)
 	return (void *)(long)(wait_for_slot() ? errno : 0);
 }
 
-/* Wakes @add; how many wait. */
+/* Wakes @add waiters. Return: number of threads that wait. */
 static __u32 wake(__u32 add)
 {
 	struct vgpu_mock_wait wait = { .target = add };
@@ -40,7 +40,7 @@ static __u32 wake(__u32 add)
 	return wait.out_waiters;
 }
 
-/* Until no more come. */
+/* Waits until no further thread begins to wait. Return: true if that took too long. */
 static int await_waiters(void)
 {
 	__u32 waiters, before = 0;
@@ -63,7 +63,7 @@ static void start_waiters(pthread_t *threads)
 	pid_t pid;
 
 	device = open_device(O_RDWR);
-	/* Another process, which has lanes of its own, sees what becomes of all. */
+	/* Another process, which has lanes of its own, watches the waiters. */
 	MUST(!pipe(ready));
 	pid = fork();
 	MUST(pid >= 0);
@@ -75,7 +75,7 @@ static void start_waiters(pthread_t *threads)
 	MUST(read(ready[0], &byte, 1) == 1);
 	MUST(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 64 * 1024));
 	for (i = 0; i < WAITERS; i++) {
-		/* A few connections at a time, as long as there are lanes for more. */
+		/* Only a few lanes are connected at a time, as long as more lanes are possible. */
 		while (i < LANES - STEP && i % STEP == 0 && wake(0) < i)
 			sleep_ms(1);
 		MUST(!pthread_create(&threads[i], &attr, waiter, NULL));
@@ -95,14 +95,14 @@ static void join_waiters(pthread_t *threads)
 	}
 }
 
-/* The call that ends the others' waiting is made whatever they are waiting for. */
+/* The call that ends the waiting of all threads gets a lane, whatever the threads wait for. */
 DIFF_TEST(ended_by_a_call)
 {
 	pthread_t threads[WAITERS];
 	__u32 add;
 
 	start_waiters(threads);
-	/* Also when all others that can be are in the driver. */
+	/* Calls get a lane also while as many threads as possible are in the driver. */
 	for (add = 0; add < 20; add++)
 		CHECK(wake(0) >= LANES);
 	CHECK(!ioctl(device, VGPU_MOCK_IOC_NOOP));
@@ -124,7 +124,10 @@ static void *interrupted_waiter(void *argument)
 	return (void *)ret;
 }
 
-/* Signals, up to so many, for one that has come last. Return: whether they ended its call. */
+/*
+ * Sends up to @times signals to a thread that began to wait last. Return: true if they ended its
+ * call.
+ */
 static bool interrupt_last(int flags, int times)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
@@ -148,13 +151,15 @@ static bool interrupt_last(int flags, int times)
 	return ended;
 }
 
-/* A signal ends the waiting of one that has come last, wherever it waits. */
+/* A signal ends the call of the thread that began to wait last, whether it has a lane or not. */
 DIFF_TEST(interrupted)
 {
 	CHECK(interrupt_last(0, 1000));
 }
 
-/* With SA_RESTART it goes on to wait. */
+/*
+ * The thread goes on waiting if the handler has SA_RESTART.
+ */
 DIFF_TEST(restarted)
 {
 	CHECK(!interrupt_last(SA_RESTART, 20));

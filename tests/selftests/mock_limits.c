@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Amounts: none, a lot, too many; and memory that is not as it should be.
+ * Test amounts of memory from none to too much, and memory that a driver cannot access.
  */
 #include "vgpu_diff.h"
 
@@ -12,7 +12,7 @@ static __u64 as_u64(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-/* With a count of 0 nobody looks at the pointer. */
+/* The driver does not use a pointer whose count is 0. */
 DIFF_TEST_TWINS(zero_lengths)
 {
 	static const __u64 pointers[] = { 0, 1, 4096, -1ULL, 0x800000000000ULL };
@@ -39,7 +39,7 @@ DIFF_TEST_TWINS(zero_lengths)
 	}
 }
 
-/* The driver's own limits give the driver's own errors. */
+/* The driver's limits give the driver's errors. */
 DIFF_TEST_TWINS(too_many)
 {
 	struct vgpu_mock_structs structs = { .count = VGPU_MOCK_MAX_STRUCTS + 1 };
@@ -71,7 +71,7 @@ DIFF_TEST_TWINS(too_many)
 	log_bytes("data", data, 4096);
 }
 
-/* A count that is no lie, but memory that does not go so far. */
+/* The count is allowed, but the memory is shorter. */
 DIFF_TEST_TWINS(memory_that_ends)
 {
 	void *data = alloc_bytes(6000, 1);
@@ -83,7 +83,7 @@ DIFF_TEST_TWINS(memory_that_ends)
 	CHECK(LOG_CALL(ioctl(fd, CMD(ARRAY_OUT), &array)) == -1 && errno == EFAULT);
 	CHECK(LOG_CALL(ioctl(fd, CMD(ARRAY_INOUT), &array)) == -1 && errno == EFAULT);
 	CHECK(LOG_CALL(ioctl(fd, CMD(LARGE_IN), &large)) == -1 && errno == EFAULT);
-	/* As far as it goes it works. */
+	/* The call works if the memory is as long as the count says. */
 	data = alloc_bytes(6000, 2);
 	array.ptr = as_u64(data);
 	array.count = 1500;
@@ -107,7 +107,10 @@ DIFF_TEST_TWINS(memory_that_is_read_only)
 	log_bytes("data", data, 16384);
 }
 
-/* Pages that nobody has touched yet, or whose content is in a file. */
+/*
+ * Pages of private, shared and file-backed memory, which the program has not accessed, are
+ * arguments.
+ */
 DIFF_TEST_TWINS(memory_of_all_kinds)
 {
 	int file = memfd_create("vgpu", MFD_CLOEXEC);
@@ -133,7 +136,7 @@ DIFF_TEST_TWINS(memory_of_all_kinds)
 	}
 	log_line("file %zd", pread(file, memory[0], 32768, 0));
 	log_bytes("file", memory[0], 32768);
-	/* A mapping beyond the end of its file. */
+	/* The mapping goes beyond the end of its file. */
 	MUST(!ftruncate(file, 8192));
 	array.ptr = as_u64(memory[2]);
 	LOG_CALL(ioctl(fd, CMD(ARRAY_IN), &array));
@@ -150,7 +153,7 @@ DIFF_TEST_TWINS(large_arrays)
 	void *data;
 
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		/* Page by page it takes its time. */
+		/* Demand paging of larger arrays takes too long. */
 		if (twin && lengths[i] > 1 * MIB)
 			break;
 		data = alloc_bytes(lengths[i], i);
@@ -169,7 +172,7 @@ DIFF_TEST_TWINS(large_arrays)
 	}
 }
 
-/* The largest that the driver takes. */
+/* The driver takes no larger array. */
 DIFF_TEST_LIMIT(largest_array, 60)
 {
 	const size_t size = (getenv("VGPU_TIMES") ? 8 : 64) * MIB;
@@ -178,13 +181,13 @@ DIFF_TEST_LIMIT(largest_array, 60)
 	int fd = open_device(O_RDWR);
 	int ret;
 
-	/* That the mock itself takes so much need not be seen on each kernel. */
+	/* The native run need not be repeated on each kernel. */
 	if (!forwarded && getenv("VGPU_TIMES"))
 		return;
 	MUST(data != MAP_FAILED);
 	memset(data, 0x5a, size);
 	ret = ioctl(fd, VGPU_MOCK_IOC_LARGE_INOUT, &large);
-	/* A forwarder may have a limit of its own, which it must say plainly. */
+	/* A forwarder may have a lower limit, which it must report by one of these errnos. */
 	if (forwarded && ret) {
 		CHECK(errno == E2BIG || errno == ENOMEM || errno == ENOBUFS ||
 		      errno == EOPNOTSUPP || errno == EMSGSIZE);

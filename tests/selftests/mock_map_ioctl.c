@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An ioctl that maps a buffer and tells where, as i915's GEM_MMAP: what the program sees
- * there is the device's memory, of the part that it asked for, and errors are the driver's.
+ * Test an ioctl that maps a buffer and returns the address, like i915's GEM_MMAP. The program
+ * sees the part of the device's memory that it asked for, and errors are the driver's.
  */
 #include "vgpu_diff.h"
 
@@ -36,7 +36,7 @@ static void log_sum(int fd, __u32 id)
 	log_line("the device sees %llx", (unsigned long long)range.out_sum);
 }
 
-/* Where that is mapped; NULL: nowhere, which left the argument alone. */
+/* Maps a buffer. Return: address; NULL: the ioctl failed, and left the argument as it was. */
 static __u64 *map(int fd, struct vgpu_mock_buf_map args)
 {
 	struct vgpu_mock_buf_map copy = args;
@@ -53,7 +53,10 @@ static __u64 *map(int fd, struct vgpu_mock_buf_map args)
 	return NULL;
 }
 
-/* A part of a new buffer that has a pattern, and is written to. Return: its number. */
+/*
+ * Maps a part of a new buffer that has a pattern, and writes to it. Return: number of the
+ * buffer.
+ */
 static __u32 map_part(int fd, __u32 seed, struct vgpu_mock_buf_map args, __u64 **memory)
 {
 	struct vgpu_mock_buf_create buf = create(fd, VGPU_MOCK_BUF_PFN);
@@ -84,7 +87,7 @@ DIFF_TEST(whole)
 
 	id = map_part(fd, 3, (struct vgpu_mock_buf_map){ .size = PAGES * page }, &memory);
 	MUST(!munmap(memory, PAGES * page));
-	/* With a cache of another kind, and less than all. */
+	/* The mapping has another cache attribute, and does not have all of the buffer. */
 	memory = map(fd, (struct vgpu_mock_buf_map){
 		.id = id, .size = page + 1, .flags = VGPU_MOCK_MAP_WC });
 	MUST(memory);
@@ -101,7 +104,7 @@ DIFF_TEST(part)
 
 	map_part(fd, 4, (struct vgpu_mock_buf_map){ .offset = 3 * page, .size = 2 * page },
 		 &memory);
-	/* Nothing is left of what had to be mapped with it. */
+	/* Pages that had to be mapped with the part are not left behind. */
 	munmap(memory, 2 * page);
 	log_line("before it: %d", is_mapped((char *)memory - page));
 }
@@ -125,7 +128,7 @@ DIFF_TEST(errors)
 	map(fd, (struct vgpu_mock_buf_map){ .id = buf.out_id, .offset = -page, .size = 2 * page });
 	map(fd, (struct vgpu_mock_buf_map){ .id = buf.out_id, .size = -1ULL });
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_BUF_MAP, NULL));
-	/* The address cannot be told. */
+	/* The address cannot be stored. */
 	args = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(args != MAP_FAILED);
 	*args = (struct vgpu_mock_buf_map){ .id = buf.out_id, .size = page };

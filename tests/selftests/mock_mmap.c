@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device memory in the program's address space.
+ * Test device memory that programs map.
  */
 #include <sched.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #define PAGE	4096UL
 #define MIB	(1UL << 20)
 
-static __u64 buf_offset;	/* of the buffer made last */
+static __u64 buf_offset;	/* offset of the buffer made last */
 
 static __u32 create(int fd, __u32 flavour, __u64 size)
 {
@@ -68,7 +68,7 @@ static void on_fault(int signal)
 	siglongjmp(fault_jump, 1);
 }
 
-/* The signal that an access gets, or 0. */
+/* Returns the signal that an access gets, or 0. */
 static int touch(volatile char *at, bool write)
 {
 	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
@@ -88,8 +88,8 @@ static int touch(volatile char *at, bool write)
 }
 
 /*
- * The signal that accesses get in the end. Where a hypervisor shows the memory it has to
- * show something until the guest has heard that there is nothing.
+ * Returns the signal that accesses get in the end. A hypervisor shows the window's own page
+ * until the guest is notified that there is no memory.
  */
 static int touch_lost(volatile char *at, bool write)
 {
@@ -104,8 +104,8 @@ static int touch_lost(volatile char *at, bool write)
 }
 
 /*
- * Both sides write, each sees what the other wrote. @in_window: mappings there, if there is a
- * window; -1: depends on the kernel.
+ * Both program and device write, and each sees what the other has written. @in_window: number of
+ * mappings in the window, if there is a window; -1: depends on the kernel.
  */
 static void both_sides_in(__u32 flavour, int in_window)
 {
@@ -130,7 +130,7 @@ static void both_sides_in(__u32 flavour, int in_window)
 	CHECK(!memcmp(memory, expected, 16 * PAGE));
 	log_bytes("memory", memory, 16 * PAGE);
 
-	/* Turn by turn, in one page. */
+	/* Program and device write to one page in turns. */
 	for (i = 0; i < 20; i++) {
 		memory[5 * PAGE + i] = expected[5 * PAGE + i] = i;
 		fill(fd, id, 5 * PAGE + 2048 + 8 * i, 8, i);
@@ -177,7 +177,7 @@ DIFF_TEST(both_sides_write_combining)
 	both_sides(VGPU_MOCK_BUF_WC);
 }
 
-/* What not every window can show, and none. */
+/* Some windows cannot show the first kind of memory, and no window the second. */
 DIFF_TEST(both_sides_uncounted)
 {
 	both_sides_in(VGPU_MOCK_BUF_UNCOUNTED, -1);
@@ -206,7 +206,7 @@ DIFF_TEST(shared_mappings)
 	log_line("one: %s, two: %s", one + 6 * PAGE, two + 2 * PAGE);
 	fflush(NULL);
 	if (!fork()) {
-		/* What was inherited, and a mapping of its own. */
+		/* The child uses the inherited mapping, and makes one of its own. */
 		child = map(fd, 8 * PAGE, buf_offset);
 		strcpy(one + 7 * PAGE, "through the child");
 		_exit(strcmp(one + 5 * PAGE, "through one") ||
@@ -285,7 +285,7 @@ DIFF_TEST(protection)
 	CHECK(sum(fd, id, 0, 4 * PAGE) == local_sum(memory, 4 * PAGE));
 }
 
-/* Parts are unmapped, and other things mapped where they were. */
+/* Parts are unmapped, and other memory is mapped in their places. */
 DIFF_TEST(partial_unmap)
 {
 	int fd = open_device(O_RDWR);
@@ -305,7 +305,7 @@ DIFF_TEST(partial_unmap)
 	MUST(other != MAP_FAILED);
 	memset(other, 1, 3 * PAGE);
 	log_line("sum %llx", sum(fd, id, 0, 8 * PAGE));
-	/* The same again, with another part of the buffer. */
+	/* Another part of the buffer takes the place now. */
 	other = mmap(memory + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 		     buf_offset + 7 * PAGE);
 	MUST(other != MAP_FAILED);
@@ -318,7 +318,7 @@ DIFF_TEST(partial_unmap)
 	log_line("pages %llu, maps %llu", info.out_pages, info.out_maps);
 }
 
-/* What is read ahead ends where the mapping does. */
+/* Read-ahead does not go beyond the end of the mapping. */
 DIFF_TEST(read_ahead_of_the_rest)
 {
 	int fd = open_device(O_RDWR);
@@ -341,7 +341,10 @@ DIFF_TEST(read_ahead_of_the_rest)
 	log_line("sum %llx", sum(fd, id, 0, 16 * PAGE));
 }
 
-/* A driver that shows one page at a time is asked for each, however many are read at once. */
+/*
+ * A driver that maps one page at a time is asked for each page, however many pages are read at
+ * once.
+ */
 DIFF_TEST_LIMIT(one_page_at_a_time, 60)
 {
 	int fd = open_device(O_RDWR);
@@ -356,7 +359,7 @@ DIFF_TEST_LIMIT(one_page_at_a_time, 60)
 	log_line("sum %llx", sum(fd, id, 0, 80 * PAGE));
 }
 
-/* A page that the driver refuses leaves those before it and behind it as they are. */
+/* A page that the driver refuses leaves the pages before and behind it as they are. */
 DIFF_TEST_LIMIT(refused_in_between, 60)
 {
 	int fd = open_device(O_RDWR);
@@ -368,11 +371,14 @@ DIFF_TEST_LIMIT(refused_in_between, 60)
 		char *memory = map(fd, 80 * PAGE, buf_offset);
 
 		MUST(!range(fd, VGPU_MOCK_IOC_BUF_SLOW, id, at, 0, VGPU_MOCK_SLOW_ERROR, 0));
-		/* One that was refused before anybody touched it is asked for again. */
+		/* A page that was refused before the program accessed it is asked for again. */
 		for (i = 0; i < 80; i++)
 			if (touch(memory + i * PAGE, false))
 				CHECK(!touch(memory + i * PAGE, false));
-		/* A hypervisor shows something else of it until the guest has heard of that. */
+		/*
+		 * A hypervisor shows the window's own page until the guest is notified of the
+		 * failure.
+		 */
 		for (tries = 0; tries < 200; tries++) {
 			if (local_sum(memory, 80 * PAGE) == sum(fd, id, 0, 80 * PAGE))
 				break;
@@ -383,7 +389,7 @@ DIFF_TEST_LIMIT(refused_in_between, 60)
 	}
 }
 
-/* A child still shows what its parent has unmapped; the parent's address is free. */
+/* A child keeps a mapping that its parent has unmapped, and the parent's address is free. */
 DIFF_TEST(shown_by_a_child)
 {
 	int fd = open_device(O_RDWR);
@@ -405,7 +411,10 @@ DIFF_TEST(shown_by_a_child)
 		close(ends[1]);
 		if (read(ends[0], &byte, 1))
 			_exit(1);
-		/* Forwarded, it has lost what its parent unmapped: it never sees other memory. */
+		/*
+		 * A forwarded mapping is lost with the parent's, and the child never sees other
+		 * memory.
+		 */
 		_exit(forwarded != !!touch(memory, false));
 	}
 	close(ends[0]);
@@ -420,18 +429,18 @@ DIFF_TEST(shown_by_a_child)
 	other = mmap(memory, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 		     buf_offset);
 	MUST(other == memory);
-	/* Nor what is cached for another mapping of the buffer. */
+	/* Pages that are cached for another mapping of the buffer do not show the new memory. */
 	log_bytes("all", all, 2 * PAGE);
 	close(ends[1]);
 	LOG_CALL(waitpid(child, &status, 0) == child && !status);
-	/* The end of the child is not that of what is there now. */
+	/* The end of the child's mapping leaves the memory mapped now as it is. */
 	fill(fd, id, 0, 2 * PAGE, 8);
 	log_bytes("memory", memory, 2 * PAGE);
 	strcpy(memory, "parent");
 	log_line("sum %llx", sum(fd, id, 0, 2 * PAGE));
 }
 
-/* At one address, again and again: never the one before. */
+/* A buffer mapped at an address never shows the memory of an earlier one. */
 DIFF_TEST(reused_address)
 {
 	int fd = open_device(O_RDWR);
@@ -501,7 +510,10 @@ DIFF_TEST(revoked)
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_NOOP));
 }
 
-/* The device writes by itself; after a call that waits for it, it is seen. */
+/*
+ * The device writes by itself. The program sees the bytes after a call that waits for the
+ * device.
+ */
 DIFF_TEST(changed_later)
 {
 	int fd = open_device(O_RDWR);
@@ -519,7 +531,9 @@ DIFF_TEST(changed_later)
 	log_bytes("memory", memory, 4 * PAGE);
 }
 
-/* ... and so it is without one, by a program that looks at nothing else, and has written. */
+/*
+ * A program that makes no call sees the bytes as well. Bytes that it has written meanwhile stay.
+ */
 DIFF_TEST(changed_while_read)
 {
 	int fd = open_device(O_RDWR);
@@ -545,7 +559,7 @@ DIFF_TEST(changed_while_read)
 	}
 }
 
-/* Neither it nor the device makes a call: each waits for what the other has written. */
+/* Neither program nor device makes a call: each waits for bytes that the other writes. */
 DIFF_TEST(answered_while_read)
 {
 	int fd = open_device(O_RDWR);
@@ -567,8 +581,9 @@ DIFF_TEST(answered_while_read)
 }
 
 /*
- * The kernel writes to pages by references that it took before, while each page that it
- * touched had those before it sent. In a window there are no pages that it could refer to.
+ * The kernel writes to pages of which it holds references. Each further page that it accesses
+ * makes the guest send the pages before. A mapping in a window has no pages to refer to, so the
+ * write fails.
  */
 DIFF_TEST(written_by_another_page)
 {
@@ -593,7 +608,7 @@ DIFF_TEST(written_by_another_page)
 	CHECK(!memcmp(memory, bytes, 8 * PAGE));
 }
 
-/* A pointer into mapped device memory is an argument like any other. */
+/* A pointer into mapped device memory can be an argument like any other pointer. */
 DIFF_TEST_TWINS(mapping_as_argument)
 {
 	int fd = open_device(O_RDWR);
@@ -667,7 +682,7 @@ static void all_advice(__u32 flavour)
 	LOG_CALL(mincore(memory, 4 * PAGE, in_core));
 	LOG_CALL(mprotect(memory, 2 * PAGE, PROT_READ));
 	LOG_CALL(mprotect(memory, 2 * PAGE, PROT_READ | PROT_WRITE));
-	/* Smaller by half, and larger again, which no mapping of a device becomes. */
+	/* A mapping of a device can shrink, but cannot grow again. */
 	LOG_CALL(mremap(memory, 4 * PAGE, 2 * PAGE, 0) == memory ? 0 : -1);
 	LOG_CALL(mremap(memory, 2 * PAGE, 4 * PAGE, 0) == memory ? 0 : -1);
 	log_line("sum %llx", sum(fd, id, 0, 4 * PAGE));
@@ -699,7 +714,7 @@ static char *try_move(char *memory, size_t size)
 	return memory;
 }
 
-/* A forwarded mapping stays where it is; having been asked to move costs it nothing. */
+/* A forwarded mapping cannot move, and a failed attempt does not change it. */
 DIFF_TEST(move)
 {
 	int fd = open_device(O_RDWR);

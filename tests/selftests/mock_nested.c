@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctls whose argument holds pointers.
+ * Test ioctls whose arguments have pointers.
  */
 #include "vgpu_diff.h"
 
@@ -36,7 +36,7 @@ DIFF_TEST_TWINS(array_in)
 	}
 }
 
-/* As in DRM: room for @count, the driver has @total. */
+/* The program has room for @count elements and the driver has @total, as in DRM. */
 DIFF_TEST_TWINS(array_out)
 {
 	static const __u32 rooms[] = { 0, 1, 7, 1000, 1001, 1002, 20000 };
@@ -53,7 +53,7 @@ DIFF_TEST_TWINS(array_out)
 		};
 		LOG_CALL(diff_ioctl(fd, CMD(ARRAY_OUT), &array));
 		CHECK(array.out_count == (rooms[i] < 1001 ? rooms[i] : 1001));
-		/* What the driver did not write stays as it was. */
+		/* Memory that the driver did not write to stays as it was. */
 		array.ptr = as_u64(data);
 		log_array(&array, rooms[i] * 4);
 	}
@@ -99,7 +99,7 @@ DIFF_TEST_TWINS(arrays_of_each_direction)
 	log_bytes("out", out, 51 * sizeof(__u16));
 	log_bytes("pairs", pairs, 40 * sizeof(*pairs));
 
-	/* Only one of them, and none. */
+	/* The call has one array, and then none. */
 	arrays.in_count = 0;
 	arrays.in_ptr = 0;
 	arrays.out_count = 0;
@@ -110,7 +110,7 @@ DIFF_TEST_TWINS(arrays_of_each_direction)
 	log_line("sum %llx", arrays.out_sum);
 }
 
-/* The same memory as input and as both. */
+/* The same memory is input and, as another array, input and output. */
 DIFF_TEST_TWINS(arrays_that_overlap)
 {
 	void *data = alloc_bytes(800, 4);
@@ -125,7 +125,7 @@ DIFF_TEST_TWINS(arrays_that_overlap)
 	log_bytes("data", data, 800);
 }
 
-/* All in one piece of memory, as programs put it on their stack. */
+/* The argument and its array are in one piece of memory, as programs have them on their stack. */
 DIFF_TEST_TWINS(array_next_to_argument)
 {
 	struct {
@@ -185,7 +185,7 @@ DIFF_TEST_TWINS(structs_with_pointers)
 		log_bytes("bytes", (void *)(uintptr_t)elems[i].ptr, lengths[i]);
 	}
 
-	/* One bad pointer among good ones. */
+	/* A bad pointer is among good ones. */
 	elems[4].ptr = 4096;
 	LOG_CALL(ioctl(fd, CMD(STRUCTS), &structs));
 	structs.count = 4;
@@ -218,7 +218,7 @@ DIFF_TEST_TWINS(extension_chain)
 	log_line("sum %x", chain.out_sum);
 	log_bytes("data", data, 400);
 
-	/* No extension, an unknown one, one that is not there. */
+	/* The chain is empty, has an unknown extension, and leads to an address without memory. */
 	chain.extensions = 0;
 	LOG_CALL(diff_ioctl(fd, CMD(CHAIN), &chain));
 	log_line("count %u", chain.out_count);
@@ -246,7 +246,7 @@ DIFF_TEST_TWINS(extension_chain_lengths)
 	}
 	LOG_CALL(diff_ioctl(fd, CMD(CHAIN), &chain));
 	CHECK(chain.out_count == VGPU_MOCK_MAX_CHAIN);
-	/* One more, and a ring. */
+	/* The chain has an extension too many, and then is a ring. */
 	gets[VGPU_MOCK_MAX_CHAIN - 1].base.next_extension = as_u64(&gets[VGPU_MOCK_MAX_CHAIN]);
 	CHECK(LOG_CALL(ioctl(fd, CMD(CHAIN), &chain)) == -1 && errno == E2BIG);
 	gets[0].base.next_extension = as_u64(gets);
@@ -298,7 +298,10 @@ DIFF_TEST_TWINS(tagged_chunks)
 	LOG_CALL(ioctl(fd, CMD(CHUNKS), &chunks));
 }
 
-/* As amdgpu's list of buffers in a submit: entries of the program's size, below a chunk. */
+/*
+ * A chunk has a list, like amdgpu's list of buffers in a submit. The entries have the size that
+ * the program says.
+ */
 DIFF_TEST_TWINS(chunk_with_a_list)
 {
 	static const __u32 strides[] = { 8, 12, 256 };
@@ -329,7 +332,10 @@ DIFF_TEST_TWINS(chunk_with_a_list)
 	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(CHUNKS), &chunks)));
 	log_line("sum %llx", chunks.out_sum);
 
-	/* One entry more than there is memory, none that has a size, not a whole list. */
+	/*
+	 * The list has an entry more than there is memory, then entries without a size, and then
+	 * the chunk is shorter than a list.
+	 */
 	list->count = 71;
 	CHECK(LOG_CALL(ioctl(fd, CMD(CHUNKS), &chunks)) == -1 && errno == EFAULT);
 	log_line("count %u", chunks.out_count);
@@ -353,7 +359,10 @@ DIFF_TEST_TWINS(count_elsewhere)
 		counted.out_sum = 0;
 		LOG_CALL(ioctl(fd, CMD(COUNTED), &counted));
 		CHECK(counted.head == as_u64(head) && counted.data == as_u64(data));
-		/* The last but one runs into the end of the memory: no promise. */
+		/*
+		 * The count 1002 goes beyond the end of the memory: the data is not compared
+		 * then.
+		 */
 		log_line("sum %llx", counted.out_sum);
 	}
 	data = alloc_bytes(4004, 1);
@@ -386,13 +395,13 @@ DIFF_TEST_TWINS(strides)
 		stride.stride = (const __u32[]) { 0, 6, 260 }[i];
 		LOG_CALL(ioctl(fd, CMD(STRIDE), &stride));
 	}
-	/* Size times count is more than 32 bits can say. */
+	/* The product of size and count has more than 32 bits. */
 	stride.stride = 256;
 	stride.count = 0x1000001;
 	LOG_CALL(ioctl(fd, CMD(STRIDE), &stride));
 }
 
-/* What LISTS reads of five elements, as its driver does. */
+/* Returns the sum that LISTS has for five elements, computed as its driver does. */
 static __u64 lists_sum(const char *elems, __u32 stride)
 {
 	__u64 sum = VGPU_MOCK_SUM_INIT;
@@ -410,7 +419,10 @@ static __u64 lists_sum(const char *elems, __u32 stride)
 	return sum;
 }
 
-/* As panthor's binds and submits: elements of the program's size, with such a list in each. */
+/*
+ * Each element has the size that the program says, and has a list of its own, as in panthor's
+ * binds and submits.
+ */
 DIFF_TEST_TWINS(strides_in_strides)
 {
 	static const struct vgpu_mock_list lists[] = {
@@ -438,14 +450,14 @@ DIFF_TEST_TWINS(strides_in_strides)
 		log_line("sum %llx", arg.out_sum);
 	}
 
-	/* One bad pointer among good ones; as far as before it all is well. */
+	/* A bad pointer is among good ones. The elements before it are good. */
 	elem = (void *)(elems + 2 * arg.lists.stride);
 	elem->list.ptr = 4096;
 	CHECK(LOG_CALL(ioctl(fd, CMD(LISTS), &arg)) == -1 && errno == EFAULT);
 	arg.lists.count = 2;
 	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(LISTS), &arg)));
 	log_line("sum %llx", arg.out_sum);
-	/* Elements of no size inside, and outside ones that are shorter than the struct. */
+	/* Inner elements have no size, and outer elements are shorter than their struct. */
 	arg.lists.count = 3;
 	elem->list.stride = 0;
 	CHECK(LOG_CALL(ioctl(fd, CMD(LISTS), &arg)) == -1 && errno == EINVAL);
@@ -472,7 +484,7 @@ DIFF_TEST_TWINS(direction_by_flag)
 	LOG_CALL(ioctl(fd, CMD(EITHER), &either));
 }
 
-/* Memory that can be read only serves a driver that only reads. */
+/* A driver that only reads can be given read-only memory. */
 DIFF_TEST(direction_by_flag_read_only)
 {
 	void *data = alloc_pages(2);
@@ -488,7 +500,7 @@ DIFF_TEST(direction_by_flag_read_only)
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_EITHER, &either));
 }
 
-/* The driver stores into the field that held the pointer. */
+/* The driver stores to the field that has the pointer. */
 DIFF_TEST_TWINS(pointer_that_moves)
 {
 	static const __u32 steps[] = { 0, 1, 50, 99, 100 };
@@ -527,7 +539,7 @@ DIFF_TEST(string)
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_STRING, &string));
 	CHECK(string.out_length == 99);
 	log_line("sum %x", string.out_sum);
-	/* No end before the memory ends; across a page; too long. */
+	/* The string has no end in its memory, goes across a page, and is too long. */
 	text[99] = 'x';
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_STRING, &string));
 	memset(next + 4000, 'y', 200);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that the host's module does not get: the call fails, and nobody waits for what it had
- * begun. Needs the host in the same machine, and a kernel with CONFIG_FAIL_PAGE_ALLOC and
- * CONFIG_FAILSLAB, which the debug kernel is, or one with kprobes, where the race is too rare.
+ * Test calls for which the host's module gets no memory: the call fails, and no other call waits
+ * for work that the failed call had begun. The test needs the host in the same machine, and a
+ * kernel with CONFIG_FAIL_PAGE_ALLOC and CONFIG_FAILSLAB (the debug kernel has them), or with
+ * kprobes for the case that is too rare otherwise.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,22 +24,22 @@
 #define PAGE		4096
 #define PAGES		"/sys/kernel/debug/fail_page_alloc/"
 #define SLAB		"/sys/kernel/debug/failslab/"
-/* Area of vmalloc(), to which kvmalloc() turns where it gets no pages in one piece. */
+/* The slab cache of vmalloc areas; kvmalloc() uses vmalloc() where it gets no contiguous pages. */
 #define SLAB_CACHE	"/sys/kernel/slab/vmap_area/failslab"
 #define TRIES		20
 #define LOCKED		VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LOCKED)
-/* The host's default (vgpud(8)), or as it was started. */
+/* The deadline of a FETCH: the host's default (vgpud(8)), or what the host was started with */
 #define FETCH_MS	(getenv("VGPU_FETCH_MS") ? strtoul(getenv("VGPU_FETCH_MS"), NULL, 0) : 2000)
 #define PATIENCE_MS	20000
 
 FIXTURE(nomem) {
 	int fd;
 	int uffd;
-	/* Two pages, the second of which comes only when userfaultfd is told so. */
+	/* Two pages; the second one comes only when userfaultfd provides it. */
 	char *memory;
 };
 
-/* Memory in large pieces is what fails for threads that are marked, from @on to !@on. */
+/* Makes large allocations of marked threads fail (@on), or succeed again (!@on). */
 static bool inject(bool on)
 {
 	const char *times = on ? "-1" : "0";
@@ -66,7 +67,7 @@ static bool inject_prepare(void)
 	return true;
 }
 
-/* Return: how many threads of shadows are marked. */
+/* Return: number of threads of shadows that were marked. */
 static unsigned int inject_into_shadows(void)
 {
 	unsigned int marked = 0;
@@ -149,7 +150,10 @@ static void *sleep_long(void *data)
 	return NULL;
 }
 
-/* Two calls at once each have a lane, with all that it needs. Return: there are two, marked. */
+/*
+ * Makes two calls at once, so that two lanes have all they need. Return: true if both are
+ * marked.
+ */
 static bool make_lanes(int fd)
 {
 	unsigned int try, alone = inject_into_shadows();
@@ -165,7 +169,10 @@ static bool make_lanes(int fd)
 	return alone && try < TRIES;
 }
 
-/* A call whose driver writes the end of the first page, and then waits for the second. */
+/*
+ * Makes a call whose driver writes the end of the first page, and then waits for the second
+ * page.
+ */
 static void *write_both(void *data)
 {
 	FIXTURE_DATA(nomem) *self = data;
@@ -180,7 +187,7 @@ static void *write_both(void *data)
 	return NULL;
 }
 
-/* Return: 0, or the errno of a call whose driver reads the first page. */
+/* Makes a call whose driver reads the first page. Return: 0, or the call's errno. */
 static int read_first(FIXTURE_DATA(nomem) *self)
 {
 	struct vgpu_mock_string string = { .ptr = (uintptr_t)self->memory };
@@ -189,15 +196,15 @@ static int read_first(FIXTURE_DATA(nomem) *self)
 }
 
 /*
- * A page that one call has written goes to the guest when another call needs it: without memory for
- * that, the other call fails, and the page is anybody's as before.
+ * A page that one call's driver has written goes to the guest when another call needs the page.
+ * If there is no memory for that, the other call fails, and the page can be used as before.
  */
 TEST_F_TIMEOUT(nomem, page_of_another_call, 120)
 {
 	unsigned int failed = 0, try;
 	pthread_t thread;
 
-	/* Any other call would send the page when it ends. */
+	/* All lanes are made before, as any further call would send the page when it ends. */
 	ASSERT_TRUE(make_lanes(self->fd));
 	for (try = 0; try < TRIES && !failed; try++) {
 		ASSERT_TRUE(withhold_second(self));
@@ -219,9 +226,12 @@ TEST_F_TIMEOUT(nomem, page_of_another_call, 120)
 
 FIXTURE(ending) {
 	int fd;
-	/* A page, of which one call writes the beginning. */
+	/* A page; the driver of one call writes to its beginning. */
 	char *memory;
-	/* The errno of that call, and that and the duration of another one that ends meanwhile. */
+	/*
+	 * The errno of that call, and the errno and duration of another call that ends
+	 * meanwhile.
+	 */
 	int error;
 	int other_error;
 	uint64_t other_ms;
@@ -282,7 +292,10 @@ static bool await_stop(void)
 	return true;
 }
 
-/* Return: a thread of this program's shadow waits for what another has claimed. */
+/*
+ * Return: true if a thread of this program's shadow waits for a page that another thread has
+ * claimed.
+ */
 static bool is_waiting(void)
 {
 	char path[80], line[64];
@@ -302,8 +315,8 @@ static bool is_waiting(void)
 }
 
 /*
- * One call has written a page, and gets no memory to send that when it ends, while another call
- * waits for it. Return: the other one was seen to wait.
+ * A call's driver has written a page, and the call gets no memory to send it when the call ends.
+ * Another call waits for the page. Return: true if the other call was seen to wait.
  */
 static bool end_without_memory(FIXTURE_DATA(ending) *self)
 {
@@ -330,8 +343,8 @@ static bool end_without_memory(FIXTURE_DATA(ending) *self)
 }
 
 /*
- * A call that waits for a page which another one's end has claimed goes on when that fails, and
- * sends the page itself. A slow machine may not come to that in time.
+ * A call may wait for a page that another call claimed at its end. If that end fails, the
+ * waiting call goes on and sends the page itself. A slow machine may be too late for this case.
  */
 TEST_F_TIMEOUT(ending, page_of_a_call_that_ends, 180)
 {
@@ -343,7 +356,7 @@ TEST_F_TIMEOUT(ending, page_of_a_call_that_ends, 180)
 		waited = end_without_memory(self);
 		EXPECT_EQ(ENOMEM, self->error);
 		EXPECT_EQ(0, self->other_error);
-		/* The driver has inverted zeros. */
+		/* The driver inverts the argument, which is zeros. */
 		EXPECT_EQ((char)0xff, self->memory[0]);
 		EXPECT_EQ(1, self->memory[16]);
 		if (waited && self->other_ms < least)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * poll, select and epoll.
+ * Test poll, select and epoll.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -69,7 +69,7 @@ DIFF_TEST_LIMIT(ready_later, 40)
 	log_poll(fd, POLLIN, 15000);
 	CHECK(now_ms() - start >= 200 && now_ms() - start < 10000);
 	log_poll(fd, POLLIN, 0);
-	/* And not ready again. */
+	/* The file is not ready again. */
 	arm(fd, 0, 0, 0);
 	log_poll(fd, POLLIN, 100);
 	arm(fd, EPOLLIN, 200, 0);
@@ -77,7 +77,7 @@ DIFF_TEST_LIMIT(ready_later, 40)
 	log_poll(fd, POLLIN, 10000);
 }
 
-/* Readiness that goes away by being looked at. */
+/* A poll that finds the file ready makes it not ready. */
 DIFF_TEST(consumed)
 {
 	int fd = open_device(O_RDWR);
@@ -92,7 +92,7 @@ DIFF_TEST(consumed)
 	log_poll(fd, POLLIN, 100);
 }
 
-/* What nobody asks for stays, for whoever asks. */
+/* An event that a poll did not ask for stays for a poll that does. */
 DIFF_TEST(not_asked_for)
 {
 	int fd = open_device(O_RDWR);
@@ -105,7 +105,10 @@ DIFF_TEST(not_asked_for)
 	log_poll(fd, POLLIN, 0);
 }
 
-/* Nor is what was waited for before another event was asked for, and there. */
+/*
+ * A poll that asks for another event, and finds it, does not lose the event that an earlier poll
+ * asked for.
+ */
 DIFF_TEST_LIMIT(asked_for_in_turns, 40)
 {
 	int fd = open_device(O_RDWR);
@@ -117,14 +120,14 @@ DIFF_TEST_LIMIT(asked_for_in_turns, 40)
 	log_poll(fd, POLLIN, 15000);
 }
 
-/* For as long as it takes: at the end of a time limit poll would look once more. */
+/* Waits without a limit: at the end of a time limit poll would ask the driver once more. */
 static void *await_in(void *arg)
 {
 	log_poll(*(int *)arg, POLLIN, -1);
 	return NULL;
 }
 
-/* Who waits for one event is not forgotten over others, who ask for another. */
+/* A thread that waits for an event is woken by it, while other polls ask for other events. */
 DIFF_TEST(waiting_for_different_events)
 {
 	int fd = open_device(O_RDWR);
@@ -147,7 +150,9 @@ DIFF_TEST(waiting_for_different_events)
 	log_poll(fd, POLLIN | POLLPRI, 0);
 }
 
-/* Nor over a wakeup for others, who don't ask again. */
+/*
+ * The thread is woken after a wakeup for another event, whose waiter does not poll again.
+ */
 DIFF_TEST(woken_for_another_event)
 {
 	struct epoll_event event = { .events = EPOLLOUT };
@@ -172,13 +177,13 @@ static void *poll_out(void *arg)
 {
 	struct pollfd pollfd = { .fd = *(int *)arg, .events = POLLOUT };
 
-	/* What polls found is forgotten with the next ioctl, so each is forwarded. */
+	/* The next ioctl makes the guest forget the result of a poll, so each poll is forwarded. */
 	while (!poll(&pollfd, 1, 0))
 		polls(pollfd.fd);
 	return NULL;
 }
 
-/* Nor over polls of others that the wakeup meets. */
+/* The thread is woken while other polls are under way. */
 DIFF_TEST(woken_while_others_poll)
 {
 	int fd = open_device(O_RDWR);
@@ -267,14 +272,14 @@ DIFF_TEST(epoll_edge)
 	log_epoll(epoll, 100);
 }
 
-/* Two events of a device whose poll takes them away are not one that stays. */
+/* Two events that a poll consumes each do not become one that stays. */
 DIFF_TEST_LIMIT(consumed_beside_epoll, 60)
 {
 	int fd = open_device(O_RDWR);
 	int i;
 
 	arm(fd, 0, 0, 0);
-	/* This waits, and never looks. */
+	/* This epoll instance waits, and is never asked for its events. */
 	epoll_with(fd, EPOLLIN);
 	for (i = 0; i < 4; i++) {
 		arm(fd, EPOLLIN, 0, VGPU_MOCK_POLL_CONSUME);
@@ -310,7 +315,7 @@ DIFF_TEST(epoll_ended_by_close)
 	log_poll(fd, POLLIN, 0);
 }
 
-/* Waiting costs nothing: the driver is asked when something may be there. */
+/* Waiting needs no messages: the driver is asked only when an event may be there. */
 DIFF_TEST_LIMIT(waiting_is_idle, 40)
 {
 	int fd = open_device(O_RDWR);
@@ -329,13 +334,16 @@ DIFF_TEST_LIMIT(waiting_is_idle, 40)
 		CHECK(forward_counter(fd, "round_trips") == trips);
 	CHECK(polls(fd) - before <= 1);
 	log_epoll(epoll, 15000);
-	/* A user-space engine looks by poll(2), which asks when it begins and when it is woken. */
+	/*
+	 * A user-space engine uses poll(2), which asks the driver when it begins and when it is
+	 * woken.
+	 */
 	CHECK(polls(fd) - before <= (diff_user_engine() ? 6 : 4));
 }
 
 /*
- * Nor does looking at several files again and again, of which none becomes ready. Other programs
- * of the machine make calls now and then, after which it costs some.
+ * Polling several files that are not ready needs no messages either. Other programs of the
+ * machine make calls now and then, and a poll after such a call is forwarded.
  */
 DIFF_TEST_LIMIT(looking_is_idle, 60)
 {
@@ -357,7 +365,7 @@ DIFF_TEST_LIMIT(looking_is_idle, 60)
 	CHECK(i < 5000);
 }
 
-/* A queue that is filled by another process. */
+/* Another process fills a queue. */
 DIFF_TEST(queue)
 {
 	struct vgpu_mock_io io = { .mode = VGPU_MOCK_IO_QUEUE };
@@ -398,7 +406,7 @@ static void on_sigio(int number, siginfo_t *info, void *context)
 	signal_band = info->si_band;
 }
 
-/* How many signals come within a time, or as soon as there is one. */
+/* Logs the signals that come within @ms, or returns as soon as there is one if @until is set. */
 static void log_signals(int fd, unsigned int ms, bool until)
 {
 	__u64 end = now_ms() + ms;
@@ -424,7 +432,7 @@ DIFF_TEST(sigio)
 	LOG_CALL(fcntl(fd, F_SETFL, O_ASYNC));
 	log_line("flags %o", fcntl(fd, F_GETFL) & O_ASYNC);
 	log_signals(fd, 50, false);
-	/* Each time, whether or not anybody asks meanwhile what there is. */
+	/* A signal comes each time, whether a poll asks for events meanwhile or not. */
 	for (i = 0; i < 3; i++) {
 		arm(fd, EPOLLIN, 200, 0);
 		log_signals(fd, 5000, true);
@@ -442,7 +450,7 @@ DIFF_TEST(sigio)
 	log_signals(-1, 50, false);
 }
 
-/* Wakeups that say nothing, told to all because somebody wants signals. */
+/* Wakeups without an event go to all waiters because a process wants signals. */
 DIFF_TEST(sigio_beside_epoll)
 {
 	int fd = open_device(O_RDWR);

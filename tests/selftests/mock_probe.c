@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the driver sees of its caller and its caller's memory.
+ * Test what a driver sees of its caller and of the caller's memory.
  */
 #include <sys/syscall.h>
 
 #include "vgpu_diff.h"
 
-/* A driver that pins either gets the pages or is told plainly. */
+/* A driver that pins memory gets the pages, or an errno. */
 DIFF_TEST_TWINS(pin)
 {
 	struct vgpu_mock_pin pin = { .length = 10000 };
@@ -29,7 +29,7 @@ DIFF_TEST_TWINS(pin)
 			before[i] ^= 0xff;
 		CHECK(!memcmp(data, before, 16384));
 	}
-	/* Other calls go on. */
+	/* Other calls work afterwards. */
 	LOG_CALL(ioctl(fd, CMD(NOOP), 0));
 }
 
@@ -41,7 +41,7 @@ static int atomic_read(int fd, void *data, unsigned int mode, struct vgpu_mock_a
 	return ioctl(fd, CMD(ATOMIC), atomic);
 }
 
-/* A fault that must not be served by waiting fails, at once and plainly. */
+/* A fault that may not wait fails at once with EFAULT. */
 DIFF_TEST_TWINS(atomic)
 {
 	struct vgpu_mock_atomic atomic;
@@ -65,15 +65,17 @@ DIFF_TEST_TWINS(atomic)
 			CHECK(errno == EFAULT && atomic.out_error == -EFAULT);
 		else
 			CHECK(!ret && atomic.out_sum == sum);
-		/* And one that asks again properly gets its bytes. */
+		/* A driver that copies again with faults enabled gets the bytes. */
 		ret = atomic_read(fd, data, VGPU_MOCK_ATOMIC_FALLBACK, &atomic);
 		CHECK(!ret && atomic.out_sum == sum);
 	}
-	/* Less than one fetch may take that nobody answers (VGPU_FETCH_MS). */
+	/*
+	 * The time is less than that of one fetch that gets no answer (VGPU_FETCH_MS).
+	 */
 	CHECK(now_ms() - start < 5000);
 }
 
-/* Calls of one process run in one process, those of another in another. */
+/* Calls of one process run in one process of the host, and those of another process in another. */
 DIFF_TEST(caller)
 {
 	struct vgpu_mock_info first, second, child, *shared;
@@ -97,7 +99,7 @@ DIFF_TEST(caller)
 	CHECK(child.out_opener_mm == first.out_mm);
 }
 
-/* Flags as the driver sees them, also when they change later. */
+/* The driver sees the file's flags, also when they change later. */
 DIFF_TEST(file_flags)
 {
 	static const int changes[] = { O_NONBLOCK, O_NONBLOCK | O_APPEND, O_APPEND, 0 };
@@ -127,7 +129,7 @@ DIFF_TEST(file_flags)
 }
 
 #ifdef __x86_64__
-/* ioctl() the way a 32-bit program makes it; only low addresses will do. */
+/* Makes an ioctl as a 32-bit program does. The argument needs an address below 4 GiB. */
 static int ioctl32(int fd, unsigned int cmd, void *argument)
 {
 	int ret;
@@ -161,8 +163,8 @@ static void *low_page(void)
 }
 
 /*
- * Either a 32-bit call reaches the driver as one, or the forwarder refuses it;
- * never wrong data.
+ * A 32-bit call reaches the driver as a 32-bit call, or the forwarder fails it with EOPNOTSUPP.
+ * Data is never wrong.
  */
 static void log_ioctl32(int fd, unsigned int cmd, void *argument, const void *shown, size_t length)
 {
@@ -197,11 +199,11 @@ static void calls_of_32_bits(void)
 	log_ioctl32(fd, CMD(COMPAT), compat, data, 0);
 	log_ioctl32(fd, CMD(INFO), info, &info->out_compat, sizeof(info->out_compat));
 	CHECK(info->out_compat == 1);
-	/* And 64-bit ones in between. */
+	/* A 64-bit call in between is a 64-bit call for the driver. */
 	CHECK(!ioctl(fd, CMD(INFO), info) && info->out_compat == 0);
 }
 
-/* A forwarder may refuse 32-bit calls, so accounts need not be equal then. */
+/* A forwarder may fail 32-bit calls, and then the accounts need not be equal. */
 static void compat_test(struct __test_metadata *_metadata, unsigned int with_twin)
 {
 	struct diff_account *accounts;
@@ -240,7 +242,7 @@ TEST(compat_undescribed)
 	compat_test(_metadata, VGPU_MOCK_UNDESCRIBED_BIT);
 }
 
-/* A 64-bit program with the structure of its own. */
+/* A 64-bit program uses the struct of 64-bit programs. */
 DIFF_TEST_TWINS(native_layout)
 {
 	void *data = alloc_bytes(4000, 2);

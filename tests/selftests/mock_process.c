@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes of every kind: started by vfork(), in namespaces of their own, with
- * little room, traced, stopped, dumping core. And what others may see of them.
+ * Test processes of many kinds: made by vfork(), in namespaces of their own, with low limits,
+ * traced, stopped, dumping core. Test what other processes can read of them.
  */
 #include <elf.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #define PAGE	4096UL
 #define MIB	(1UL << 20)
 
-/* Everything that a process does with a device; the exit status tells how far it came. */
+/* Uses the device in each way that a process can. The result says which step failed; 0: none. */
 static int use_device(int fd)
 {
 	struct vgpu_mock_buf_create create = { .size = 4 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
@@ -56,7 +56,7 @@ static void log_child(pid_t pid)
 
 static char number[16];
 
-/* The child is in the parent's memory until it has become another program. */
+/* The child uses the parent's memory until it executes another program. */
 DIFF_TEST(vfork_and_exec)
 {
 	int fd = open_device(O_RDWR);
@@ -73,7 +73,7 @@ DIFF_TEST(vfork_and_exec)
 		_exit(21);
 	}
 	log_child(pid);
-	/* Closed on exec. */
+	/* The fd is closed on exec. */
 	snprintf(number, sizeof(number), "%d", kept);
 	pid = vfork();
 	if (!pid) {
@@ -85,7 +85,7 @@ DIFF_TEST(vfork_and_exec)
 	log_line("parent %d", use_device(kept));
 }
 
-/* Two processes with one memory: the session is of the memory. */
+/* Two processes share one address space, which has one session. */
 DIFF_TEST(shared_memory_only)
 {
 	static char stack[65536] __attribute__((aligned(16)));
@@ -109,7 +109,7 @@ static void in_namespaces(int flags)
 	if (!pid) {
 		if (unshare(flags))
 			_exit(100 + (errno == EPERM));
-		/* A process namespace is for children. */
+		/* A PID namespace is for children. */
 		pid = fork();
 		if (!pid) {
 			int own, ret = use_device(fd);
@@ -151,7 +151,7 @@ static void with_limit(int what, rlim_t limit)
 	log_child(pid);
 }
 
-/* Little room for memory: what the forwarder keeps for itself must not need it. */
+/* The limits leave little room, which memory of the forwarder must not need. */
 DIFF_TEST(address_space_limit)
 {
 	with_limit(RLIMIT_AS, 256 * MIB);
@@ -164,7 +164,7 @@ DIFF_TEST(few_fds)
 	with_limit(RLIMIT_NOFILE, 64);
 }
 
-/* All memory is to be locked, and an ordinary user may lock little. */
+/* All memory shall be locked, and an ordinary user may lock little. */
 DIFF_TEST(locked_memory)
 {
 	struct rlimit limit = { 8 * MIB, 8 * MIB };
@@ -185,7 +185,7 @@ DIFF_TEST(locked_memory)
 
 /* --- tracing -------------------------------------------------------------- */
 
-/* How many calls that sleep the driver has had. */
+/* Returns the number of sleeping calls that the driver has had. */
 static __u64 sleeps(int fd)
 {
 	struct vgpu_mock_counters now;
@@ -194,7 +194,7 @@ static __u64 sleeps(int fd)
 	return now.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)];
 }
 
-/* It waits for something, or has ended; for as long as ten seconds. */
+/* Waits for at most ten seconds until the process sleeps or has ended. */
 static void await_asleep(pid_t pid)
 {
 	char file[64], state = 0;
@@ -235,7 +235,7 @@ static pid_t sleeper(int fd, __u32 ms, __u32 on_signal_)
 	return pid;
 }
 
-/* A tracer stops it in the middle of a call, looks at it, and lets it go on. */
+/* A tracer stops a process in the middle of a call, looks at it, and lets it go on. */
 DIFF_TEST_LIMIT(traced, 60)
 {
 	static const __u32 hows[] = {
@@ -249,7 +249,10 @@ DIFF_TEST_LIMIT(traced, 60)
 
 	for (i = 0; i < ARRAY_SIZE(hows); i++) {
 		log_line("how %u", hows[i]);
-		/* Long enough on a busy machine; only one is waited for. */
+		/*
+		 * The call is long enough for a busy machine, and the test waits for the end of
+		 * one only.
+		 */
 		pid = sleeper(fd, i ? 20000 : 4000, hows[i]);
 		LOG_CALL(ptrace(PTRACE_SEIZE, pid, 0, 0));
 		for (j = 0; j < 3; j++) {
@@ -271,7 +274,7 @@ DIFF_TEST_LIMIT(traced, 60)
 	}
 }
 
-/* A tracer that ends leaves the call as it was. */
+/* A tracer that exits leaves the call as it was. */
 DIFF_TEST(tracer_dies)
 {
 	int fd = open_device(O_RDWR);
@@ -289,7 +292,7 @@ DIFF_TEST(tracer_dies)
 	log_child(pid);
 }
 
-/* Stopped and continued, again and again, by job control. */
+/* Job control stops and continues a process again and again. */
 DIFF_TEST(stopped_often)
 {
 	int fd = open_device(O_RDWR);
@@ -319,7 +322,7 @@ static char *map_buffer(int fd, __u32 flavour, __u64 size)
 	return memory;
 }
 
-/* One process reads another one's mapping. */
+/* A process reads another process's mapping. */
 static void read_by_another(__u32 flavour)
 {
 	char copy[64] = "";
@@ -337,7 +340,7 @@ static void read_by_another(__u32 flavour)
 		from.iov_base = memory + PAGE;
 		got = process_vm_readv(getppid(), &to, 1, &from, 1, 0);
 		log_line("%zd %s '%s'", got, got < 0 ? strerrorname_np(errno) : "", copy);
-		/* A page that nobody has touched. */
+		/* No process has accessed this page. */
 		from.iov_base = memory + 3 * PAGE;
 		got = process_vm_readv(getppid(), &to, 1, &from, 1, 0);
 		log_line("%zd %s", got, got < 0 ? strerrorname_np(errno) : "");
@@ -356,7 +359,7 @@ DIFF_TEST(read_by_another_page)
 	read_by_another(VGPU_MOCK_BUF_PAGE);
 }
 
-/* Where device memory comes from or goes to another file, without a copy. */
+/* Device memory is transferred to another file and from it. */
 static void direct_transfers(__u32 flavour)
 {
 	int fd = open_device(O_RDWR);
@@ -366,14 +369,14 @@ static void direct_transfers(__u32 flavour)
 
 	vgpu_mock_pattern(memory, 4 * PAGE, 3, 0);
 	MUST(!pipe(pipes));
-	/* By copies, which always work. */
+	/* A transfer by copies always works. */
 	LOG_CALL(write(pipes[1], memory + 100, 2000));
 	LOG_CALL(read(pipes[0], copy, sizeof(copy)));
 	CHECK(!memcmp(copy, memory + 100, 2000));
 	LOG_CALL(write(pipes[1], copy, 1000));
 	LOG_CALL(read(pipes[0], memory + 2 * PAGE, 1000));
 	CHECK(!memcmp(copy, memory + 2 * PAGE, 1000));
-	/* By references to pages. */
+	/* A transfer by references needs ordinary pages. */
 	LOG_CALL(vmsplice(pipes[1], &(struct iovec) { memory, PAGE }, 1, 0));
 }
 
@@ -387,7 +390,10 @@ DIFF_TEST(direct_transfers_page)
 	direct_transfers(VGPU_MOCK_BUF_PAGE);
 }
 
-/* Whether a core file has the bytes at an address: 1; only says that it was mapped: 0; or -1. */
+/*
+ * Returns 1 if a core file has the bytes at an address, 0 if it only says that memory was mapped
+ * there, or -1.
+ */
 static int core_read(const char *file, const void *at, void *bytes, size_t size)
 {
 	unsigned long address = (uintptr_t)at;
@@ -412,7 +418,10 @@ static int core_read(const char *file, const void *at, void *bytes, size_t size)
 	return found;
 }
 
-/* A program that crashes with device memory mapped: the dump ends, soon, and has what it should. */
+/*
+ * A program with device memory mapped crashes: the dump ends soon, and has the program's own
+ * memory.
+ */
 static void dump_core(__u32 flavour)
 {
 	static const char text[] = "what the program has itself";
@@ -442,7 +451,7 @@ static void dump_core(__u32 flavour)
 	if (!pid) {
 		MUST(!setrlimit(RLIMIT_CORE, &limit));
 		MUST(!prctl(PR_SET_DUMPABLE, 1));
-		/* Also what is shared, and what is mapped from files. */
+		/* The dump has shared memory and mappings of files as well. */
 		filter = fopen("/proc/self/coredump_filter", "w");
 		MUST(filter && fputs("0x7f", filter) > 0 && !fclose(filter));
 		memory = map_buffer(fd, flavour, 64 * PAGE);
@@ -458,7 +467,7 @@ static void dump_core(__u32 flavour)
 
 	MUST(!system("[ -e core ] || mv core.* core"));
 	CHECK(core_read("core", places->own, copy, sizeof(copy)) == 1 && !strcmp(copy, text));
-	/* As natively: raw pages are left out, ordinary ones are there. */
+	/* The dump leaves out mappings of PFNs and has ordinary pages, as natively. */
 	log_line("device memory: %d", core_read("core", places->device + 3 * PAGE, copy, 2));
 	log_line("%d %d", copy[0], copy[1]);
 	log_line("device memory that was not touched: %d",
@@ -477,7 +486,7 @@ DIFF_TEST_LIMIT(dump_core_page, 60)
 	dump_core(VGPU_MOCK_BUF_PAGE);
 }
 
-/* One of its threads is in a call meanwhile. */
+/* Sleeps in a call while another thread of the process dumps core. */
 static void *sleep_long(void *argument)
 {
 	struct vgpu_mock_sleep sleep = {
@@ -513,11 +522,11 @@ DIFF_TEST_LIMIT(dump_core_of_threads, 60)
 
 /* --- many kills ----------------------------------------------------------- */
 
-#define NR_KILLED	8	/* at once */
-#define NR_OF_OWN	5	/* of them: processes with a session of their own */
+#define NR_KILLED	8	/* at the same time */
+#define NR_OF_OWN	5	/* processes among them with a session of their own */
 #define HURRY_MS	10000
 
-/* How many tasks of this round had all that they hold, in memory that they share. */
+/* Number of tasks of this round that hold everything they want; in shared memory */
 static unsigned int *begun;
 
 static int call_for_ever(void *argument)
@@ -534,7 +543,7 @@ static int call_for_ever(void *argument)
 	return 0;
 }
 
-/* With a file, an object, a buffer and a mapping that nobody else has. */
+/* Makes calls for ever, with a file, an object, a buffer and a mapping of its own. */
 static int own_and_call_for_ever(void *argument)
 {
 	struct vgpu_mock_fd_out out = { .cookie = 5, .flags = O_CLOEXEC };
@@ -549,8 +558,8 @@ static int own_and_call_for_ever(void *argument)
 }
 
 /*
- * What there is on behalf of programs: in the mock, in the guest, and in the host where that
- * is this machine, with its shadows and their threads.
+ * Lists what is held for programs: in the mock, in the guest, and in the host if that is this
+ * machine, with its shadows and their threads.
  */
 static void held_now(int fd, char *text, size_t size)
 {
@@ -567,7 +576,7 @@ static void held_now(int fd, char *text, size_t size)
 		 "sort | uniq -c; grep -H . /sys/module/vgpu_*/refcnt", tool_shadow())->out : "");
 }
 
-/* What the tests before this one held may be on its way out. */
+/* Waits until nothing changes: files of earlier tests may still be released. */
 static void held_at_rest(int fd, char *text, size_t size)
 {
 	__u64 start = now_ms(), changed = start;
@@ -575,7 +584,7 @@ static void held_at_rest(int fd, char *text, size_t size)
 
 	held_now(fd, text, size);
 	do {
-		/* Each look is a dozen processes. */
+		/* Each listing takes a dozen processes. */
 		sleep_ms(600);
 		held_now(fd, again, sizeof(again));
 		if (strcmp(text, again))
@@ -585,7 +594,7 @@ static void held_at_rest(int fd, char *text, size_t size)
 	CHECK(now_ms() - changed >= 3000);
 }
 
-/* Starts a round's tasks and kills them: at any time, or when they hold all that they want. */
+/* Starts a round's tasks, and kills them at any time or when they hold everything they want. */
 static void kill_some(int fd, unsigned int round)
 {
 	static char stacks[NR_KILLED][32768] __attribute__((aligned(16)));
@@ -604,7 +613,7 @@ static void kill_some(int fd, unsigned int round)
 	}
 	while (round % 2 && __atomic_load_n(begun, __ATOMIC_RELAXED) < NR_KILLED) {
 		MUST(now_ms() < deadline);
-		/* Looking all the time would take from those that are looked at. */
+		/* A busy loop would take processor time from the tasks. */
 		usleep(2000);
 	}
 	usleep(round * 37 % 5000);
@@ -615,14 +624,14 @@ static void kill_some(int fd, unsigned int round)
 }
 
 /*
- * Ten thousand times (forwarded) a task is killed somewhere in a call. Most are processes of
- * their own, the others have the memory of one process and so its session. Nothing of them
+ * A task is killed somewhere in a call ten thousand times (forwarded). Most tasks are processes
+ * of their own; the others share the memory of one process, and so its session. Nothing of them
  * is left in either machine.
  */
 DIFF_TEST_LIMIT(killed_ten_thousand_times, 600)
 {
 	const unsigned int all = (forwarded ? 10000 : 1000) / NR_KILLED;
-	/* The real device's part in it is what there is to compare with. */
+	/* The native run is only there to be compared with, so it gets less time. */
 	const unsigned int hurry_ms = forwarded ? HURRY_MS : HURRY_MS / 10;
 	const bool hurry = diff_times(all) != all;
 	char before[4096], after[4096];
@@ -646,7 +655,7 @@ DIFF_TEST_LIMIT(killed_ten_thousand_times, 600)
 		_exit(use_device(open(path, O_RDWR)));
 	}
 	log_child(pid);
-	/* What killed processes held is on its way out. */
+	/* Files of killed processes may still be released. */
 	start = now_ms();
 	do {
 		sleep_ms(100);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The host's work for one mapping does not grow with the number of mappings, nor that for one event
- * with the number of windows, nor that for a call that fails with the number of events that drivers
- * have yet to signal, nor that for any call with the pages that another one has used. The kernel's
- * function_graph tracer says how often the module's functions were called, and for how long. The
- * host has to be in the same machine, as the module.
+ * Test that the host's work does not grow
+ *
+ * - for a mapping, with the number of mappings;
+ * - for an event, with the number of windows;
+ * - for a call that fails, with the number of events that drivers have yet to signal;
+ * - for any call, with the number of pages that another call has used.
+ *
+ * The kernel's function_graph tracer says how often functions of the module were called, and how
+ * long they took. The host has to be in the same machine and has to be the module.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -25,15 +29,15 @@
 #define TIMES_MAX	4096
 #define MAPS		2500
 #define SOME		100
-/* Below what one process may have of its pages at the host. */
+/* The number is below the limit of one process's pages at the host. */
 #define PAGES		4000
 #define EVENTS		4096
-/* Events are there no longer than this, and the last is asked for by half of the time. */
+/* Events last no longer than this, and the last one is asked for within half of the time. */
 #define EVENTS_MS_MAX	60000
-/* The host takes as many off its lists at once, with interrupts off. */
+/* The host removes as many events from its lists at once, with interrupts off. */
 #define EVENTS_AT_ONCE	64
 
-/* Functions of the module that are called while traced. Return: the kernel can do it. */
+/* Traces these functions of the module. Return: true if the kernel can trace them. */
 static bool trace_begin(const char *functions)
 {
 	return !tool_run("cd " TRACING " && echo 0 >tracing_on && echo nop >current_tracer && "
@@ -48,8 +52,8 @@ static void trace_end(void)
 }
 
 /*
- * How long each call of the function took, microseconds. Before trace_end(), which forgets it.
- * Return: their number.
+ * Gets the durations of the calls of a function in microseconds. trace_end() forgets them.
+ * Return: number of calls.
  */
 static unsigned int trace_times(const char *function, double times[TIMES_MAX])
 {
@@ -73,7 +77,10 @@ static unsigned int trace_times(const char *function, double times[TIMES_MAX])
 	return nr;
 }
 
-/* The quickest call: others were interrupted, or found nothing in caches. */
+/*
+ * Returns the duration of the quickest call. Slower calls were interrupted, or missed processor
+ * caches.
+ */
 static double least(const double *times, unsigned int nr)
 {
 	double found = times[0];
@@ -109,7 +116,7 @@ FIXTURE_TEARDOWN(scale)
 		close(self->fd);
 }
 
-/* Mappings of one device file, each of other bytes. */
+/* Each mapping of the device file has other bytes. */
 TEST_F_TIMEOUT(scale, mappings, 200)
 {
 	struct vgpu_mock_buf_create create = { .size = MAPS * 4096UL };
@@ -157,7 +164,10 @@ static uint64_t sleeps(int fd)
 		counters.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)];
 }
 
-/* How long the ends of so many calls that do nothing took, in order. Return: false: not traced. */
+/*
+ * Gets the durations of the ends of SOME calls that do nothing, in order. Return: false if they
+ * were not traced.
+ */
 static bool calls_end(int fd, double times[TIMES_MAX])
 {
 	unsigned int i, nr;
@@ -172,8 +182,9 @@ static bool calls_end(int fd, double times[TIMES_MAX])
 }
 
 /*
- * A call goes on while another one of the process leaves many pages. They are too old for all when
- * the next call starts, and go with that one's end: the others have nothing to look at.
+ * A call goes on while another call of the process leaves many pages behind. The pages are too
+ * old for all calls when the next call starts, and are freed when that call ends. Later calls
+ * have no pages to look at.
  */
 TEST_F_TIMEOUT(scale, calls_beside_pages, 120)
 {
@@ -208,8 +219,9 @@ TEST_F_TIMEOUT(scale, calls_beside_pages, 120)
 }
 
 /*
- * What a driver may reach of a process's memory is unmapped before the next call, which flushes the
- * processors' TLBs: so often as pages were mapped, and not for calls that leave none.
+ * Program memory that a driver may reach is unmapped before the next call, which flushes the
+ * processors' TLBs. The number of flushes is that of the calls that mapped pages: a call that
+ * leaves none causes no flush.
  */
 TEST_F_TIMEOUT(scale, flushes, 120)
 {
@@ -218,7 +230,7 @@ TEST_F_TIMEOUT(scale, flushes, 120)
 	unsigned int i, nr;
 
 	memset(memory, 1, sizeof(memory));
-	/* The kernel's function, where the module calls it for pages of programs. */
+	/* The kernel's function is traced where the module calls it for pages of programs. */
 	ASSERT_EQ(0, tool_run("echo vgpu_demand_begin vgpu_page_expire >" TRACING
 			      "set_graph_function")->status);
 	ASSERT_TRUE(trace_begin("vgpu_demand_begin vgpu_page_expire unmap_mapping_range"));
@@ -232,7 +244,7 @@ TEST_F_TIMEOUT(scale, flushes, 120)
 	EXPECT_GE(2, nr);
 }
 
-/* Wakeups that the guest is told of. No window has changed meanwhile. */
+/* The guest is notified of wakeups, and no window has changed meanwhile. */
 TEST_F_TIMEOUT(scale, poll_events, 60)
 {
 	struct vgpu_mock_poll arm = { .events = 0 };
@@ -250,11 +262,14 @@ TEST_F_TIMEOUT(scale, poll_events, 60)
 		ASSERT_EQ(1, poll(&pfd, 1, 20000));
 	}
 	EXPECT_LE(SOME / 4, trace_times("vgpu_poll_announce", self->times));
-	/* Another program's mapping, or a window that comes or goes, is rare. */
+	/* Another program's mapping and a window that comes or goes are rare. */
 	EXPECT_GE(5, trace_times("vgpu_window_find", self->times));
 }
 
-/* A job of the mock's that signals the eventfd when it is done. Return: it has begun. */
+/*
+ * Starts a job of the mock that signals the eventfd when it is done. Return: true if it has
+ * begun.
+ */
 static bool job_begin(int fd, unsigned int buf, int event, unsigned int delay_ms, bool wrong)
 {
 	struct vgpu_mock_buf_job job = {
@@ -266,8 +281,8 @@ static bool job_begin(int fd, unsigned int buf, int event, unsigned int delay_ms
 }
 
 /*
- * Measures how long the host takes to forget an event of a failed call. Return: microseconds of the
- * quickest; 0: none.
+ * Measures how long the host takes to forget the event of a failed call. Return: microseconds of
+ * the quickest call; 0: none was traced.
  */
 static double forget_time(int fd, unsigned int buf, int event, double times[TIMES_MAX])
 {
@@ -291,7 +306,10 @@ static int mock_references(void)
 	return atoi(line);
 }
 
-/* Calls that fail on a file on which a driver is to signal many eventfds, and the file's end. */
+/*
+ * Calls fail on a file on which a driver has yet to signal many eventfds, and the file is closed
+ * then.
+ */
 TEST_F_TIMEOUT(scale, events, 300)
 {
 	struct vgpu_mock_buf_create create = { .size = 4096 };
@@ -307,7 +325,7 @@ TEST_F_TIMEOUT(scale, events, 300)
 	start = tool_now_ms();
 	for (nr = 0; nr < SOME; nr++)
 		ASSERT_FALSE(job_begin(self->fd, create.out_id, event, 0, true));
-	/* All of them are there at the end, where this machine is no slower then. */
+	/* All events are still there at the end, if the machine does not get slower. */
 	delay_ms = 4 * (tool_now_ms() - start) * EVENTS / SOME;
 	delay_ms = delay_ms < EVENTS_MS_MAX ? delay_ms : EVENTS_MS_MAX;
 	start = tool_now_ms();
@@ -318,7 +336,7 @@ TEST_F_TIMEOUT(scale, events, 300)
 	EXPECT_LT(0, many);
 	EXPECT_GE(4 * few, many);
 
-	/* All go with their file, and interrupts are on in between. */
+	/* All events are removed with their file, and interrupts are on in between. */
 	ASSERT_TRUE(tool_write(TRACING "set_graph_function", "vgpu_event_drop_all"));
 	ASSERT_TRUE(trace_begin("vgpu_event_drop_all _raw_spin_lock_irq"));
 	close(self->fd);
@@ -334,7 +352,7 @@ TEST_F_TIMEOUT(scale, events, 300)
 	trace_end();
 	TH_LOG("%u events are gone in %u turns", nr, turns);
 	EXPECT_LE(nr / EVENTS_AT_ONCE, turns);
-	/* Until all jobs are done the mock cannot be unloaded. */
+	/* The mock cannot be unloaded before all jobs are done. */
 	start = tool_now_ms();
 	while (mock_references() >= references && tool_now_ms() < start + 2 * EVENTS_MS_MAX)
 		usleep(50000);

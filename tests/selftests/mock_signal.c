@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls that block, and signals that end them.
+ * Test calls that block, and signals that end them.
  */
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -33,7 +33,10 @@ static void timer(unsigned int ms)
 	MUST(!setitimer(ITIMER_REAL, &value, NULL));
 }
 
-/* Again and again, as the first one may come before the call, on a busy machine. 0: no more. */
+/*
+ * Sends the signal again and again: on a busy machine the first one may come before the call. 0
+ * stops the timer.
+ */
 static void timer_again(unsigned int ms)
 {
 	struct timeval time = { .tv_usec = ms * 1000 };
@@ -42,7 +45,7 @@ static void timer_again(unsigned int ms)
 	MUST(!setitimer(ITIMER_REAL, &value, NULL));
 }
 
-/* Whether a signal came; one that was due may still be on its way, on a busy machine. */
+/* Logs whether a signal came. On a busy machine a signal that is due may still be on its way. */
 static void log_caught(bool due)
 {
 	int tries;
@@ -83,7 +86,6 @@ DIFF_TEST_TWINS(sleeps_to_the_end)
 	log_sleep(fd, CMD(SLEEP), 100000, 0, 0);
 }
 
-/* A handler without SA_RESTART: each way in which drivers are interrupted. */
 static long own_ms(void)
 {
 	struct rusage usage;
@@ -95,7 +97,7 @@ static long own_ms(void)
 
 #define POLL_US		"/sys/module/vgpu_guest/parameters/poll_us"
 
-/* How long it waits for the peer without sleeping; without the module, nothing. */
+/* Sets how long the guest's module busy-polls for a reply. Without the module nothing is set. */
 static void set_poll_us(const char *us)
 {
 	int fd = open(POLL_US, O_WRONLY | O_CLOEXEC);
@@ -106,7 +108,7 @@ static void set_poll_us(const char *us)
 	close(fd);
 }
 
-/* Short calls make it look for the reply without sleeping; a long one is slept. */
+/* Short calls make the guest busy-poll for replies, but a long call sleeps. */
 DIFF_TEST(costs_nothing)
 {
 	struct vgpu_mock_sleep sleep = { .ms = 600, .mode = VGPU_MOCK_SLEEP_INTERRUPTIBLE };
@@ -123,6 +125,7 @@ DIFF_TEST(costs_nothing)
 	set_poll_us("500");
 }
 
+/* A handler without SA_RESTART ends a call, in each way in which drivers are interrupted. */
 DIFF_TEST_TWINS(interrupted)
 {
 	int fd = open_device(O_RDWR);
@@ -139,11 +142,11 @@ DIFF_TEST_TWINS(interrupted)
 		log_caught(true);
 	}
 	timer_again(0);
-	/* All of them slept less than one would. */
+	/* All calls together took less time than a single complete sleep. */
 	CHECK(now_ms() - start < 15000);
 }
 
-/* One that is restarted: it ends when it has slept once without a signal. */
+/* A call that is restarted ends when it has slept once without a signal. */
 DIFF_TEST_TWINS(restarted)
 {
 	static const __u32 hows[] = {
@@ -169,7 +172,10 @@ DIFF_TEST_TWINS(restarted)
 	}
 }
 
-/* Signals that do not interrupt: blocked, ignored, or the driver does not care. */
+/*
+ * A signal does not interrupt a call if it is blocked or ignored, or if the driver ignores
+ * signals.
+ */
 DIFF_TEST_TWINS(not_interrupted)
 {
 	int fd = open_device(O_RDWR);
@@ -198,7 +204,7 @@ DIFF_TEST_TWINS(not_interrupted)
 	log_caught(true);
 }
 
-/* A signal that was there before the call. */
+/* A signal is pending before the call. */
 DIFF_TEST(pending_before)
 {
 	struct vgpu_mock_wait wait = { .slot = 1, .target = 1 };
@@ -213,7 +219,10 @@ DIFF_TEST(pending_before)
 		sigprocmask(SIG_BLOCK, &set, &old);
 		raise(SIGUSR1);
 		sigprocmask(SIG_SETMASK, &old, NULL);
-		/* Delivered by now; a call that does not wait is not disturbed. */
+		/*
+		 * The signal is delivered by now, and a call that does not wait is not
+		 * disturbed.
+		 */
 		MUST(!ioctl(fd, VGPU_MOCK_IOC_NOOP));
 	}
 	log_line("caught %d", caught);
@@ -223,7 +232,7 @@ DIFF_TEST(pending_before)
 	timer_again(0);
 }
 
-/* Many signals while short calls run: none is lost, no call fails. */
+/* Many signals come while short calls run: none is lost, and no call fails. */
 DIFF_TEST_TWINS(storm)
 {
 	struct itimerval value = { { 0, 1000 }, { 0, 1000 } };
@@ -245,7 +254,7 @@ DIFF_TEST_TWINS(storm)
 	CHECK(caught >= 50);
 }
 
-/* Stopped and continued in the middle. */
+/* The process is stopped and continued in the middle of a call. */
 DIFF_TEST_TWINS(stopped)
 {
 	int fd = open_device(O_RDWR);
@@ -267,7 +276,7 @@ DIFF_TEST_TWINS(stopped)
 	LOG_CALL(waitpid(pid, &status, 0) == pid && !status);
 }
 
-/* How a blocked child ends, and how long that takes. */
+/* Checks how a blocked child ends, and that it ends soon. */
 static void end_child(int fd, unsigned int cmd, __u32 mode, int signal_)
 {
 	struct vgpu_mock_counters before = counters(fd), after = before;
@@ -294,7 +303,7 @@ static void end_child(int fd, unsigned int cmd, __u32 mode, int signal_)
 	LOG_CALL(waitpid(pid, &status, 0) == pid);
 	log_line("status %x", status);
 	CHECK(now_ms() - start < 5000);
-	/* The driver has let go too, long before the sleep's end. */
+	/* The driver has stopped sleeping as well, long before the end of the sleep. */
 	while (after.out_interrupted == before.out_interrupted && now_ms() - start < 10000) {
 		sleep_ms(10);
 		after = counters(fd);
@@ -314,7 +323,7 @@ DIFF_TEST_TWINS(killed)
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_NOOP));
 }
 
-/* A driver that cannot be interrupted: natively the process stays until then. */
+/* The driver cannot be interrupted: natively the process stays until the driver has returned. */
 DIFF_TEST(killed_uninterruptible)
 {
 	struct vgpu_mock_sleep sleep = { .ms = 5000, .mode = VGPU_MOCK_SLEEP_UNINTERRUPTIBLE };
@@ -344,7 +353,7 @@ static void *wait_forever(void *argument)
 	return NULL;
 }
 
-/* All threads of a process that is killed in the middle of their calls. */
+/* A process is killed while all its threads are in calls. */
 DIFF_TEST(killed_with_threads)
 {
 	struct vgpu_mock_counters before, after;
@@ -380,11 +389,11 @@ DIFF_TEST(killed_with_threads)
 	}
 	CHECK(!probe.out_waiters);
 	after = counters(fd);
-	/* Those of other tests may go meanwhile. */
+	/* Files of earlier tests may be released meanwhile. */
 	CHECK(after.out_files <= before.out_files);
 }
 
-/* exec() and exit() of a process whose other thread is in a call. */
+/* A process exits while another one of its threads is in a call. */
 DIFF_TEST(exit_while_blocked)
 {
 	int fd = open_device(O_RDWR);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A virtio device of the number that a window's has (tests/mock/virtio.c) is left alone, unless its
- * configuration space says that it is a window.
+ * The guest's module uses a virtio device with the number of a window's device
+ * (tests/mock/virtio.c) only if its configuration space says that it is a window.
  */
 #include <string.h>
 
@@ -41,7 +41,10 @@ FIXTURE_TEARDOWN(stranger)
 {
 }
 
-/* Such a device comes and goes. Return: it had the driver; -1: something is not as it should be. */
+/*
+ * Adds a virtio device with this configuration space, and removes it. Return: true if it had the
+ * driver; -1: something else is wrong.
+ */
 static int is_taken(const struct vgpu_window_header *header, unsigned int len, unsigned long region)
 {
 	const unsigned char *byte = (const unsigned char *)header;
@@ -54,7 +57,7 @@ static int is_taken(const struct vgpu_window_header *header, unsigned int len, u
 		sprintf(config + strlen(config), "%s%u", i ? "," : "config=", byte[i]);
 	if (tool_run("modprobe " MODULE " region=%lu %s", region, config)->status)
 		return -1;
-	/* One without a driver has no link. */
+	/* A device without a driver has no link. */
 	run = tool_run("basename $(readlink " WHERE "/virtio*/driver)");
 	taken = !run->status && !strcmp(run->out, "vgpu_window\n");
 	run = tool_run("cd /sys/module/" MODULE "/parameters && echo $(($(cat status) & %d)) $(cat beyond) "
@@ -73,7 +76,7 @@ TEST_F_TIMEOUT(stranger, is_left_alone, 120)
 	struct vgpu_window_header zeros = {}, other = self->header;
 	const unsigned int len = VGPU_WINDOW_CONFIG_LEN;
 
-	/* The others differ from this one alone. */
+	/* Each of the other headers differs from this one in a single field. */
 	EXPECT_EQ(is_taken(&self->header, len, REGION), 1);
 	EXPECT_EQ(is_taken(&zeros, len, REGION), 0);
 	other.magic[sizeof(other.magic) - 1] ^= 1;
@@ -89,7 +92,10 @@ TEST_F_TIMEOUT(stranger, is_left_alone, 120)
 	EXPECT_EQ(is_taken(&other, len, REGION), 0);
 }
 
-/* Its configuration space may be any, too: less than a window's is not read beyond its end. */
+/*
+ * A device may have any configuration space. If it is shorter than a window's, the guest does
+ * not read beyond its end.
+ */
 TEST_F_TIMEOUT(stranger, without_memory, 120)
 {
 	EXPECT_EQ(is_taken(&self->header, 0, 0), 0);

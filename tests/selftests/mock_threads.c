@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many threads and processes at once.
+ * Test calls of many threads and processes at the same time.
  */
 #include <pthread.h>
 
@@ -12,7 +12,7 @@
 static int device;
 static volatile bool stop;
 
-/* Undescribed calls with nested memory each, checked. */
+/* Makes undescribed calls with nested memory, and checks the results. */
 static void *undescribed(void *argument)
 {
 	__u32 seed = (uintptr_t)argument;
@@ -77,9 +77,9 @@ DIFF_TEST_LIMIT(described_at_once, 120)
 }
 
 /*
- * One page of memory: half of it belongs to a thread that uses it without any
- * call, the other half is an argument of calls that run meanwhile. Bytes that
- * the driver did not write must not travel.
+ * Half of a page belongs to a thread that uses it without any call. The other half is an
+ * argument of calls that run meanwhile. Bytes that the driver did not write must not be sent
+ * back.
  */
 static unsigned char *shared_page;
 
@@ -131,7 +131,10 @@ DIFF_TEST_TWINS(shared_page)
 	share_a_page(CMD(ARRAY_INOUT));
 }
 
-/* Several threads' arguments lie in one page. */
+/*
+ * Makes calls whose argument is a part of a page; arguments of other threads are in the same
+ * page.
+ */
 static void *half_of_page(void *argument)
 {
 	__u32 *words = (__u32 *)(shared_page + 1024 * (uintptr_t)argument);
@@ -153,7 +156,10 @@ static void *half_of_page(void *argument)
 	return NULL;
 }
 
-/* Undescribed, each call takes the page from the others: slow between machines. */
+/*
+ * If the calls are undescribed, each call takes the page from the other calls, which is slow
+ * between machines.
+ */
 DIFF_TEST_TWINS_LIMIT(arguments_in_one_page, 60)
 {
 	device = open_device(O_RDWR);
@@ -171,7 +177,7 @@ static void *waiter(void *argument)
 	return NULL;
 }
 
-/* Blocked calls do not delay others, of this process and of another. */
+/* Blocked calls delay no other calls, neither of their process nor of another. */
 DIFF_TEST(blocked_calls)
 {
 	struct vgpu_mock_wait wake = { .slot = 2 };
@@ -189,7 +195,10 @@ DIFF_TEST(blocked_calls)
 		sleep_ms(5);
 	}
 	CHECK(wake.out_waiters == THREADS);
-	/* A call that had to wait for these would not come back: they end at the end. */
+	/*
+	 * A call that had to wait for the blocked calls would not return, as these end at the
+	 * end of the test.
+	 */
 	for (i = 0; i < 100; i++)
 		MUST(!ioctl(device, VGPU_MOCK_IOC_NOOP));
 	fflush(NULL);
@@ -205,7 +214,7 @@ DIFF_TEST(blocked_calls)
 		MUST(!pthread_join(threads[i], NULL));
 }
 
-/* Memory that goes away and comes back while the driver looks at it. */
+/* This memory is unmapped and mapped again while the driver accesses it. */
 static char *coming_and_going;
 
 static void *remap_loop(void *argument)
@@ -246,7 +255,7 @@ DIFF_TEST_TWINS(memory_that_goes_away)
 	LOG_CALL(ioctl(device, CMD(NOOP)));
 }
 
-/* One thread closes the fd under another one's call, again and again. */
+/* A thread closes this fd again and again while another thread makes calls on it. */
 static volatile int moving_fd;
 
 static void *close_loop(void *argument)
@@ -284,7 +293,7 @@ DIFF_TEST(closed_under_a_call)
 	MUST(!pthread_join(thread, NULL));
 }
 
-/* Processes that come and go, each with calls of both kinds. */
+/* Processes come and go, and make described and undescribed calls. */
 DIFF_TEST_LIMIT(many_processes, 120)
 {
 	unsigned int i, bad = 0;

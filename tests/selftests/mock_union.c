@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctls in which one place has several meanings, and structs that are inside
- * of others or go on behind their end: the shapes of drivers of which there is
- * no device here.
+ * Test ioctls in which one field has several meanings, and structs that are inside other structs
+ * or have data behind their end. Drivers without a device in the test machines have such
+ * arguments.
  */
 #include "vgpu_diff.h"
 
@@ -11,7 +11,7 @@ static __u64 as_u64(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-/* As xe's VM_BIND: one operation in the argument, more in an array. */
+/* The argument has one operation, or the pointer of an array of more, like xe's VM_BIND. */
 DIFF_TEST_TWINS(operations_inside_and_elsewhere)
 {
 	struct vgpu_mock_op *array = alloc_bytes(3 * sizeof(*array), 0);
@@ -19,7 +19,7 @@ DIFF_TEST_TWINS(operations_inside_and_elsewhere)
 	struct vgpu_mock_ops ops = { .count = 1 };
 	int fd = open_device(O_RDWR);
 
-	/* A number that could be an address. */
+	/* The field is a number that could be an address. */
 	ops.op = (struct vgpu_mock_op) { 0, 100, as_u64(bytes[0]) };
 	LOG_CALL(diff_ioctl(fd, CMD(OPS), &ops));
 	CHECK(ops.op.ptr == as_u64(bytes[0]));
@@ -34,7 +34,7 @@ DIFF_TEST_TWINS(operations_inside_and_elsewhere)
 	array[0] = (struct vgpu_mock_op) { 1, 100, as_u64(bytes[0]) };
 	array[1] = (struct vgpu_mock_op) { 0, 0, 1234 };
 	array[2] = (struct vgpu_mock_op) { 1, 5000, as_u64(bytes[1]) };
-	/* What is behind the pointer looks like the rest of an operation. */
+	/* The fields beside the pointer look like the rest of an operation. */
 	ops = (struct vgpu_mock_ops) { .count = 3, .op = { .op = 1, .length = 9, .ptr = 8 } };
 	ops.ptr = as_u64(array);
 	LOG_CALL(diff_ioctl(fd, CMD(OPS), &ops));
@@ -52,7 +52,7 @@ DIFF_TEST_TWINS(operations_inside_and_elsewhere)
 	CHECK(ops.ptr == 64);
 }
 
-/* As V4L2's controls: numbers and memory mixed, in a packed struct. */
+/* Numbers and memory are mixed in a packed struct, like V4L2's controls. */
 DIFF_TEST_TWINS(controls_that_are_packed)
 {
 	static const __u32 sizes[] = { 0, 7, 5000, 0, 1 };
@@ -79,7 +79,10 @@ DIFF_TEST_TWINS(controls_that_are_packed)
 	LOG_CALL(ioctl(fd, CMD(CONTROLS), &controls));
 }
 
-/* As xe's queues: rows times columns; and one that is a number instead. */
+/*
+ * The size of a table is the product of two counts, like that of xe's queues. If the table has a
+ * single row, its field is a number and no pointer.
+ */
 DIFF_TEST_TWINS(table_of_two_counts)
 {
 	static const __u16 heights[] = { 0, 2, 3, 100 };
@@ -114,7 +117,7 @@ static struct vgpu_mock_ext_more *alloc_more(__u64 next, __u16 count)
 	return more;
 }
 
-/* As i915's engines that share load: as many as the extension says follow it. */
+/* An extension says how many elements follow it, like i915's engines that share load. */
 DIFF_TEST_TWINS(extensions_that_go_on)
 {
 	static const __u16 counts[] = { 0, 1, 2, 1000, 5000 };
@@ -130,12 +133,12 @@ DIFF_TEST_TWINS(extensions_that_go_on)
 		CHECK(chain.extensions == next && chain.out_count == i + 1);
 		log_line("sum %x", chain.out_sum);
 	}
-	/* More than there is memory. */
+	/* The count goes beyond the end of the memory. */
 	((struct vgpu_mock_ext_more *)(uintptr_t)next)->count++;
 	CHECK(LOG_CALL(ioctl(fd, CMD(CHAIN), &chain)) == -1 && errno == EFAULT);
 }
 
-/* As i915's contexts: in an extension a struct, in that memory, and there a chain. */
+/* A struct in an extension names memory, in which a chain begins, like i915's contexts. */
 DIFF_TEST_TWINS(parameter_inside_an_extension)
 {
 	struct vgpu_mock_ext_param *ext = alloc_bytes(sizeof(*ext), 0);
@@ -161,14 +164,14 @@ DIFF_TEST_TWINS(parameter_inside_an_extension)
 	*head = 0;
 	LOG_CALL(diff_ioctl(fd, CMD(CHAIN), &chain));
 	log_line("sum %x", chain.out_sum);
-	/* Not long enough for the pointer; and no such parameter. */
+	/* The memory is too short for the pointer; then there is no such parameter. */
 	ext->param.size = 7;
 	LOG_CALL(ioctl(fd, CMD(CHAIN), &chain));
 	ext->param.param = 3;
 	LOG_CALL(ioctl(fd, CMD(CHAIN), &chain));
 }
 
-/* Two extensions: @data is changed and the value becomes @value. */
+/* Allocates two extensions: the driver changes @data, and the value becomes @value. */
 static __u64 alloc_chain(void *data, __u32 count, __u64 value)
 {
 	struct vgpu_mock_ext_array *array = alloc_bytes(sizeof(*array), 0);
@@ -181,7 +184,10 @@ static __u64 alloc_chain(void *data, __u32 count, __u64 value)
 	return as_u64(set);
 }
 
-/* As i915's submits: a flag tells whether it is a chain, an array, or of no meaning. */
+/*
+ * A flag tells whether the field is the pointer of a chain, the pointer of an array, or a
+ * number, like i915's submits.
+ */
 DIFF_TEST_TWINS(chain_or_array_by_flag)
 {
 	struct vgpu_mock_pair *pairs = alloc_bytes(50 * sizeof(*pairs), 1);
@@ -191,7 +197,7 @@ DIFF_TEST_TWINS(chain_or_array_by_flag)
 	__u64 first = exec.ptr;
 	__u64 numbers[2] = { first, 0 };
 
-	/* A number that could be an address. */
+	/* The field is a number that could be an address. */
 	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(EXEC), &exec)));
 	CHECK(exec.out_sum == vgpu_mock_sum(VGPU_MOCK_SUM_INIT, numbers, 16) && !exec.value);
 	log_bytes("data", data, 400);
@@ -209,7 +215,10 @@ DIFF_TEST_TWINS(chain_or_array_by_flag)
 	exec.ptr = 8;
 	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(EXEC), &exec)));
 
-	/* Longer than its memory; broken in the middle; both at once. */
+	/*
+	 * The array is longer than its memory; the chain is broken in the middle; both flags are
+	 * set.
+	 */
 	exec.count = 51;
 	exec.ptr = as_u64(pairs);
 	CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EFAULT);
@@ -224,7 +233,10 @@ DIFF_TEST_TWINS(chain_or_array_by_flag)
 	CHECK(exec.ptr == first);
 }
 
-/* As xe's observation: a chain, a struct with an array below it, or a number elsewhere. */
+/*
+ * The operation tells whether the field is a number, or the pointer of a chain, of a struct with
+ * an array, or of a number, like xe's observation.
+ */
 DIFF_TEST_TWINS(pointer_by_operation)
 {
 	struct vgpu_mock_exec_config *config = alloc_bytes(sizeof(*config), 0);
@@ -244,7 +256,7 @@ DIFF_TEST_TWINS(pointer_by_operation)
 		CHECK(!LOG_CALL(diff_ioctl(fd, CMD(EXEC), &exec)));
 		CHECK(exec.param == params[exec.op] && config->ptr == as_u64(pairs));
 		CHECK(exec.value == (exec.op ? 99 : 0));
-		/* The first is an address that both accounts cannot have in common. */
+		/* The first sum is that of an address, which differs between the two accounts. */
 		if (exec.op)
 			log_line("sum %llx", exec.out_sum);
 		log_bytes("data", data, 400);
@@ -252,7 +264,7 @@ DIFF_TEST_TWINS(pointer_by_operation)
 	sum = vgpu_mock_sum(VGPU_MOCK_SUM_INIT, &exec.ptr, 8);
 	CHECK(exec.out_sum == vgpu_mock_sum(sum, number, 8));
 
-	/* No such operation; each of the others with a pointer that is none. */
+	/* There is no such operation; then each operation has a bad pointer. */
 	CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EINVAL);
 	exec.param = 64;
 	for (exec.op = 1; exec.op < ARRAY_SIZE(params); exec.op++)
@@ -263,7 +275,7 @@ DIFF_TEST_TWINS(pointer_by_operation)
 	CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EFAULT);
 }
 
-/* What a schema says that a program shall not see. */
+/* The guest hides flags and values that a schema says programs shall not see. */
 DIFF_TEST(hidden_bits)
 {
 	struct vgpu_mock_caps caps = { 0, 0 };
@@ -276,7 +288,7 @@ DIFF_TEST(hidden_bits)
 	caps.kind = 1;
 	CHECK(!diff_ioctl(fd, VGPU_MOCK_IOC_CAPS, &caps));
 	CHECK(caps.out_caps == (forwarded ? ~0U : 5));
-	/* After an error all stays as it was. */
+	/* The struct stays as it was after an error. */
 	caps = (struct vgpu_mock_caps) { 2, 0xff };
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_CAPS, &caps));
 	CHECK(caps.out_caps == 0xff);

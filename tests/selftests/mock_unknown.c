@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ioctls that no schema describes are counted by their commands: in sysfs and by vgpuctl. The
- * room for them does not depend on the numbers that programs choose.
+ * Test the counters of ioctls that no schema describes: sysfs and vgpuctl show them by command.
+ * The number of commands that are shown does not depend on the numbers that programs choose.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -13,7 +13,7 @@
 
 #include "kselftest_harness.h"
 
-/* As drivers/guest/stats.h has it. */
+/* The number is that of drivers/guest/stats.h. */
 #define ROOM		16
 #define CALLS		5
 #define FLOOD		100
@@ -47,8 +47,8 @@ FIXTURE_TEARDOWN(unknown)
 
 struct counts {
 	unsigned int lines;
-	unsigned long long all;		/* calls of all commands */
-	unsigned long long one;		/* and of one of them */
+	unsigned long long all;		/* number of calls of all commands */
+	unsigned long long one;		/* number of calls of one command */
 };
 
 static struct counts count(const char *path, unsigned int cmd)
@@ -86,7 +86,7 @@ TEST_F(unknown, by_command)
 	before = count(self->file, cmd);
 	for (i = 0; i < CALLS; i++) {
 		EXPECT_EQ(0, ioctl(self->fd, cmd, NULL));
-		/* This one has a schema. */
+		/* A schema describes this ioctl. */
 		EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, NULL));
 	}
 	after = count(self->file, cmd);
@@ -101,14 +101,14 @@ TEST_F(unknown, by_command)
 		TH_LOG("no %s", text);
 }
 
-/* What is called often stays, whatever comes once. */
+/* A command that is called often stays in the list, whatever commands are called once. */
 TEST_F(unknown, bounded)
 {
 	const unsigned int often = _IO('y', 0);
 	struct counts before = count(self->file, often), after;
 	unsigned int i;
 
-	/* More often than other tests have called most of theirs. */
+	/* The command is called more often than other tests have called most of their commands. */
 	for (i = 0; i < 3 * FLOOD; i++)
 		EXPECT_EQ(-1, ioctl(self->fd, often, NULL));
 	for (i = 1; i <= FLOOD; i++)

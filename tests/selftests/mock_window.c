@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The window, as a program sees it: device memory without copies and without calls.
- * In one kernel, where the pages themselves are mapped; what a hypervisor sees of it is
- * in mock_window_peer.c.
+ * Test the window as a program sees it: device memory that is mapped without copies and accessed
+ * without calls. Guest and host are one kernel here (loopback), so the program's page tables map
+ * the device's pages themselves. mock_window_peer.c tests what a hypervisor sees of the window.
  */
 #include <sched.h>
 #include <sys/prctl.h>
@@ -15,8 +15,8 @@
 FIXTURE(window)
 {
 	struct buffer buffer;
-	char *memory;		/* the program's */
-	char *device;		/* the same, natively */
+	char *memory;		/* the program's mapping of the forwarded file */
+	char *device;		/* the native mapping of the same buffer */
 };
 
 FIXTURE_SETUP(window)
@@ -34,7 +34,7 @@ FIXTURE_TEARDOWN(window)
 		window_end();
 }
 
-/* Two mappings of a new buffer: one in the window, one native. */
+/* Maps a new buffer twice: in the window, and natively. */
 #define BEGIN(flavour, size) do {					\
 	NEEDS_WINDOW();							\
 	ASSERT_TRUE(buffer_make(&self->buffer, flavour, size));		\
@@ -58,7 +58,10 @@ TEST_F(window, shown_by_vgpuctl)
 	EXPECT_EQ(1, window_status("bindings"));
 	EXPECT_EQ(4 * PAGE, window_status("bound_bytes"));
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, WINDOW_PATH));
-	/* The line may end between the two: numbers before them are as long as they are. */
+	/*
+	 * vgpuctl may break the line between the two counters, depending on the numbers before
+	 * them.
+	 */
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "window mappings 1,"));
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "copy mappings 0"));
 	EXPECT_EQ(6, tool_run("vgpuctl window create --to 1 --size 64M")->status);
@@ -73,7 +76,10 @@ TEST_F(window, shown_by_vgpuctl)
 	EXPECT_EQ(0, window_counter(self->buffer.fwd, "window_mappings"));
 }
 
-/* Each sees what the other wrote, at once, and nothing goes over the wire for it. */
+/*
+ * Program and device each see at once what the other has written, and no byte and no call goes
+ * over the wire for it.
+ */
 static void coherent(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
 		     char *device, unsigned int times)
 {
@@ -81,7 +87,7 @@ static void coherent(struct __test_metadata *_metadata, struct buffer *buffer, c
 	long long before;
 	unsigned int i;
 
-	/* Touched once, for the counters to stand still. */
+	/* The first access has a fault, which counts as traffic. */
 	memory[0] = 0;
 	before = traffic(buffer);
 	for (i = 1; i <= times; i++) {
@@ -113,7 +119,10 @@ COHERENT(vmalloc, VGPU_MOCK_BUF_VMALLOC)
 COHERENT(pfn_notify, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY)
 COHERENT(page_notify, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY)
 
-/* A program of this kernel sees what KVM could not have, and has it cached as the driver has. */
+/*
+ * A program of the host's own kernel sees pages of which KVM could take no reference. Its
+ * mapping has the cache attribute that the driver chose.
+ */
 COHERENT(uncounted, VGPU_MOCK_BUF_UNCOUNTED)
 COHERENT(write_combining, VGPU_MOCK_BUF_WC)
 COHERENT(write_combining_later, VGPU_MOCK_BUF_WC | VGPU_MOCK_BUF_LATER)
@@ -125,7 +134,10 @@ static int wait_for(pid_t child)
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The counter of binds tells what a program's mappings have cost, also those that have ended. */
+/*
+ * The counter window_binds counts each mapping that came into the window, also the mappings that
+ * have ended.
+ */
 TEST_F(window, binds_are_counted)
 {
 	long long binds;
@@ -142,7 +154,10 @@ TEST_F(window, binds_are_counted)
 	EXPECT_EQ(binds + 1, window_counter(self->buffer.fwd, "window_binds"));
 }
 
-/* What the host cannot find by itself goes by copy from the beginning. */
+/*
+ * The host cannot find these pages (special PTEs), so the mapping goes by copy from the
+ * beginning.
+ */
 TEST_F(window, copied)
 {
 	struct buffer *buffer = &self->buffer;
@@ -169,11 +184,14 @@ TEST_F(window, copied)
 	EXPECT_EQ(0, window_status("failures"));
 }
 
-/* Makes one whose bytes come behind those of @before in the device's file. */
+/* Makes a buffer whose offset in the device file is higher than that of @before. */
 static bool buffer_make_behind(struct buffer *buffer, __u32 flavour, size_t size,
 			       const struct buffer *before)
 {
-	/* A buffer that comes too early stays, so that the next one comes later. */
+	/*
+	 * A buffer with a lower offset is left as it is, so that the next one gets a higher
+	 * offset.
+	 */
 	do {
 		if (!buffer_make(buffer, flavour, size))
 			return false;
@@ -181,7 +199,10 @@ static bool buffer_make_behind(struct buffer *buffer, __u32 flavour, size_t size
 	return true;
 }
 
-/* A program does something with copies, after which a call takes them from its page tables. */
+/*
+ * The next three functions use a copy mapping in one way each. A call then zaps the copies'
+ * PTEs.
+ */
 static void copies_read(const struct buffer *buffer, char *memory)
 {
 	(void)*(volatile char *)memory;
@@ -196,7 +217,7 @@ static void copies_unmapped(const struct buffer *buffer, char *memory)
 {
 	memory[PAGE]++;
 	munmap(memory, 2 * PAGE);
-	/* The place has something to be unmapped the next time. */
+	/* A new mapping takes the place, so that the next round has something to unmap. */
 	mmap(memory, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, buffer->fwd,
 	     buffer->offset);
 }
@@ -204,8 +225,8 @@ static void copies_unmapped(const struct buffer *buffer, char *memory)
 #define BETWEEN_TIMES	10
 
 /*
- * Copies go from page tables with a call, and when they are unmapped. A mapping in the window stays
- * there, although it lies between them in the device's file.
+ * PTEs of copy mappings are zapped by a call and by munmap(). A mapping in the window keeps its
+ * PTEs, although its offset in the device file lies between those of the copies.
  */
 TEST_F(window, between_copies)
 {
@@ -239,12 +260,15 @@ TEST_F(window, between_copies)
 			faulted += !!looked_faults(self->memory, 8 * PAGE);
 			EXPECT_LE(1, looked_faults(memory[0], PAGE)) TH_LOG("use %u", i);
 		}
-		/* The program may have a fault of its own. */
+		/* A single round may have a fault for another reason. */
 		EXPECT_GE(1, faulted) TH_LOG("use %u", i);
 	}
 }
 
-/* Nor does a window that comes later change that; what it can show it shows. */
+/*
+ * A mapping that the window cannot map stays a copy when a window is created later. A mapping
+ * that the window can map moves into it.
+ */
 TEST_F_TIMEOUT(window, copied_when_moved, 60)
 {
 	struct buffer other;
@@ -263,10 +287,10 @@ TEST_F_TIMEOUT(window, copied_when_moved, 60)
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 1 --size 1M")->status);
 	EXPECT_TRUE(await_mappings(&other, 1));
 	EXPECT_EQ(1, window_counter(other.fwd, "copy_mappings"));
-	/* What is looked at is bound for that time. */
+	/* The mapping that stays a copy was bound only for the time of its probe. */
 	EXPECT_TRUE(window_await("bindings", 1));
 	EXPECT_STREQ("before", memory);
-	/* And it is not asked for again. */
+	/* The guest does not ask again for the mapping that stays a copy. */
 	usleep(200000);
 	calls = window_counter(other.fwd, "calls");
 	ASSERT_EQ(0, tool_run("vgpuctl window fill --to 1")->status);
@@ -275,7 +299,7 @@ TEST_F_TIMEOUT(window, copied_when_moved, 60)
 	buffer_end(&other);
 }
 
-/* What is looked at before it is used is not written to. */
+/* The probe asks the driver for a page for reading, so the driver is not notified of a write. */
 TEST_F(window, probe_writes_nothing)
 {
 	struct vgpu_mock_buf_info info;
@@ -287,7 +311,10 @@ TEST_F(window, probe_writes_nothing)
 	EXPECT_EQ(1, info.out_pages);
 }
 
-/* A driver that takes its time does not keep the program waiting for that, nor out of it. */
+/*
+ * A driver that needs 5 s for the first page neither delays the program for all of that time nor
+ * keeps its mapping out of the window.
+ */
 TEST_F_TIMEOUT(window, probe_of_a_slow_driver, 60)
 {
 	uint64_t start;
@@ -304,7 +331,10 @@ TEST_F_TIMEOUT(window, probe_of_a_slow_driver, 60)
 	EXPECT_EQ(0, touch(self->memory, true));
 }
 
-/* A driver that refuses the first page now may be well when a program wants it. */
+/*
+ * A driver that refuses the first page to the probe does not keep the mapping out of the window,
+ * as the driver may give the page when the program accesses it.
+ */
 TEST_F(window, probe_gets_nothing)
 {
 	static const __u32 flavours[] = { VGPU_MOCK_BUF_PFN, VGPU_MOCK_BUF_PAGE };
@@ -323,11 +353,11 @@ TEST_F(window, probe_gets_nothing)
 	EXPECT_EQ(0, window_counter(self->buffer.fwd, "copy_mappings"));
 }
 
-#define STUCK		12	/* programs */
-#define STUCK_MS	15000	/* all of them */
-#define STUCK_PROBES	8	/* as many of a window as the host makes at a time */
+#define STUCK		12	/* number of programs */
+#define STUCK_MS	15000	/* time for which their drivers are stuck */
+#define STUCK_PROBES	8	/* number of probes of a window at a time */
 
-/* A program whose driver is stuck. Exits with 1 if that was asked for a page. */
+/* Runs a program whose driver is stuck. Exits with 1 if the driver was asked for a page. */
 static void stuck_program(void)
 {
 	uint64_t end = tool_now_ms() + 60000;
@@ -347,7 +377,11 @@ static void stuck_program(void)
 	_exit(!!info.out_faults);
 }
 
-/* One that is stuck delays a program once, and not all programs, and takes nothing from others. */
+/*
+ * A stuck driver delays its program only at the first mapping. The stuck drivers of many
+ * programs occupy at most STUCK_PROBES probes, and programs with other drivers are not delayed
+ * for long.
+ */
 TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 {
 	uint64_t began, start, took, quickest = UINT64_MAX;
@@ -364,7 +398,10 @@ TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 		self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
 		ASSERT_NE(NULL, self->memory);
 		took = tool_now_ms() - start;
-		/* One second by the host's tick, which may be late when the wait begins. */
+		/*
+		 * The probe's limit is a second in ticks of the host. The wait is shorter if a
+		 * tick is late when the wait begins.
+		 */
 		if (!i) {
 			EXPECT_LE(500, took);
 		} else if (took < quickest) {
@@ -384,10 +421,10 @@ TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 		probed += status == 1;
 	}
 	EXPECT_LT(0, probed);
-	/* This program's own is the eighth, if it is stuck still. */
+	/* The eighth probe is that of this program, if its driver is still stuck. */
 	if (tool_now_ms() - began < STUCK_MS)
 		EXPECT_GT(STUCK_PROBES, probed);
-	/* What is touched has workers, and drivers that are well answer them. */
+	/* Faults have workers of their own, so a driver that is not stuck answers them. */
 	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
 	start = tool_now_ms();
 	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
@@ -396,7 +433,7 @@ TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 	EXPECT_GT(5000, tool_now_ms() - start);
 }
 
-/* Where the file is open for writing, a mapping can become writable as natively. */
+/* A read-only mapping of a file that is open for writing can become writable, as natively. */
 static void made_writable(struct __test_metadata *_metadata, struct buffer *buffer)
 {
 	char *memory = buffer_map(buffer, buffer->fwd, PROT_READ);
@@ -415,8 +452,8 @@ static void made_writable(struct __test_metadata *_metadata, struct buffer *buff
 }
 
 /*
- * What was mapped for reading is not writable, and never becomes so, by no way, if the file is
- * open for reading only.
+ * A mapping made for reading is not writable. If @never is set (the file is open for reading
+ * only), it cannot become writable.
  */
 static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, int fd, bool never)
 {
@@ -436,7 +473,7 @@ static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, 
 		EXPECT_EQ(-1, mprotect(memory, buffer->size, PROT_WRITE));
 	ASSERT_EQ(0, mprotect(memory, buffer->size, PROT_READ));
 	EXPECT_EQ(SIGSEGV, touch(memory, true));
-	/* The kernel's own writes neither. */
+	/* The kernel cannot write to the mapping either. */
 	EXPECT_EQ(-1, pread(buffer->real, memory, 8, 0));
 	EXPECT_TRUE(memory_is(memory, buffer->size, 6));
 	munmap(memory, buffer->size);
@@ -445,7 +482,10 @@ static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, 
 #define HUGE_PFN	(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE)
 #define HUGE_REMAP	(VGPU_MOCK_BUF_REMAP | VGPU_MOCK_BUF_HUGE)
 
-/* Entries of 2 MiB for what lies in such pieces, if the driver makes such entries or not. */
+/*
+ * Memory that lies in pieces of 2 MiB is shown by PMD mappings, whether the driver makes PMD
+ * mappings itself or not.
+ */
 static void huge(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
 		 char *device)
 {
@@ -474,7 +514,7 @@ TEST_F(window, huge_pfn)
 	huge(_metadata, &self->buffer, self->memory, self->device);
 	info = (struct vgpu_mock_buf_info){ .id = self->buffer.id };
 	ASSERT_EQ(0, ioctl(self->buffer.real, VGPU_MOCK_IOC_BUF_INFO, &info));
-	/* In the shadow, and natively. */
+	/* The driver made two PMD mappings in the shadow, and two in the native mapping. */
 	EXPECT_EQ(window_huge_possible() ? 4 : 0, info.out_huge);
 }
 
@@ -485,7 +525,10 @@ TEST_F(window, huge_remap)
 	huge(_metadata, &self->buffer, self->memory, self->device);
 }
 
-/* Maps the buffer's first bytes in the program so far behind where one of its page tables begins. */
+/*
+ * Maps the first @size bytes of the buffer @at bytes behind an address where a page table
+ * begins.
+ */
 static char *map_in_table(const struct buffer *buffer, size_t at, size_t size)
 {
 	char *place = mmap(NULL, size + 2 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -499,7 +542,10 @@ static char *map_in_table(const struct buffer *buffer, size_t at, size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* What lies in one piece but not where an entry could be, and what is not all mapped. */
+/*
+ * Memory in pieces of 2 MiB is shown by single pages where a PMD mapping does not fit: at an
+ * address that is not aligned like the memory, and in a piece that is not mapped as a whole.
+ */
 TEST_F(window, huge_elsewhere)
 {
 	char *memory;
@@ -511,7 +557,7 @@ TEST_F(window, huge_elsewhere)
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 7, 0));
 	EXPECT_TRUE(memory_is(memory, 2 * HUGE, 7));
 	EXPECT_EQ(0, window_status("huge"));
-	/* The last piece is not there whole. */
+	/* The last piece is mapped without its last page. */
 	ASSERT_EQ(0, munmap(self->memory + 3 * HUGE - PAGE, PAGE));
 	EXPECT_EQ(0, memcmp(self->memory, self->device, 3 * HUGE - PAGE));
 	EXPECT_EQ(window_huge_possible() ? 2 : 0, window_status("huge"));
@@ -520,7 +566,7 @@ TEST_F(window, huge_elsewhere)
 	EXPECT_EQ(33, self->memory[2 * HUGE - 1]);
 }
 
-/* A part of an entry goes, or is protected: the rest is what it was. */
+/* munmap() or mprotect() of a part of a PMD mapping leaves the other pages as they were. */
 TEST_F(window, huge_in_parts)
 {
 	BEGIN(HUGE_PFN, 2 * HUGE);
@@ -541,7 +587,7 @@ TEST_F(window, huge_in_parts)
 	EXPECT_TRUE(window_await("bindings", 0));
 }
 
-/* A child gets none of them: see vgpu_window_fork(). */
+/* A child inherits no PMD mappings: vgpu_window_fork() zaps them. */
 TEST_F(window, huge_forked)
 {
 	long before;
@@ -581,7 +627,10 @@ TEST_F(window, huge_revoked)
 	EXPECT_EQ(SIGBUS, touch(self->memory + HUGE - 1, true));
 }
 
-/* One answer of the driver's for what its page tables have there already. */
+/*
+ * Pages that the driver has already put into the shadow's page tables come with one answer of
+ * the host for each 64 KiB of the window.
+ */
 static void around(struct __test_metadata *_metadata, char *memory, const char *device, long most)
 {
 	long resolved;
@@ -595,7 +644,7 @@ static void around(struct __test_metadata *_metadata, char *memory, const char *
 		EXPECT_EQ(i, device[i * PAGE]);
 	resolved = window_status("resolved") - resolved;
 	EXPECT_LE(1, resolved);
-	/* Wherever it begins in the window. */
+	/* The number of answers depends on where the buffer begins in the window. */
 	EXPECT_GE(most, resolved);
 }
 
@@ -605,7 +654,7 @@ TEST_F(window, around)
 	around(_metadata, map_in_table(&self->buffer, 0, 16 * PAGE), self->device, 2);
 }
 
-/* No page of the program's next page table comes with a fault. */
+/* A fault inserts no page of the program's next page table. */
 TEST_F(window, around_in_two_tables)
 {
 	BEGIN(VGPU_MOCK_BUF_REMAP, 16 * PAGE);
@@ -621,9 +670,12 @@ static struct vgpu_mock_buf_info buffer_info(const struct buffer *buffer)
 	return info;
 }
 
-#define IN_ORDER	2048	/* pages, of four page tables */
+#define IN_ORDER	2048	/* number of pages, of four page tables */
 
-/* Who goes through memory in order waits for few answers, each of which brings more than the last one. */
+/*
+ * A program that accesses memory in order waits for few answers, as each brings more pages than
+ * the last one.
+ */
 static void in_order(struct __test_metadata *_metadata, char *memory, const char *device)
 {
 	long resolved = window_status("resolved");
@@ -633,7 +685,7 @@ static void in_order(struct __test_metadata *_metadata, char *memory, const char
 		*(uint32_t *)(memory + i * PAGE) = i;
 	resolved = window_status("resolved") - resolved;
 	EXPECT_LE(4, resolved);
-	/* Some twenty. A machine that has no time for what is prepared needs more. */
+	/* About twenty are expected. A slow machine, which prepares fewer pages, needs more. */
 	EXPECT_GE(IN_ORDER / 8, resolved);
 	for (i = 0; i < IN_ORDER; i++)
 		ASSERT_EQ(i, *(uint32_t *)(device + i * PAGE));
@@ -651,7 +703,7 @@ IN_ORDER_TEST(pfn, VGPU_MOCK_BUF_PFN)
 IN_ORDER_TEST(mixed, VGPU_MOCK_BUF_MIXED)
 IN_ORDER_TEST(page, VGPU_MOCK_BUF_PAGE)
 
-/* For who does not, the driver is asked for nothing else. */
+/* The driver is asked for no other page if a program accesses pages in another order. */
 TEST_F(window, out_of_order)
 {
 	int i;
@@ -659,12 +711,15 @@ TEST_F(window, out_of_order)
 	BEGIN(VGPU_MOCK_BUF_PFN, 256 * PAGE);
 	for (i = 127; i >= 0; i--)
 		self->memory[2 * i * PAGE] = 1;
-	/* Nothing says when what should not happen would have. */
+	/* No event says that the host prepares nothing, so the test waits for some time. */
 	usleep(100000);
 	EXPECT_EQ(128, buffer_info(&self->buffer).out_pages);
 }
 
-/* What lies behind in the shadow is another mapping, of the same memory: it is left alone. */
+/*
+ * Preparation ends with the mapping. In the shadow another mapping of the same buffer follows,
+ * and its pages are not asked for.
+ */
 TEST_F(window, in_order_to_the_end)
 {
 	struct buffer *buffer = &self->buffer;
@@ -685,12 +740,15 @@ TEST_F(window, in_order_to_the_end)
 	for (i = 0; i < 40; i++)
 		place[i * PAGE] = 1;
 	usleep(100000);
-	/* With the first of the other one, which was looked at when it was mapped. */
+	/* The driver gave 40 pages, and one more for the probe of the second mapping. */
 	EXPECT_EQ(41, buffer_info(buffer).out_pages);
 	ASSERT_EQ(0, munmap(place, 256 * PAGE));
 }
 
-/* A driver that is stuck with what nobody wants yet keeps nobody from what is there. */
+/*
+ * A driver that is stuck with a page that no program has accessed yet does not delay accesses to
+ * pages that are prepared.
+ */
 TEST_F_TIMEOUT(window, in_order_until_stuck, 60)
 {
 	unsigned long before;
@@ -698,10 +756,10 @@ TEST_F_TIMEOUT(window, in_order_until_stuck, 60)
 	uint64_t start;
 
 	BEGIN(VGPU_MOCK_BUF_PFN, 256 * PAGE);
-	/* The first page is there since it was mapped, and a machine without time prepares nothing. */
+	/* The probe has made the first page present. A slow machine may prepare nothing else. */
 	for (i = 0; i < 100 && buffer_info(&self->buffer).out_pages <= (i ?: 1); i++)
 		self->memory[i * PAGE] = 1;
-	/* As far as it comes in its time. */
+	/* The host prepares as many pages as it can in this time. */
 	usleep(100000);
 	prepared = buffer_info(&self->buffer).out_pages;
 	before = buffer_faults(&self->buffer);
@@ -712,12 +770,15 @@ TEST_F_TIMEOUT(window, in_order_until_stuck, 60)
 	if (!buffer_await_fault(&self->buffer, before))
 		SKIP(return, "this machine has no time to prepare anything");
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
-	/* The very page with which it is stuck. */
+	/* The access is to the page with which the driver was stuck. */
 	EXPECT_EQ(0, touch(self->memory + prepared * PAGE, true));
 	EXPECT_GT(8000, tool_now_ms() - start);
 }
 
-/* A driver that wants to hear of writes hears of each page of a writable mapping. */
+/*
+ * A driver that wants to be notified of first writes is notified of each page that the program
+ * writes to through a writable mapping.
+ */
 static void notified(struct __test_metadata *_metadata, struct buffer *buffer, char *memory)
 {
 	struct vgpu_mock_buf_info info = { .id = buffer->id };
@@ -729,7 +790,7 @@ static void notified(struct __test_metadata *_metadata, struct buffer *buffer, c
 	EXPECT_LE(4, info.out_notified);
 }
 
-/* And of no other, however they are gone through. */
+/* The driver is notified of no other page, also if the program writes to pages in order. */
 static void notified_in_order(struct __test_metadata *_metadata, struct buffer *buffer,
 			      char *memory)
 {
@@ -765,7 +826,7 @@ TEST_F(window, driver_hears_of_writes_to_pages)
 	notified(_metadata, &self->buffer, self->memory);
 }
 
-/* The device writes while the program looks, and makes no system call. */
+/* The program sees what the device writes, and makes no system call. */
 TEST_F(window, device_writes_by_itself)
 {
 	uint64_t end;
@@ -797,7 +858,10 @@ static void *mover(void *data)
 	return NULL;
 }
 
-/* The driver moves the buffer, and leaves poison where it was: nobody sees that. */
+/*
+ * The driver moves the buffer, and fills the old pages with poison. The program never sees the
+ * poison.
+ */
 static void moved(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
 		  char *device)
 {
@@ -811,7 +875,7 @@ static void moved(struct __test_metadata *_metadata, struct buffer *buffer, char
 	mover_stop = false;
 	mover_moves = 0;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, mover, buffer));
-	/* Atomic: the mover copies a page while others write to it, as it holds no PTE. */
+	/* No write is lost: the mover zaps all PTEs of the buffer before it copies a page. */
 	while (tool_now_ms() < end || mover_moves <= 5) {
 		rounds++;
 		for (i = 0; i < nr; i += 16) {
@@ -835,7 +899,10 @@ TEST_F_TIMEOUT(window, moved_pfn, 60)
 	moved(_metadata, &self->buffer, self->memory, self->device);
 }
 
-/* A busy processor, on which who puts pages in is taken aside after they were found. */
+/*
+ * Keeps a processor busy, so that the task that inserts PTEs is likely to be preempted after it
+ * has found the pages.
+ */
 static void *busy(void *data)
 {
 	while (!mover_stop)
@@ -843,7 +910,10 @@ static void *busy(void *data)
 	return NULL;
 }
 
-/* Likewise in steps of many pages, each of which may be moved before it is put in. */
+/*
+ * The buffer moves while pages are prepared many at a time, each of which may be moved before
+ * its PTE is inserted.
+ */
 TEST_F_TIMEOUT(window, moved_in_order, 120)
 {
 	pthread_attr_t attr;
@@ -877,7 +947,7 @@ TEST_F_TIMEOUT(window, moved_huge, 60)
 		EXPECT_LT(1, window_status("huge"));
 }
 
-/* A child is made of what the driver is just taking away. */
+/* A fork copies page tables whose PTEs the driver is zapping. */
 TEST_F_TIMEOUT(window, forked_while_moved, 120)
 {
 	int i, times = getenv("VGPU_TIMES") ? 20 : 100;
@@ -906,7 +976,10 @@ TEST_F_TIMEOUT(window, forked_while_moved, 120)
 	EXPECT_LT(0, mover_moves);
 }
 
-/* Not at the same time: the core makes this kind's entries without the driver's lock. */
+/*
+ * The driver zaps the PTEs between the accesses, and not at the same time: for this kind of
+ * buffer the core inserts PTEs without the driver's lock.
+ */
 TEST_F(window, zapped_page)
 {
 	int i;
@@ -961,7 +1034,10 @@ TEST_F(window, forked)
 	EXPECT_STREQ("still there", self->device + 2 * PAGE);
 }
 
-/* What the parent has unmapped, a child has lost: its address means something else now. */
+/*
+ * A child loses a mapping that its parent has unmapped, as the mapping's address in the shadow
+ * may mean something else afterwards.
+ */
 TEST_F(window, lost_by_a_child)
 {
 	int ready[2], go[2];
@@ -999,7 +1075,7 @@ TEST_F(window, partly_unmapped)
 	EXPECT_EQ(SIGSEGV, touch(self->memory + 2 * PAGE, false));
 	EXPECT_EQ(0, memcmp(self->memory, self->device, 2 * PAGE));
 	EXPECT_EQ(0, memcmp(self->memory + 5 * PAGE, self->device + 5 * PAGE, 3 * PAGE));
-	/* Another part of the buffer in the hole. */
+	/* Another part of the buffer is mapped into the hole. */
 	other = mmap(self->memory + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		     self->buffer.fwd, self->buffer.offset + 7 * PAGE);
 	ASSERT_NE(MAP_FAILED, other);
@@ -1035,8 +1111,8 @@ static void *reader_run(void *data)
 }
 
 /*
- * A mapping becomes writable while the driver is asked for a page of it to read. It hears of the
- * first write all the same, as what was found so is not shown.
+ * A mapping becomes writable while the driver is asked for a page for reading. The page found so
+ * is not inserted, so the driver is still notified of the first write.
  */
 TEST_F_TIMEOUT(window, writable_meanwhile, 120)
 {
@@ -1089,7 +1165,10 @@ TEST_F(window, read_only)
 	close(reader);
 }
 
-/* A window that is full leaves the rest to copies, and is used again once it is not. */
+/*
+ * A mapping that finds no room in a full window goes by copy, and moves into the window when
+ * there is room.
+ */
 TEST_F(window, exhausted)
 {
 	struct buffer *buffer = &self->buffer, other;
@@ -1108,14 +1187,14 @@ TEST_F(window, exhausted)
 	EXPECT_TRUE(memory_is(second, 10 * PAGE, 4));
 	second[100] = 42;
 	ASSERT_EQ(0, munmap(first, 10 * PAGE));
-	/* Of itself. */
+	/* The mapping moves without a call of the program. */
 	EXPECT_TRUE(await_mappings(buffer, 1));
 	EXPECT_EQ(42, second[100]);
 	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 5, 0));
 	EXPECT_TRUE(memory_is(second, 10 * PAGE, 5));
 }
 
-/* Ranges are used again and again, by one after the other, and show what is theirs. */
+/* Mappings that use a range one after another each show their own memory. */
 TEST_F_TIMEOUT(window, reused, 60)
 {
 	int i, in_window = 0, times = getenv("VGPU_TIMES") ? 50 : 300;
@@ -1139,7 +1218,7 @@ TEST_F_TIMEOUT(window, reused, 60)
 	EXPECT_TRUE(window_await("bindings", 0));
 }
 
-/* A program that dies leaves nothing bound. */
+/* A program that is killed leaves nothing bound. */
 TEST_F(window, program_dies)
 {
 	pid_t child;
@@ -1164,7 +1243,7 @@ TEST_F(window, program_dies)
 	EXPECT_EQ(0, window_status("bound_bytes"));
 }
 
-/* A driver that takes its time, and programs that do not live to see it. */
+/* An access waits for a slow driver, but the death of a killed program does not. */
 TEST_F_TIMEOUT(window, slow_driver, 60)
 {
 	uint64_t start;
@@ -1172,7 +1251,7 @@ TEST_F_TIMEOUT(window, slow_driver, 60)
 
 	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 1000));
-	/* Its first page is there since it was mapped. */
+	/* The probe has made the first page present. */
 	start = tool_now_ms();
 	EXPECT_EQ(0, touch(self->memory + 3 * PAGE, true));
 	EXPECT_LE(500, tool_now_ms() - start);
@@ -1190,7 +1269,10 @@ TEST_F_TIMEOUT(window, slow_driver, 60)
 	EXPECT_EQ(1, self->device[PAGE]);
 }
 
-/* A program that ends before the driver's answer is there: in mmap(), or in a fault. */
+/*
+ * A program is killed before the driver has answered: in mmap() if @in_mmap is set, else in a
+ * fault.
+ */
 static void ends_before_the_driver(struct __test_metadata *_metadata, struct buffer *buffer,
 				   bool in_mmap)
 {
@@ -1206,16 +1288,16 @@ static void ends_before_the_driver(struct __test_metadata *_metadata, struct buf
 		memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
 		if (!memory || (!in_mmap && buffer_do(buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 9000)))
 			_exit(1);
-		/* The first page is there since it was mapped, if the driver was quick. */
+		/* The probe has made the first page present, if the driver was quick. */
 		memory[PAGE] = 1;
 		_exit(2);
 	}
 	usleep(700000);
 	kill(child, SIGKILL);
 	EXPECT_EQ(-1, wait_for(child));
-	/* Nothing is seen of it, though the driver has not come back. */
+	/* Nothing stays bound, although the driver has not returned. */
 	EXPECT_TRUE(window_await("bindings", 0));
-	/* And then it has. */
+	/* Nothing is bound after the driver has returned. */
 	sleep(9);
 	EXPECT_EQ(0, window_status("bindings"));
 }
@@ -1230,7 +1312,7 @@ TEST_F_TIMEOUT(window, ends_before_the_probe, 60)
 	ends_before_the_driver(_metadata, &self->buffer, true);
 }
 
-/* The window goes; what programs have in it goes on by copy. */
+/* Mappings of a window that is destroyed go on by copy. */
 TEST_F(window, destroyed)
 {
 	struct vgpu_mock_buf_range sync;
@@ -1249,17 +1331,17 @@ TEST_F(window, destroyed)
 	EXPECT_EQ(7, memory[5]);
 	EXPECT_EQ(2, window_counter(self->buffer.fwd, "copy_mappings"));
 	EXPECT_EQ(0, munmap(self->memory, 4 * PAGE));
-	/* Another window comes, and takes up what is there. */
+	/* The mappings move into a window that is created later. */
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 1 --size 1M")->status);
 	EXPECT_TRUE(window_await("bindings", 1));
-	/* Bound first, and then the program is there. */
+	/* The host binds the mapping first, and the guest counts it afterwards. */
 	EXPECT_TRUE(await_mappings(&self->buffer, 1));
 	EXPECT_EQ(7, memory[6]);
 	memory[7] = 70;
 	EXPECT_EQ(70, self->device[7]);
 }
 
-/* A shared page, two programs, and the device: all of them see one memory. */
+/* Two programs and the device see the same bytes of a page that both programs map. */
 TEST_F(window, two_programs)
 {
 	pid_t child;
@@ -1283,7 +1365,7 @@ TEST_F(window, two_programs)
 	EXPECT_STREQ("two", self->device + PAGE);
 }
 
-/* Whether all of the program's tests pass but those that end so. */
+/* Expects that all tests of @program pass, except those whose names end with @but. */
 static void same(struct __test_metadata *_metadata, const char *program, const char *but)
 {
 	struct tool_run *run = tool_run("%s", program);
@@ -1300,11 +1382,11 @@ static void same(struct __test_metadata *_metadata, const char *program, const c
 			EXPECT_STREQ("", line) TH_LOG("%s: %s", program, line);
 	}
 	EXPECT_LT(5, passed);
-	/* What is excused has to be true still. */
+	/* The excuse must still be needed: some excused test fails. */
 	EXPECT_EQ(!but, !excused);
 }
 
-/* All that holds of mappings without a window holds with one. */
+/* All tests of mappings without a window pass with one. */
 TEST_F_TIMEOUT(window, same_mmap, 500)
 {
 	NEEDS_WINDOW();
@@ -1312,8 +1394,8 @@ TEST_F_TIMEOUT(window, same_mmap, 500)
 }
 
 /*
- * But that there are no pages that the kernel could have a reference of. Ten seconds of killing
- * do: ten thousand times it is done without a window.
+ * Tests of processes pass with a window, too, except those in which the kernel takes a reference
+ * of a page. Ten seconds of killing are enough: without a window there are ten thousand kills.
  */
 TEST_F_TIMEOUT(window, same_process, 300)
 {

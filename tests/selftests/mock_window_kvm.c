@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The window, as KVM has it: this program is a hypervisor of one processor whose machine does
- * nothing but look at words of the window, or write some, while a driver moves what they are
- * in. KVM must never find that it cannot have a page: it would stop the machine.
+ * Test the window with KVM. This program is a hypervisor with one processor, whose machine reads
+ * and writes words of the window while a driver moves their pages. KVM must always get a page:
+ * it would stop the machine otherwise.
  */
 #include <linux/kvm.h>
 
@@ -12,7 +12,7 @@
 
 #define WINDOW_SIZE	(16UL << 20)
 #define HUGE_PFN	(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE)
-/* Where the machine has it, and its code. */
+/* Addresses of the window and of the code in the machine, offsets in the code, I/O ports */
 #define GUEST_WINDOW	0x40000000UL
 #define GUEST_CODE	0x1000UL
 #define CODE_READ	0
@@ -21,7 +21,7 @@
 #define PORT_DONE	0x10
 #define PORT_BAD	0x11
 
-/* From esi to edi, each ebp bytes: is ebx there? */
+/* Compares a word every ebp bytes from esi to edi with ebx. */
 static const unsigned char code_read[] = {
 	0x8b, 0x06,		/* mov (%esi), %eax */
 	0x39, 0xd8,		/* cmp %ebx, %eax */
@@ -33,7 +33,7 @@ static const unsigned char code_read[] = {
 	0xe6, PORT_BAD,		/* 1: out %al, $PORT_BAD */
 };
 
-/* Likewise: ebx goes there. */
+/* Writes ebx to a word every ebp bytes from esi to edi. */
 static const unsigned char code_write[] = {
 	0x89, 0x1e,		/* mov %ebx, (%esi) */
 	0x01, 0xee,		/* add %ebp, %esi */
@@ -42,7 +42,7 @@ static const unsigned char code_write[] = {
 	0xe6, PORT_DONE,	/* out %al, $PORT_DONE */
 };
 
-/* Likewise: whatever is there. */
+/* Reads a word every ebp bytes from esi to edi, and accepts any value. */
 static const unsigned char code_look[] = {
 	0x8b, 0x06,		/* mov (%esi), %eax */
 	0x01, 0xee,		/* add %ebp, %esi */
@@ -54,9 +54,9 @@ static const unsigned char code_look[] = {
 FIXTURE(kvm)
 {
 	struct buffer buffer;
-	char *memory;		/* the program's */
-	char *window;		/* the hypervisor's */
-	unsigned long at;	/* of the memory in the window */
+	char *memory;		/* the program's mapping */
+	char *window;		/* the hypervisor's mapping */
+	unsigned long at;	/* offset of the memory in the window */
 	int kvm;
 	int vm;
 	int vcpu;
@@ -73,7 +73,7 @@ static bool machine_memory(int vm, int slot, __u64 guest, void *memory, __u64 si
 	return !ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region);
 }
 
-/* Protected mode, flat, without paging. */
+/* Sets protected mode with flat segments and without paging. */
 static bool machine_mode(int vcpu)
 {
 	struct kvm_segment flat = {
@@ -132,7 +132,7 @@ FIXTURE_TEARDOWN(kvm)
 		window_end();
 }
 
-/* A program's memory that the machine sees; its words are @value. */
+/* Maps a new buffer in a program, sets its words to @value, and finds it in the window. */
 #define BEGIN(flavour, size, value) do {				\
 	NEEDS_WINDOW();							\
 	if (self->kvm < 0)						\
@@ -154,7 +154,10 @@ static void memory_set(char *memory, size_t size, uint32_t value)
 		*(volatile uint32_t *)(memory + i) = value;
 }
 
-/* What is as large as that lies where an entry of 2 MiB could be: nothing else is touched. */
+/*
+ * Returns the offset of a buffer with that value in the window; 0: not found. For 2 MiB or more
+ * only offsets where a PMD mapping fits are tried, so no other page is accessed.
+ */
 static unsigned long find(const char *window, size_t size, uint32_t value)
 {
 	size_t at, step = size >= HUGE ? HUGE : PAGE;
@@ -165,7 +168,10 @@ static unsigned long find(const char *window, size_t size, uint32_t value)
 	return 0;
 }
 
-/* The machine's pass over @size bytes. Return: PORT_DONE, PORT_BAD, or -errno. */
+/*
+ * Runs the machine's code over @size bytes. Return: PORT_DONE, PORT_BAD, -errno, or -1000 minus
+ * an unexpected exit reason.
+ */
 static int pass(int vcpu, struct kvm_run *run, int code, unsigned long at, size_t size,
 		uint32_t step, uint32_t value)
 {
@@ -186,7 +192,7 @@ static int pass(int vcpu, struct kvm_run *run, int code, unsigned long at, size_
 #define WRITE(step, value) \
 	pass(self->vcpu, self->run, CODE_WRITE, self->at, self->buffer.size, step, value)
 
-/* Entries of 2 MiB in all of KVM's page tables; -1: nobody knows. */
+/* Returns the number of PMD mappings in all page tables of KVM; -1: unknown. */
 static long kvm_has_huge(void)
 {
 	char line[64];
@@ -213,7 +219,7 @@ TEST_F_TIMEOUT(kvm, reads_and_writes, 60)
 	EXPECT_EQ(0, window_status("failures"));
 }
 
-/* KVM maps 2 MiB as one, too, and lets go of them as one. */
+/* KVM maps 2 MiB by one PMD mapping as well, and zaps it as a whole. */
 TEST_F_TIMEOUT(kvm, huge, 60)
 {
 	long before;
@@ -224,7 +230,7 @@ TEST_F_TIMEOUT(kvm, huge, 60)
 	BEGIN(HUGE_PFN, 2 * HUGE, 21);
 	EXPECT_EQ(PORT_DONE, READ(PAGE, 21));
 	if (window_huge_possible()) {
-		/* The program's, and the hypervisor's. */
+		/* Program and hypervisor have two PMD mappings each. */
 		EXPECT_EQ(4, window_status("huge"));
 		if (before >= 0)
 			EXPECT_EQ(before + 2, kvm_has_huge());
@@ -236,7 +242,7 @@ TEST_F_TIMEOUT(kvm, huge, 60)
 		EXPECT_EQ(before, kvm_has_huge());
 	EXPECT_EQ(PORT_DONE, READ(PAGE / 2, 22));
 	EXPECT_EQ(0, window_status("failures"));
-	/* In part. */
+	/* A part of a PMD mapping is unmapped. */
 	ASSERT_EQ(0, munmap(self->memory, PAGE));
 	ASSERT_EQ(0, buffer_settle(&self->buffer));
 	EXPECT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, self->at, PAGE, 4, 0));
@@ -248,7 +254,10 @@ TEST_F_TIMEOUT(kvm, huge, 60)
 	TH_LOG("KVM had %ld before", before);
 }
 
-/* However slow a driver is, the machine goes on, and it has the page when the driver is well. */
+/*
+ * A slow driver does not stop the machine, and the machine gets the page when the driver is
+ * quick again.
+ */
 TEST_F_TIMEOUT(kvm, slow_driver, 60)
 {
 	uint64_t start, took;
@@ -259,18 +268,21 @@ TEST_F_TIMEOUT(kvm, slow_driver, 60)
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 8000));
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
 	start = tool_now_ms();
-	/* The window's own page, after two seconds from the last tick that was counted. */
+	/*
+	 * The machine gets the window's own page after two seconds, which count from the last
+	 * tick: they may be shorter.
+	 */
 	EXPECT_EQ(PORT_BAD, READ(4, 51));
 	took = tool_now_ms() - start;
 	EXPECT_LE(1000, took);
 	EXPECT_GT(7500, took);
 	EXPECT_EQ(1, window_status("timeouts"));
-	/* Which is there by now; other pages of the machine's are in any case. */
+	/* The window's own page is mapped by now, and other pages are not delayed in any case. */
 	start = tool_now_ms();
 	EXPECT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, self->at, PAGE, 4, 0));
 	EXPECT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, WINDOW_SIZE / 2, 4 * PAGE, 4, 0));
 	EXPECT_GT(1900, tool_now_ms() - start);
-	/* The guest asks for it, which is answered when the driver has returned. */
+	/* The guest asks for the page, and is answered when the driver has returned. */
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
 	for (i = 0; i < 100 && touch(self->memory, false); i++)
 		usleep(100000);
@@ -284,8 +296,8 @@ TEST_F_TIMEOUT(kvm, slow_driver, 60)
 }
 
 /*
- * The hypervisor looks, too: then KVM's own faults find what was resolved for another, and put
- * it in at the first attempt.
+ * The hypervisor reads the memory, too. So KVM's faults find pages that were resolved for
+ * another fault, and insert them at the first attempt.
  */
 struct looker {
 	const struct mover *mover;
@@ -340,9 +352,10 @@ TEST_F_TIMEOUT(kvm, moved_huge, 60)
 }
 
 /*
- * What is bound and unbound all the time: pages of the window's own, or the program's, where small
- * mappings are. The former are put in at KVM's first attempt. The machine looks all the while, and
- * has nothing of the program's when that has been told that it is unbound.
+ * A program maps and unmaps memory again and again, so the window shows its own page and the
+ * program's pages in turn. KVM's faults insert the window's own page at the first attempt. The
+ * machine reads the window meanwhile. The machine finds nothing of the program's memory after a
+ * call of the program has returned, as the memory is unbound by then.
  */
 enum binder_state { BINDER_GOES_ON, BINDER_BOUND, BINDER_UNBOUND, BINDER_FAILED };
 
@@ -353,7 +366,7 @@ struct binder {
 	unsigned int mappings;
 };
 
-/* Until the machine has looked once more. */
+/* Sets the state, and waits until the machine has read the window once more. */
 static void binder_tell(struct binder *binder, enum binder_state state)
 {
 	binder->state = state;
@@ -382,7 +395,7 @@ static void *binder_run(void *data)
 	return NULL;
 }
 
-/* One word of each page of the window, but for its header. */
+/* Runs the code over a word of each page of the window, except for the header. */
 #define ALL(code) \
 	pass(self->vcpu, self->run, code, PAGE, WINDOW_SIZE - PAGE, PAGE, 0)
 
@@ -408,7 +421,7 @@ TEST_F_TIMEOUT(kvm, bound_and_unbound, 60)
 		}
 		ASSERT_EQ(state == BINDER_BOUND ? PORT_BAD : PORT_DONE, ALL(CODE_READ))
 			TH_LOG("pass %u, mapping %u", passes, binder.mappings);
-		/* All of it is in KVM's tables now. */
+		/* KVM's page tables have all of the window by now. */
 		ASSERT_EQ(PORT_DONE, ALL(CODE_LOOK)) TH_LOG("pass %u", passes);
 		binder.state = BINDER_GOES_ON;
 	}

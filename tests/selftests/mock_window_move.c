@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mappings that move between the window and copies while a program and the device write
- * to them: no byte is lost, none comes back that was overwritten, and nothing stays
- * where it is not to be.
+ * Test mappings that move between the window and copies while a program and the device write to
+ * them. No byte is lost, no overwritten byte comes back, and no mapping stays where it must not
+ * be.
  */
 #include <sched.h>
 #include <sys/prctl.h>
@@ -18,8 +18,8 @@
 FIXTURE(move)
 {
 	struct buffer buffer;
-	char *memory;		/* the program's */
-	char *device;		/* the same, natively */
+	char *memory;		/* the program's mapping of the forwarded file */
+	char *device;		/* the native mapping of the same buffer */
 };
 
 FIXTURE_SETUP(move)
@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(move)
 		window_end();
 }
 
-/* Two mappings of a new buffer: one in the window, one native. */
+/* Maps a new buffer twice: in the window, and natively. */
 static bool begin(FIXTURE_DATA(move) *self, __u32 flavour, size_t size)
 {
 	if (!buffer_make(&self->buffer, flavour, size))
@@ -56,7 +56,7 @@ static int fill(void)
 	return tool_run("vgpuctl window fill --to 1")->status;
 }
 
-/* The program makes a call, with which bytes go both ways. */
+/* The program makes a call, which sends and fetches bytes of copies. */
 static int sync_buffer(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_range range = { .id = buffer->id };
@@ -81,7 +81,7 @@ struct writer {
 
 static volatile bool stop;
 
-/* Writes its words, each of which has to hold a round later what it wrote. */
+/* Writes its words again and again. Each word must still hold the value of the last round. */
 static void *writer_run(void *data)
 {
 	struct writer *writer = data;
@@ -105,7 +105,7 @@ static bool writer_start(struct writer *writer, void *memory, size_t size, size_
 	return !pthread_create(&writer->thread, NULL, writer_run, writer);
 }
 
-/* Return: it always found what it had written, and came round often enough. */
+/* Return: true if the writer always found what it had written, and made more than three rounds. */
 static bool writer_end(struct writer *writer, const char *name)
 {
 	pthread_join(writer->thread, NULL);
@@ -113,7 +113,10 @@ static bool writer_end(struct writer *writer, const char *name)
 	return !writer->wrong && writer->rounds > 3;
 }
 
-/* In and out of the window, while the program writes, and the device beside it. */
+/*
+ * The mapping moves out of the window and into it while the program writes to it and the device
+ * writes to the buffer.
+ */
 static void drained(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
 		    char *device)
 {
@@ -141,7 +144,7 @@ static void drained(struct __test_metadata *_metadata, struct buffer *buffer, ch
 	stop = true;
 	EXPECT_TRUE(writer_end(&program, "program"));
 	EXPECT_TRUE(writer_end(&gpu, "device"));
-	/* Both see all of both. */
+	/* Program and device both see all words of both writers. */
 	for (i = 0; i < nr; i++) {
 		ASSERT_EQ(i % 2 ? gpu.rounds : program.rounds, words[i]) TH_LOG("word %zu", i);
 		ASSERT_EQ(words[i], seen[i]) TH_LOG("word %zu", i);
@@ -161,7 +164,7 @@ DRAINED(page, VGPU_MOCK_BUF_PAGE)
 DRAINED(page_notify, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY)
 DRAINED(write_combining, VGPU_MOCK_BUF_WC)
 
-/* What is there by an entry of 2 MiB goes and comes page by page. */
+/* Memory that a PMD mapping shows in the window moves page by page. */
 TEST_F_TIMEOUT(move, huge, 100)
 {
 	NEEDS_THP();
@@ -179,7 +182,7 @@ struct pair {
 	bool wrong;
 };
 
-/* Each word that is written through the one mapping is there in the other, and stays. */
+/* A word written through either mapping can be read at once through the other one. */
 static void *pair_run(void *data)
 {
 	struct pair *pair = data;
@@ -200,8 +203,8 @@ static void *pair_run(void *data)
 #define BETWEEN	20
 
 /*
- * Two mappings of one memory, of one of which a part was unmapped, and a program that writes to
- * both. Others between them take their time to move.
+ * A program writes to both of two mappings of the same memory, one of which is unmapped in part.
+ * Mappings of other buffers move between the two, which takes time.
  */
 TEST_F_TIMEOUT(move, two_mappings, 200)
 {
@@ -248,7 +251,7 @@ TEST_F_TIMEOUT(move, two_mappings, 200)
 
 #define WORDS	16
 
-/* One of two programs that answer each other in WORDS words; in memory that all share. */
+/* A program that answers another one in WORDS words; in memory that both share. */
 struct player {
 	volatile unsigned int turns;
 	volatile uint32_t wrong;
@@ -256,8 +259,8 @@ struct player {
 };
 
 /*
- * Waits in one word after the other until its turn has come there, and gives the turn to the
- * other, by adding one. A word can only have the value of this turn or the one before.
+ * Waits in one word after another until its turn has come there, and gives the turn to the other
+ * player by adding one. A word can only have the value of this turn or of the turn before.
  */
 static void player_run(struct player *player, volatile uint32_t *words)
 {
@@ -275,7 +278,7 @@ static void player_run(struct player *player, volatile uint32_t *words)
 	}
 }
 
-/* Return: each has had so many turns more, within twenty seconds. */
+/* Return: true if each player has had @more turns more within twenty seconds. */
 static bool players_go_on(const struct player *players, unsigned int more)
 {
 	unsigned int end[2] = { players[0].turns + more, players[1].turns + more };
@@ -290,8 +293,8 @@ static bool players_go_on(const struct player *players, unsigned int more)
 }
 
 /*
- * Two programs, each with a mapping of its own, that answer each other in the memory while it
- * moves; a lost word would leave both waiting.
+ * Two programs, each with a mapping of its own, answer each other in memory that moves. A lost
+ * word would leave both waiting.
  */
 TEST_F_TIMEOUT(move, two_programs, 300)
 {
@@ -320,7 +323,7 @@ TEST_F_TIMEOUT(move, two_programs, 300)
 	EXPECT_TRUE(players_go_on(players, 2 * WORDS));
 	for (n = 0; n < 4 * (unsigned int)times(); n++) {
 		EXPECT_EQ(0, n % 2 ? fill() : drain());
-		/* More than one can have without the other. */
+		/* A player cannot have so many turns without the other player. */
 		ASSERT_TRUE(players_go_on(players, 2 * WORDS)) {
 			for (i = 0; i < 2; i++)
 				TH_LOG("move %u, player %u: %u turns, wrong %#x, device has %#x",
@@ -337,8 +340,8 @@ TEST_F_TIMEOUT(move, two_programs, 300)
 }
 
 /*
- * What has no room beside another mapping of its memory brings that out of the window, and is
- * brought in when the other is gone.
+ * A mapping that finds no room beside another mapping of its memory takes that mapping out of
+ * the window, too. The new mapping moves into the window when the other one has ended.
  */
 TEST_F(move, no_room_for_two)
 {
@@ -357,14 +360,17 @@ TEST_F(move, no_room_for_two)
 	EXPECT_TRUE(await_mappings(buffer, 0));
 	ASSERT_EQ(0, munmap(self->memory, 10 * PAGE));
 	EXPECT_EQ(3, other[0]);
-	/* There is room for one. */
+	/* The window has room for one of the mappings. */
 	EXPECT_TRUE(await_mappings(buffer, 1));
 	other[0]++;
 	ASSERT_EQ(0, sync_buffer(buffer));
 	EXPECT_EQ(4, self->device[0]);
 }
 
-/* What is read-only stays so wherever it is, and what a drained window cannot take is copied. */
+/*
+ * A read-only mapping stays read-only in the window and as a copy. A mapping that is made in a
+ * drained window is a copy.
+ */
 TEST_F(move, read_only)
 {
 	struct buffer *buffer = &self->buffer;
@@ -381,7 +387,7 @@ TEST_F(move, read_only)
 	more = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, more);
 	EXPECT_EQ(2, window_counter(buffer->fwd, "copy_mappings"));
-	/* Of what is there in part each part is bound. */
+	/* A mapping with a hole is bound as two parts. */
 	ASSERT_EQ(0, munmap(more + PAGE, PAGE));
 	ASSERT_EQ(0, fill());
 	EXPECT_TRUE(window_await("bindings", 3));
@@ -391,7 +397,7 @@ TEST_F(move, read_only)
 	EXPECT_EQ(SIGSEGV, touch(memory, true));
 	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 2, 0));
 	EXPECT_TRUE(memory_is(memory, 4 * PAGE, 2));
-	/* Unless the program wants it otherwise, wherever it is then. */
+	/* The program can make the mapping writable, as a copy and in the window. */
 	device = buffer_map(buffer, buffer->real, PROT_READ);
 	ASSERT_NE(NULL, device);
 	ASSERT_EQ(0, mprotect(memory, 4 * PAGE, PROT_READ | PROT_WRITE));
@@ -439,7 +445,10 @@ static void *mapper_run(void *data)
 	return NULL;
 }
 
-/* What is mapped while the window is drained, or filled, ends where the others do. */
+/*
+ * A mapping that is made while the window is drained or filled ends up where the other mappings
+ * are.
+ */
 TEST_F_TIMEOUT(move, mapped_meanwhile, 200)
 {
 	struct buffer *buffer = &self->buffer;
@@ -468,9 +477,9 @@ TEST_F_TIMEOUT(move, mapped_meanwhile, 200)
 }
 
 /*
- * One window goes and another comes at once. Bytes that a slow driver takes keep the guest
- * busy with the first mapping meanwhile, so it finds the second one when the new window
- * is there.
+ * A window goes and another one comes at once. The guest is busy meanwhile with the first
+ * mapping, as a slow driver takes its bytes. So the new window is there when the guest looks at
+ * the second mapping.
  */
 TEST_F_TIMEOUT(move, another_at_once, 60)
 {
@@ -481,7 +490,7 @@ TEST_F_TIMEOUT(move, another_at_once, 60)
 	more = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, more);
 	memset(self->memory, 3, 4 * PAGE);
-	/* One for which there is no room. */
+	/* The window has no room for this buffer. */
 	ASSERT_TRUE(buffer_make(&slow, VGPU_MOCK_BUF_PFN, 65 << 20));
 	dirty = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, dirty);
@@ -493,7 +502,7 @@ TEST_F_TIMEOUT(move, another_at_once, 60)
 	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
 	ASSERT_EQ(0, tool_run("vgpuctl window destroy --to 1 --force; "
 			      "vgpuctl window create --to 1 --size 1M")->status);
-	/* Nobody touches anything. */
+	/* The mappings move in although no program accesses them. */
 	EXPECT_TRUE(window_await("bindings", 2));
 	EXPECT_TRUE(await_mappings(&self->buffer, 2));
 	EXPECT_EQ(3, self->memory[PAGE]);
@@ -503,7 +512,10 @@ TEST_F_TIMEOUT(move, another_at_once, 60)
 	EXPECT_EQ(30, self->device[0]);
 }
 
-/* Who writes to a copy, or to what moves, while bytes are on their way waits, and loses nothing. */
+/*
+ * A program that writes to a copy, or to a mapping that moves, while bytes are being sent waits
+ * and loses nothing.
+ */
 TEST_F_TIMEOUT(move, slow_driver, 60)
 {
 	struct buffer slow;
@@ -537,7 +549,7 @@ TEST_F_TIMEOUT(move, slow_driver, 60)
 	}
 }
 
-/* What the host asks a slow driver for takes no longer than the answer to BIND may. */
+/* The probe of a slow driver takes less time than the guest waits for the answer to BIND. */
 TEST_F_TIMEOUT(move, slow_probe, 100)
 {
 	struct buffer slow;
@@ -555,13 +567,13 @@ TEST_F_TIMEOUT(move, slow_probe, 100)
 	self->memory[0] = 2;
 	ASSERT_EQ(0, drain());
 	ASSERT_EQ(2, window_counter(slow.fwd, "copy_mappings"));
-	/* Nothing is there without the driver. */
+	/* The driver zaps all pages, so it is asked for each of them again. */
 	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 12000));
 	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
 	start = tool_now_ms();
 	ASSERT_EQ(0, fill());
 	EXPECT_TRUE(await_mappings(&slow, 2));
-	/* Whoever waits for an answer in vain does so until the driver has returned. */
+	/* A guest that gets no answer to BIND in time has to wait until the driver has returned. */
 	EXPECT_GT(10000, tool_now_ms() - start);
 	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
 	for (tries = 0; tries < 200 && touch(memory, false); tries++)
@@ -572,7 +584,7 @@ TEST_F_TIMEOUT(move, slow_probe, 100)
 
 static void slow_again(int signal)
 {
-	/* The access is made once more. */
+	/* The access is repeated. */
 }
 
 static void *slow_run(void *data)
@@ -581,13 +593,13 @@ static void *slow_run(void *data)
 	return NULL;
 }
 
-/* For how long a shadow answers no call. */
+/* Time for which a shadow answers no call */
 #define STUCK_SECONDS	20
-/* The longest that the guest waits before it asks it again (MOVE_RETRY_MAX). */
+/* The longest time that the guest waits before it asks the shadow again (MOVE_RETRY_MAX) */
 #define ASKED_SECONDS	32
 
 /*
- * A program with a mapping in a shadow that answers no call: something is to be unmapped there
+ * Runs a program with a mapping whose shadow answers no call, as the shadow unmaps something
  * while the driver is in a fault.
  */
 static void stuck_program(int ready)
@@ -603,7 +615,7 @@ static void stuck_program(int ready)
 		_exit(1);
 	memory = buffer_map(&mine, mine.fwd, PROT_READ | PROT_WRITE);
 	stuck = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
-	/* The first page is there since it was mapped. */
+	/* The probe has made the first page present. */
 	before = buffer_faults(&slow);
 	if (!memory || !stuck || buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, STUCK_SECONDS * 1000) ||
 	    pthread_create(&thread, NULL, slow_run, stuck + PAGE) ||
@@ -617,8 +629,8 @@ static void stuck_program(int ready)
 }
 
 /*
- * Until this program's mapping is in the window: alone, or with the two of the stuck one, where
- * this machine had no time for the test until that answered.
+ * Waits until this program's mapping is in the window. The two mappings of the stuck program may
+ * be there as well: on a slow machine its shadow may have answered before the test came here.
  */
 static bool await_beside_stuck(const struct buffer *buffer)
 {
@@ -635,7 +647,7 @@ static bool await_beside_stuck(const struct buffer *buffer)
 	return false;
 }
 
-/* One program that answers nothing does not keep others from moving, in nor out. */
+/* A program whose shadow answers no call keeps no other program's mapping from moving in or out. */
 TEST_F_TIMEOUT(move, stuck_program, 200)
 {
 	struct buffer *buffer = &self->buffer;
@@ -655,7 +667,7 @@ TEST_F_TIMEOUT(move, stuck_program, 200)
 	self->memory[0] = 1;
 	ASSERT_EQ(0, fill());
 	EXPECT_TRUE(await_beside_stuck(buffer));
-	/* A window that goes, while it is asked again. */
+	/* The window is drained while the guest asks the shadow again. */
 	ASSERT_EQ(0, drain());
 	ASSERT_EQ(0, fill());
 	EXPECT_TRUE(await_beside_stuck(buffer));
@@ -665,15 +677,16 @@ TEST_F_TIMEOUT(move, stuck_program, 200)
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 1 --size 1M")->status);
 	EXPECT_TRUE(await_beside_stuck(buffer));
 	/*
-	 * The other's follow when it answers and is asked again. It may answer right after it was
-	 * asked in vain for the fifth time, which is 16 seconds too early.
+	 * The stuck program's mappings follow when its shadow answers and the guest asks again.
+	 * The shadow may answer right after the fifth attempt has failed, and the next attempt
+	 * comes 16 seconds later.
 	 */
 	EXPECT_TRUE(await_mappings_for(buffer, 3, STUCK_SECONDS + ASKED_SECONDS + 30));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
 
-/* A program whose bytes a driver takes only after a while. */
+/* Runs a program whose dirty bytes a driver takes only after nine seconds. */
 static void stuck_writer(int peer)
 {
 	struct buffer slow;
@@ -693,7 +706,10 @@ static void stuck_writer(int peer)
 	_exit(!!sync_buffer(&slow));
 }
 
-/* Meanwhile nobody else waits, though the window is there again. */
+/*
+ * Another program does not wait while a driver takes the bytes of the stuck writer, although the
+ * window is filled meanwhile.
+ */
 TEST_F_TIMEOUT(move, stuck_writer, 100)
 {
 	struct buffer *buffer = &self->buffer;
@@ -709,19 +725,25 @@ TEST_F_TIMEOUT(move, stuck_writer, 100)
 	if (!child)
 		stuck_writer(peer[1]);
 	ASSERT_EQ(1, read(peer[0], &word, 1));
-	/* It is cached from now on, as calls that forget it wait for the other. */
+	/*
+	 * The page stays cached from here on: a call that made the guest forget it would wait
+	 * for the other program's bytes.
+	 */
 	self->memory[0] = value;
 	ASSERT_EQ(1, write(peer[0], "g", 1));
 	ASSERT_EQ(1, read(peer[0], &word, 1));
 	usleep(300000);
-	/* Longer than a fault waits for a move. */
+	/* This time is longer than a fault waits for a move. */
 	end = tool_now_ms() + 3500;
 	ASSERT_EQ(0, fill());
 	while (tool_now_ms() < end) {
 		self->memory[0] = ++value;
 		usleep(10000);
 	}
-	/* It would have been killed, or would have waited for the other. */
+	/*
+	 * A write that waited for the move would have failed with SIGBUS, or would have waited
+	 * for the other program's bytes.
+	 */
 	EXPECT_GT(end + 4500, tool_now_ms());
 	EXPECT_EQ(0, waitpid(child, &status, WNOHANG));
 	EXPECT_EQ(0, window_counter(buffer->fwd, "window_mappings"));
@@ -731,7 +753,7 @@ TEST_F_TIMEOUT(move, stuck_writer, 100)
 	EXPECT_EQ(value, self->memory[0]);
 }
 
-/* A page to which a pipe refers for as long as nobody reads it moves in, and out again. */
+/* A page of which a pipe holds a reference moves into the window, and out of it. */
 TEST_F_TIMEOUT(move, referred_to, 60)
 {
 	struct iovec page = { .iov_len = PAGE };
@@ -754,7 +776,7 @@ TEST_F_TIMEOUT(move, referred_to, 60)
 	close(pipes[1]);
 }
 
-/* The kernel has a reference of a page, and writes to it later. */
+/* The kernel holds a reference of a page, and writes to the page later. */
 TEST_F_TIMEOUT(move, written_by_the_kernel, 100)
 {
 	struct buffer *buffer = &self->buffer, slow;
@@ -778,7 +800,10 @@ TEST_F_TIMEOUT(move, written_by_the_kernel, 100)
 		_exit(process_vm_writev(getppid(), &from, 1, &to, 1, 0) != PAGE);
 	ASSERT_TRUE(buffer_await_fault(&slow, before));
 	ASSERT_EQ(0, fill());
-	/* One that could be in the window is a copy beside it. */
+	/*
+	 * A new mapping, which could be in the window, is a copy like the mapping with the
+	 * reference.
+	 */
 	more = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, more);
 	EXPECT_EQ(0, touch(more, true));
@@ -795,7 +820,7 @@ TEST_F_TIMEOUT(move, written_by_the_kernel, 100)
 
 #define WRITERS	8
 
-/* A busy processor, on which the writers below are taken aside in the middle of faults. */
+/* Keeps a processor busy, so that the writers below are preempted in the middle of faults. */
 static void *busy_run(void *data)
 {
 	while (!stop)
@@ -808,10 +833,13 @@ static void *nice_run(void *data)
 	volatile char *page = data;
 	unsigned long i;
 
-	/* The priority of this thread. A slow machine waits long for locks that it holds. */
+	/*
+	 * The priority is that of this thread. A slow machine waits long for locks that the
+	 * thread holds.
+	 */
 	setpriority(PRIO_PROCESS, 0, getenv("VGPU_TIMES") ? 10 : 19);
 	for (i = 0; !stop; i++) {
-		/* Read-only first, and then it becomes writable. */
+		/* The page is mapped read-only first, and the write makes it writable. */
 		madvise((void *)page, PAGE, MADV_DONTNEED);
 		(void)*page;
 		*page = i;
@@ -819,10 +847,16 @@ static void *nice_run(void *data)
 	return NULL;
 }
 
-/* A page becomes writable, and meanwhile it is another: it was in the window, and is a copy. */
+/*
+ * A write makes a page writable while the mapping moves: the page that the fault found is in the
+ * window, and the mapping is a copy by then.
+ */
 TEST_F_TIMEOUT(move, first_write_meanwhile, 600)
 {
-	/* A thread that waits for a writer waits for one that gets nearly no processor. */
+	/*
+	 * A thread that waits for a writer waits for a thread that gets nearly no processor
+	 * time.
+	 */
 	const uint64_t end = tool_now_ms() + 60000;
 	struct buffer *buffer = &self->buffer;
 	pthread_t busy, writers[WRITERS];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The window, as a hypervisor sees it: this program maps the device file, as QEMU
- * would for a guest, and looks at what programs of this machine's own guest have
- * bound there. It never gets SIGBUS, and never sees what is not bound at that moment.
+ * Test the window as a hypervisor sees it. This program maps the device file as QEMU would for a
+ * guest, and looks at memory that programs of this machine's own guest have bound there. The
+ * hypervisor never gets SIGBUS, and never sees memory that is not bound at that moment.
  */
 #include <sys/wait.h>
 
@@ -17,8 +17,8 @@
 FIXTURE(peer)
 {
 	struct buffer buffer;
-	char *memory;		/* the program's */
-	char *window;		/* the hypervisor's */
+	char *memory;		/* the program's mapping */
+	char *window;		/* the hypervisor's mapping */
 	int fd;
 };
 
@@ -55,7 +55,7 @@ FIXTURE_TEARDOWN(peer)
 	ASSERT_EQ(1, window_counter(self->buffer.fwd, "window_mappings")); \
 } while (0)
 
-/* The kinds of memory that every hypervisor can have. */
+/* Kinds of buffers that every hypervisor can map. */
 static const __u32 flavours[] = {
 	VGPU_MOCK_BUF_PFN, VGPU_MOCK_BUF_REMAP, VGPU_MOCK_BUF_MIXED, VGPU_MOCK_BUF_PAGE,
 	VGPU_MOCK_BUF_VMALLOC, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY,
@@ -68,7 +68,7 @@ static unsigned long find(const char *window, const struct buffer *buffer)
 	return window_find(window, WINDOW_SIZE, buffer->size, 4711);
 }
 
-/* Of how many first writes the driver has heard. */
+/* Returns the number of first writes of which the driver was notified. */
 static unsigned long notified(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_info info = { .id = buffer->id };
@@ -76,7 +76,7 @@ static unsigned long notified(const struct buffer *buffer)
 	return ioctl(buffer->real, VGPU_MOCK_IOC_BUF_INFO, &info) ? 0 : info.out_notified;
 }
 
-/* No page but the header has anything in it. */
+/* Returns true if all pages but the header are zero. */
 static bool is_empty(const char *window)
 {
 	return vgpu_mock_is_zero(window + PAGE, WINDOW_SIZE - PAGE);
@@ -95,13 +95,13 @@ TEST_F(peer, file)
 	EXPECT_EQ(0, memcmp(header->magic, VGPU_WINDOW_MAGIC, 8));
 	EXPECT_EQ(WINDOW_SIZE, le64toh(header->size));
 	EXPECT_NE(0, header->window);
-	/* Private copies and code are nothing that it is for, and it ends where it ends. */
+	/* Private and executable mappings fail, and so do mappings beyond the end of the window. */
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, self->fd, PAGE));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_EXEC, MAP_SHARED, self->fd, PAGE));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, self->fd,
 				   WINDOW_SIZE - PAGE));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, WINDOW_SIZE));
-	/* Its owner. */
+	/* The device file belongs to the user that --owner names. */
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 55:777 --size 1G --owner daemon")->status);
 	ASSERT_EQ(0, stat("/dev/vgpu-window-55-777", &st));
 	EXPECT_EQ(1, st.st_uid);
@@ -114,7 +114,7 @@ TEST_F(peer, nothing_bound)
 	NEEDS_WINDOW();
 	EXPECT_TRUE(is_empty(self->window));
 	EXPECT_EQ(0, touch(self->window + WINDOW_SIZE - 1, true));
-	/* Not even what is only read. */
+	/* A write to the header, which is read-only, causes no signal either. */
 	EXPECT_EQ(0, touch(self->window, true));
 }
 
@@ -134,7 +134,7 @@ TEST_F(peer, sees_what_is_bound)
 		ASSERT_TRUE(memory_is(self->memory, 8 * PAGE, 100 + i));
 		ASSERT_EQ(memory_sum(self->memory, 8 * PAGE), buffer_sum(&self->buffer));
 	}
-	/* Its neighbours are nothing. */
+	/* The window is empty on both sides of the bound range. */
 	EXPECT_EQ(0, self->window[at + 8 * PAGE]);
 	EXPECT_TRUE(at == PAGE || !self->window[at - 1]);
 	ASSERT_EQ(0, munmap(self->memory, 8 * PAGE));
@@ -142,7 +142,7 @@ TEST_F(peer, sees_what_is_bound)
 	EXPECT_TRUE(is_empty(self->window));
 }
 
-/* A hypervisor whose guest goes through memory in order waits for few answers of the driver. */
+/* A hypervisor whose guest accesses memory in order waits for few answers of the driver. */
 TEST_F(peer, in_order)
 {
 	unsigned long at;
@@ -152,7 +152,7 @@ TEST_F(peer, in_order)
 	BEGIN(VGPU_MOCK_BUF_PFN, 128 * PAGE);
 	at = find(self->window, &self->buffer);
 	ASSERT_NE(0, at);
-	/* All of it is gone from page tables, here and in the shadow. */
+	/* The driver zaps all PTEs, in this process and in the shadow. */
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
 	resolved = window_status("resolved");
 	for (i = 0; i < 128; i++)
@@ -175,7 +175,7 @@ TEST_F(peer, every_kind)
 		BEGIN(flavours[i], 4 * PAGE);
 		at = find(self->window, &self->buffer);
 		ASSERT_NE(0, at) TH_LOG("kind %x", flavours[i]);
-		/* All of them have been read, and the program has touched nothing. */
+		/* The hypervisor has read all pages, and the program has accessed none. */
 		for (k = 0; k < 4; k++)
 			self->window[at + k * PAGE + 7] = 7;
 		if (flavours[i] & VGPU_MOCK_BUF_NOTIFY)
@@ -189,7 +189,10 @@ TEST_F(peer, every_kind)
 	EXPECT_EQ(0, window_status("failures"));
 }
 
-/* What KVM, or the host, cannot have goes by copy before it is written to. */
+/*
+ * A mapping whose pages KVM cannot take, or the host cannot find, goes by copy before the
+ * program writes to it.
+ */
 static void copied(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *self, __u32 flavour)
 {
 	struct buffer *buffer = &self->buffer;
@@ -206,7 +209,7 @@ static void copied(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *self, 
 	EXPECT_EQ(0, window_status("failures"));
 }
 
-/* It is in the window, and the hypervisor sees all of it. */
+/* The mapping is in the window, and the hypervisor sees all of it. */
 static void shown(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *self, __u32 flavour)
 {
 	unsigned long at;
@@ -240,7 +243,10 @@ TEST_F(peer, raw_mixed)
 	copied(_metadata, self, VGPU_MOCK_BUF_RAW);
 }
 
-/* Pages that are cached unlike the first are shown as they are, and nothing that is written is lost. */
+/*
+ * Pages with another cache attribute than the first page are shown as they are, and no write to
+ * them is lost.
+ */
 TEST_F(peer, write_combining_later)
 {
 	NEEDS_WINDOW();
@@ -248,7 +254,10 @@ TEST_F(peer, write_combining_later)
 	EXPECT_EQ(1, window_counter(self->buffer.fwd, "window_mappings"));
 }
 
-/* What KVM cannot have behind the first pages is found when it looks: nothing is seen, then a copy. */
+/*
+ * KVM can take no reference of a page behind the first ones. The page fails when the hypervisor
+ * accesses it: the hypervisor sees the window's own page, and finally the mapping goes by copy.
+ */
 TEST_F_TIMEOUT(peer, uncounted_later, 60)
 {
 	unsigned long at;
@@ -262,9 +271,12 @@ TEST_F_TIMEOUT(peer, uncounted_later, 60)
 	at = window_find(self->window, WINDOW_SIZE, 16 * PAGE, 4711);
 	ASSERT_NE(0, at);
 	EXPECT_EQ(0, window_status("failures"));
-	/* The second time is what tells that it is for good. */
+	/* The second failure tells the guest that the window cannot show the page. */
 	for (i = 0; i < 2; i++) {
-		/* Until the guest has heard of it, it is the page that was found the last time. */
+		/*
+		 * The window's own page, mapped by the last failure, stays until the guest has
+		 * been notified and has asked for the page.
+		 */
 		for (tries = 0; tries < 100 && window_status("failures") <= i; tries++) {
 			EXPECT_EQ(0, self->window[at + 21 * PAGE + 8]);
 			usleep(100000);
@@ -278,7 +290,10 @@ TEST_F_TIMEOUT(peer, uncounted_later, 60)
 	EXPECT_TRUE(memory_is(self->memory, 32 * PAGE, 4711));
 }
 
-/* The driver moves and frees pages: neither poison nor an old word is ever seen. */
+/*
+ * The driver moves and frees pages. The hypervisor and the program never see poison or an old
+ * word.
+ */
 static void moved(struct __test_metadata *_metadata, struct buffer *buffer, const char *shown,
 		  char *memory)
 {
@@ -296,7 +311,10 @@ static void moved(struct __test_metadata *_metadata, struct buffer *buffer, cons
 		rounds++;
 		for (i = 0; i < nr; i += 32) {
 			ASSERT_EQ(rounds - 1, seen[i]) TH_LOG("round %u, word %zu", rounds, i);
-			/* Now through the one, now through the other. */
+			/*
+			 * Odd rounds write through the program's mapping, even rounds through
+			 * the hypervisor's.
+			 */
 			if (rounds % 2)
 				words[i] = rounds;
 			else
@@ -337,7 +355,10 @@ TEST_F_TIMEOUT(peer, moved_mixed, 60)
 #define HUGE_PFN	(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE)
 #define HUGE_REMAP	(VGPU_MOCK_BUF_REMAP | VGPU_MOCK_BUF_HUGE)
 
-/* A window in which there is room for 2 MiB, of which @touched has been looked at; -1: error. */
+/*
+ * Makes a window with room for pieces of 2 MiB and maps it. If @touched is set, a page of each 2
+ * MiB is accessed, which leaves a page table there. Return: file of the window; -1: error.
+ */
 static int large_begin(const char **window, bool touched)
 {
 	unsigned long at;
@@ -357,7 +378,10 @@ static int large_begin(const char **window, bool touched)
 	return fd;
 }
 
-/* Where the buffer is, of the places for an entry of 2 MiB; no other page is touched. */
+/*
+ * Returns the offset of the buffer in the window; 0: not found. Only offsets where a PMD mapping
+ * fits are tried, so no other page is accessed.
+ */
 static unsigned long large_find(const char *window, const struct buffer *buffer)
 {
 	unsigned long at;
@@ -369,7 +393,10 @@ static unsigned long large_find(const char *window, const struct buffer *buffer)
 	return 0;
 }
 
-/* @pieces: entries of 2 MiB that it takes, where the kernel has such. */
+/*
+ * Tests a buffer of pieces of 2 MiB. @pieces: number of PMD mappings that the hypervisor gets,
+ * if the kernel makes any.
+ */
 static void huge(struct __test_metadata *_metadata, struct buffer *buffer, const char *window,
 		 char *memory, int pieces)
 {
@@ -417,7 +444,7 @@ TEST_F_TIMEOUT(peer, huge_remap, 60)
 	huge(_metadata, &self->buffer, window, self->memory, 2);
 }
 
-/* Where a page table is there is no place for an entry, and single pages do as well. */
+/* A page table leaves no place for a PMD mapping, so single pages are inserted. */
 TEST_F_TIMEOUT(peer, huge_and_page_tables, 60)
 {
 	const char *window;
@@ -446,7 +473,10 @@ TEST_F_TIMEOUT(peer, moved_huge, 60)
 		EXPECT_LT(2, window_status("huge"));
 }
 
-/* Both at once in one place, and parts that go: it stays one memory. */
+/*
+ * PMD mappings and single pages in the same 2 MiB show the same memory, also after parts of it
+ * were unmapped.
+ */
 TEST_F_TIMEOUT(peer, huge_in_parts, 60)
 {
 	const char *window;
@@ -466,7 +496,7 @@ TEST_F_TIMEOUT(peer, huge_in_parts, 60)
 	EXPECT_EQ(0, memcmp(window + at + 7 * PAGE, self->memory + 7 * PAGE, 2 * HUGE - 7 * PAGE));
 	EXPECT_EQ(0, window[at + 4 * PAGE]);
 	EXPECT_EQ(0, window[at + 7 * PAGE - 1]);
-	/* Only to be read by the hypervisor, and then not: as it was. */
+	/* The hypervisor's mapping becomes read-only, and then writable again. */
 	ASSERT_EQ(0, mprotect((char *)window, LARGE_SIZE, PROT_READ));
 	EXPECT_EQ(0, memcmp(window + at + HUGE, self->memory + HUGE, HUGE));
 	ASSERT_EQ(0, mprotect((char *)window, LARGE_SIZE, PROT_READ | PROT_WRITE));
@@ -474,7 +504,10 @@ TEST_F_TIMEOUT(peer, huge_in_parts, 60)
 	EXPECT_EQ(3, self->memory[HUGE + 3]);
 }
 
-/* Nobody writes to what the program may only read, whole or not. */
+/*
+ * The hypervisor cannot write to memory that the program maps read-only, neither by a PMD
+ * mapping nor by single pages.
+ */
 TEST_F_TIMEOUT(peer, huge_read_only, 60)
 {
 	const char *window;
@@ -496,7 +529,10 @@ TEST_F_TIMEOUT(peer, huge_read_only, 60)
 	EXPECT_LE(2, window_status("failures"));
 }
 
-/* What one has asked for who died is nothing to the next, however the driver has moved it since. */
+/*
+ * A page that was resolved for a process that has died is not used for a later fault, as the
+ * driver may have moved the page since.
+ */
 TEST_F_TIMEOUT(peer, left_behind, 60)
 {
 	unsigned long at;
@@ -523,7 +559,10 @@ TEST_F_TIMEOUT(peer, left_behind, 60)
 	EXPECT_EQ(0, window_status("failures"));
 }
 
-/* What fails is a page without meaning, never a signal; the program gets the signal. */
+/*
+ * A page that the driver has revoked shows the hypervisor the window's own page, and never
+ * causes a signal there. The program gets SIGBUS.
+ */
 TEST_F(peer, revoked)
 {
 	unsigned long at;
@@ -540,7 +579,10 @@ TEST_F(peer, revoked)
 		EXPECT_EQ(0, touch(self->window + at, false));
 		EXPECT_EQ(0, self->window[at]) TH_LOG("kind %x", flavours[i]);
 		EXPECT_EQ(0, touch(self->window + at + PAGE, true));
-		/* The same page is seen wherever there is none. */
+		/*
+		 * The window's own page is seen wherever a page fails, so it has to be zero
+		 * again.
+		 */
 		self->window[at + PAGE] = 0;
 		EXPECT_EQ(SIGBUS, touch(self->memory, false)) TH_LOG("kind %x", flavours[i]);
 		EXPECT_EQ(SIGBUS, touch(self->memory + PAGE, true)) TH_LOG("kind %x", flavours[i]);
@@ -552,7 +594,7 @@ TEST_F(peer, revoked)
 	}
 }
 
-/* However long the driver takes, a hypervisor's fault is over in two seconds. */
+/* A hypervisor's fault ends after two seconds, however long the driver takes. */
 TEST_F_TIMEOUT(peer, slow_driver, 60)
 {
 	unsigned long at;
@@ -571,11 +613,11 @@ TEST_F_TIMEOUT(peer, slow_driver, 60)
 	EXPECT_GT(7500, tool_now_ms() - start);
 	EXPECT_EQ(1, window_status("timeouts"));
 	EXPECT_EQ(1, window_status("failures"));
-	/* The page is the same nothing for all who look again, at once. */
+	/* Later accesses find the window's own page at once. */
 	start = tool_now_ms();
 	EXPECT_EQ(0, self->window[at + 2 * PAGE]);
 	EXPECT_GT(1900, tool_now_ms() - start);
-	/* The driver gets well, and so does the page, once the guest has asked for it. */
+	/* The page is shown again when the driver is quick and the guest has asked for the page. */
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
 	for (i = 0; i < 100 && touch(self->memory + 2 * PAGE, false); i++)
 		usleep(100000);
@@ -584,7 +626,10 @@ TEST_F_TIMEOUT(peer, slow_driver, 60)
 		usleep(100000);
 	EXPECT_EQ(22, self->window[at + 2 * PAGE]);
 
-	/* Once more, or twice if that took long: what can be read, but not be shown, is better copied. */
+	/*
+	 * A page that can be read but fails again within ten seconds makes the mapping a copy. A
+	 * slow machine may need another round.
+	 */
 	for (n = 0; n < 3 && !window_counter(self->buffer.fwd, "copy_mappings"); n++) {
 		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 3000));
 		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
@@ -601,7 +646,7 @@ TEST_F_TIMEOUT(peer, slow_driver, 60)
 	EXPECT_TRUE(window_await("bindings", 0));
 }
 
-/* The hypervisor's processor that needs the slow driver. */
+/* A processor of the hypervisor that waits for the slow driver. */
 struct stuck {
 	const volatile char *at;
 	uint64_t ms;
@@ -619,7 +664,7 @@ static void *stuck(void *data)
 	return NULL;
 }
 
-/* Maps the window once more, looks at @at, and unmaps it. Return: what was there; -1: error. */
+/* Maps the window once more, reads a byte at @at, and unmaps it. Return: the byte; -1: error. */
 static int look(int fd, unsigned long at)
 {
 	char *window = window_map(fd);
@@ -633,8 +678,9 @@ static int look(int fd, unsigned long at)
 }
 
 /*
- * One processor of a hypervisor waits for a driver. Its others do not: neither is the mmap lock
- * held, which each mmap() and munmap() wants, nor anything that other pages need.
+ * A processor of a hypervisor waits for a driver. Other processors do not wait: the fault holds
+ * neither the mmap lock, which each mmap() and munmap() takes, nor anything that faults of other
+ * pages need.
  */
 TEST_F_TIMEOUT(peer, slow_driver_stops_nobody, 60)
 {
@@ -648,7 +694,7 @@ TEST_F_TIMEOUT(peer, slow_driver_stops_nobody, 60)
 	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
 	at = find(self->window, &self->buffer);
 	ASSERT_NE(0, at);
-	/* Not what the other one is found by. */
+	/* The other buffer must not be mistaken for this one, so this one gets another pattern. */
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 5, 0));
 	ASSERT_TRUE(buffer_make(&other, VGPU_MOCK_BUF_PFN, 4 * PAGE));
 	ASSERT_NE(NULL, buffer_map(&other, other.fwd, PROT_READ | PROT_WRITE));
@@ -659,8 +705,8 @@ TEST_F_TIMEOUT(peer, slow_driver_stops_nobody, 60)
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 8000));
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
 	/*
-	 * It waits for two seconds, so whoever waits for it takes nearly as long, at each page; this
-	 * machine may have been taken aside at one.
+	 * A fault waits for two seconds, so an access that waits for the fault takes nearly as
+	 * long, at each page. A slow machine may not run this program for a while at one page.
 	 */
 	for (page = 0; page < 4 && (rounds < 20 || longest >= 1000); page++) {
 		longest = 0;
@@ -688,11 +734,11 @@ TEST_F_TIMEOUT(peer, slow_driver_stops_nobody, 60)
 	buffer_end(&other);
 }
 
-#define WORKERS	64	/* that a window has for those who are stuck in drivers */
+#define WORKERS	64	/* number of workers of a window that may be stuck in drivers */
 
 /*
- * A stuck driver has all workers of the window. Whoever needs none, as the page is in the shadow's
- * page tables, finds it all the same.
+ * A stuck driver occupies all workers of the window. A page that is in the shadow's page tables
+ * needs no worker, and is found nevertheless.
  */
 TEST_F_TIMEOUT(peer, found_without_a_worker, 120)
 {
@@ -705,7 +751,7 @@ TEST_F_TIMEOUT(peer, found_without_a_worker, 120)
 	BEGIN(VGPU_MOCK_BUF_PFN, WORKERS * PAGE);
 	at = find(self->window, &self->buffer);
 	ASSERT_NE(0, at);
-	/* Not what the other one is found by. */
+	/* The other buffer must not be mistaken for this one, so this one gets another pattern. */
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 5, 0));
 	ASSERT_TRUE(buffer_make(&other, VGPU_MOCK_BUF_PFN, 4 * PAGE));
 	ASSERT_NE(NULL, buffer_map(&other, other.fwd, PROT_READ | PROT_WRITE));
@@ -753,7 +799,7 @@ TEST_F_TIMEOUT(peer, slow_now_and_then, 60)
 	EXPECT_EQ(1, window_counter(self->buffer.fwd, "window_mappings"));
 }
 
-/* Nobody writes to what the program may only read. */
+/* The hypervisor cannot write to memory that the program maps read-only. */
 TEST_F(peer, read_only)
 {
 	unsigned long at;
@@ -767,7 +813,7 @@ TEST_F(peer, read_only)
 	EXPECT_EQ(0, touch(self->window + at, true));
 	EXPECT_EQ(0, touch(self->window + at + 3 * PAGE + 5, true));
 	EXPECT_TRUE(memory_is(self->memory, 4 * PAGE, 4711));
-	/* Nor by way of what mprotect() and madvise() do to page tables. */
+	/* Changes of page tables by mprotect() give no write access either. */
 	ASSERT_EQ(0, mprotect(self->window, WINDOW_SIZE, PROT_READ));
 	EXPECT_EQ(0, memcmp(self->window + at + PAGE, self->memory + PAGE, PAGE));
 	ASSERT_EQ(0, mprotect(self->window, WINDOW_SIZE, PROT_READ | PROT_WRITE));
@@ -775,7 +821,7 @@ TEST_F(peer, read_only)
 	EXPECT_EQ(0, touch(self->window + at + 2 * PAGE, true));
 	EXPECT_TRUE(memory_is(self->memory, 4 * PAGE, 4711));
 	EXPECT_LE(3, window_status("failures"));
-	/* And the header stays what it is. */
+	/* Writes do not change the header. */
 	EXPECT_EQ(0, touch(self->window, true));
 	EXPECT_EQ(0, touch(self->window, true));
 	munmap(self->window, WINDOW_SIZE);
@@ -784,7 +830,7 @@ TEST_F(peer, read_only)
 	EXPECT_EQ(0, memcmp(self->window, VGPU_WINDOW_MAGIC, 8));
 }
 
-/* A hypervisor that maps it for reading, and then for writing. */
+/* A hypervisor maps the window for reading first, and makes its mapping writable later. */
 TEST_F(peer, writable_later)
 {
 	unsigned long at;
@@ -799,7 +845,7 @@ TEST_F(peer, writable_later)
 	EXPECT_EQ(0, window_status("failures"));
 }
 
-/* One that dies with all of it mapped, another that has it mapped, too. */
+/* A process that has all of the window mapped dies, and another process still has it mapped. */
 TEST_F(peer, dies)
 {
 	unsigned long at;
@@ -813,10 +859,10 @@ TEST_F(peer, dies)
 	ASSERT_NE(0, at);
 	child = fork();
 	if (!child) {
-		/* Not inherited. */
+		/* A child does not inherit the mapping. */
 		if (touch(self->window + at, false) != SIGSEGV)
 			_exit(1);
-		/* Nor can it be had anew: it is one process's. */
+		/* A child cannot open the window anew: one process at a time may have it open. */
 		fd = open(WINDOW_PATH, O_RDWR);
 		if (fd >= 0 || errno != EBUSY)
 			_exit(3);
@@ -833,7 +879,7 @@ TEST_F(peer, dies)
 	EXPECT_EQ(1, window_status("bindings"));
 }
 
-/* Who maps a window next sees nothing of who had it. */
+/* A hypervisor that maps a window sees nothing of the window's last hypervisor. */
 TEST_F(peer, next)
 {
 	struct vgpu_window_header first;
@@ -841,7 +887,10 @@ TEST_F(peer, next)
 	int fd;
 
 	NEEDS_WINDOW();
-	/* Of a guest that is not there: this machine's own would hold it. */
+	/*
+	 * The guest of this window does not exist: this machine's own guest would hold the
+	 * window.
+	 */
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 66 --size 1M")->status);
 	fd = open("/dev/vgpu-window-66", O_RDWR);
 	ASSERT_LE(0, fd);
@@ -865,7 +914,10 @@ TEST_F(peer, next)
 	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 66")->status);
 }
 
-/* Many threads in a slow driver: each gets its page, however many there are. */
+/*
+ * Writes to a page of a slow driver. Many threads do so at the same time, and each gets its
+ * page.
+ */
 static void *toucher(void *data)
 {
 	*(volatile char *)data = 1;
@@ -888,7 +940,7 @@ TEST_F_TIMEOUT(peer, many_in_a_slow_driver, 60)
 		EXPECT_EQ(1, self->memory[i * PAGE]);
 }
 
-/* A part that is unmapped is not seen, nor what is mapped in its place. */
+/* The window shows neither a part that was unmapped nor memory that was mapped in its place. */
 TEST_F(peer, partly_unmapped)
 {
 	struct buffer other;
@@ -909,14 +961,17 @@ TEST_F(peer, partly_unmapped)
 	EXPECT_EQ(0, self->window[at + 2 * PAGE + 8]);
 	EXPECT_EQ(0, self->window[at + 5 * PAGE - 8]);
 	EXPECT_EQ(0, memcmp(self->window + at + 5 * PAGE, self->memory + 5 * PAGE, 3 * PAGE));
-	/* What is mapped there is seen where it was bound. */
+	/* The other buffer is seen at the offset where it is bound. */
 	EXPECT_NE(0, find(self->window, &other));
 	ASSERT_EQ(0, munmap(place, 3 * PAGE));
 	EXPECT_EQ(0, self->window[at + 3 * PAGE]);
 	buffer_end(&other);
 }
 
-/* It is destroyed while a hypervisor has it: nothing is seen, nothing breaks. */
+/*
+ * The window is destroyed while a hypervisor has it mapped: the hypervisor sees nothing and gets
+ * no signal.
+ */
 TEST_F(peer, destroyed)
 {
 	unsigned long at;
@@ -928,7 +983,10 @@ TEST_F(peer, destroyed)
 	EXPECT_TRUE(is_empty(self->window));
 	EXPECT_EQ(0, touch(self->window + at, true));
 	EXPECT_EQ(-1, open(WINDOW_PATH, O_RDWR));
-	/* Another of the same name, where the program's memory is now, has nothing to do with it. */
+	/*
+	 * Another window of the same name shows the program's memory. The mapping of the
+	 * destroyed window does not.
+	 */
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 1 --size 1M")->status);
 	ASSERT_TRUE(window_await("bindings", 1));
 	EXPECT_EQ(0, find(self->window, &self->buffer));
@@ -939,7 +997,7 @@ TEST_F(peer, destroyed)
 	EXPECT_NE(0, find(self->window, &self->buffer));
 }
 
-/* Programs come and go with secrets, drivers move and free: nothing stays to be seen. */
+/* Programs with secrets come and go, drivers move and free pages: no secret stays visible. */
 TEST_F_TIMEOUT(peer, hunt, 120)
 {
 	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 2000 : 10000);
@@ -957,7 +1015,10 @@ TEST_F_TIMEOUT(peer, hunt, 120)
 		children[c] = fork();
 		if (children[c])
 			continue;
-		/* Secrets are written and taken away again, page by page, in any order. */
+		/*
+		 * Each child writes secrets to buffers, moves some buffers, and unmaps some in
+		 * parts.
+		 */
 		for (; !*over; made++) {
 			struct buffer buffer;
 			char *memory;
@@ -981,7 +1042,7 @@ TEST_F_TIMEOUT(peer, hunt, 120)
 		}
 		_exit(0);
 	}
-	/* A word is of the one or of the other or nothing: not poison, not half of it. */
+	/* Each word is a secret of one of the children or 0: neither poison nor a mix of words. */
 	while (tool_now_ms() < end || (!found && tool_now_ms() < end + 30000)) {
 		for (i = PAGE; i < WINDOW_SIZE; i += 1020) {
 			at = (void *)(self->window + i);
