@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hostile guest: says what no guest module would, to a real host. Whatever it
- * does, its connection is closed or its call refused, and nobody else notices.
+ * These tests play a hostile guest, which sends a real host messages that no guest module would
+ * send. The host must close the guest's connection or fail its call, and other guests must
+ * notice nothing.
  *
- * Runs where the host is, as root (it asks vgpud for an export of its own, on
- * a port of its own), so in the loopback and user tiers only. VGPU_REAL is the mock
- * device, VGPU_FWD the same forwarded by the guest module: the witness that all
- * goes on as before.
+ * The tests run where the host is, as root: they ask vgpud for an export of their own on a port
+ * of their own. So they run in the loopback and user tiers only. VGPU_REAL is the mock device.
+ * VGPU_FWD is the same device forwarded by the guest module; its program is the witness that
+ * other guests still work.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -22,12 +23,12 @@
 
 #define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 
-/* The host's defaults (vgpud(8)). */
+/* This is the host's default (vgpud(8)). */
 #define HANDSHAKE_MS	5000
 
 #define LIST_CONF	"/etc/vgpu/exports.d/hostile-list.conf"
 
-/* An export on which OBJ_INFO is denied is the guest's from now on, or (false) no more. */
+/* Adds an export to this guest on which the ioctl OBJ_INFO is denied, or removes it if !@there. */
 static bool list_export(bool there)
 {
 	FILE *file;
@@ -65,7 +66,7 @@ FIXTURE_TEARDOWN(hostile)
 	if (!real_path)
 		return;
 	peer_close(&self->peer);
-	/* Everything of ours is gone, and everything else as before. */
+	/* All of this guest's state is gone, and other guests work as before. */
 	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
 	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
 	EXPECT_TRUE(witness());
@@ -159,14 +160,17 @@ TEST_F(hostile, silence_ends)
 	int fd = peer_connect(LOOPBACK, PORT, true);
 
 	ASSERT_GE(fd, 0);
-	/* Half a header, and no more. */
+	/* The guest sends half a header and then nothing. */
 	ASSERT_TRUE(peer_send(fd, "\x38\0\0\0\1", 5));
 	EXPECT_GE(peer_wait_eof(fd, HANDSHAKE_MS + SLACK_MS), 0);
 	EXPECT_GE(peer_now_ms() - start, HANDSHAKE_MS - 500);
 	close(fd);
 }
 
-/* An agent that comes late hears what was said to it in time. */
+/*
+ * An agent that was stopped beyond the handshake's time still answers messages that were sent
+ * within that time.
+ */
 TEST_F(hostile, late_agent_hears)
 {
 	struct vgpu_lane_hello lane;
@@ -181,7 +185,7 @@ TEST_F(hostile, late_agent_hears)
 		fds[i] = peer_connect(LOOPBACK, PORT, true);
 		ASSERT_GE(fds[i], 0);
 	}
-	/* It has accepted all that came before. */
+	/* A lane is ready, so the agent has accepted all earlier connections. */
 	ASSERT_GE(peer_lane(&self->peer, 1), 0);
 	lane = peer_lane_msg(&self->peer, 1);
 	ASSERT_EQ(0, kill(pid, SIGSTOP));
@@ -208,7 +212,7 @@ TEST_F(hostile, wrong_secret_is_refused)
 	ASSERT_GE(fd, 0);
 	EXPECT_EQ(EACCES, peer_refused(fd, &lane, sizeof(lane)));
 	close(fd);
-	/* The right one on another guest's port is as wrong. */
+	/* The right secret on another guest's port fails in the same way. */
 	fd = peer_connect(LOOPBACK, VGPU_WIRE_PORT, true);
 	ASSERT_GE(fd, 0);
 	lane = peer_lane_msg(&self->peer, 1);
@@ -234,7 +238,7 @@ TEST_F(hostile, crowd_of_silent_connections)
 
 	for (i = 0; i < 300; i++)
 		fds[i] = peer_connect(LOOPBACK, PORT, false);
-	/* Those that are too many are turned away at once, and the guest module works on. */
+	/* Connections above the limit are closed at once, and the guest module works on. */
 	EXPECT_TRUE(witness());
 	for (end = peer_now_ms() + SLACK_MS; closed < 300 - 256 && peer_now_ms() < end;) {
 		closed = 0;
@@ -247,7 +251,7 @@ TEST_F(hostile, crowd_of_silent_connections)
 	for (i = 0; i < 300; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	/* When they are gone, who means it is let in again. */
+	/* A well-behaved guest is accepted again after the crowd is gone. */
 	EXPECT_TRUE(eventually(let_in, &self->peer, HANDSHAKE_MS + SLACK_MS));
 }
 
@@ -259,14 +263,14 @@ TEST_F(hostile, second_control_connection_ends_the_first)
 	ASSERT_GE(peer_lane(&self->peer, 1), 0);
 	ASSERT_EQ(0, peer_open(&second, LOOPBACK, PORT));
 	EXPECT_GE(peer_wait_eof(self->peer.control, SLACK_MS), 0);
-	/* Nothing was inherited: neither secret nor session. */
+	/* The second connection inherits neither secret nor session of the first. */
 	EXPECT_NE(0, memcmp(second.welcome.secret, self->peer.welcome.secret, VGPU_SECRET_LEN));
 	EXPECT_EQ(-EACCES, peer_lane(&self->peer, 1));
 	EXPECT_EQ(0, shadows());
 	peer_close(&second);
 }
 
-/* Where ports prove nothing, nobody can push a connected guest out. */
+/* A new connection cannot end a connected guest's one if the export allows any port. */
 TEST_F(hostile, second_connection_from_any_port_has_to_wait)
 {
 	struct vgpu_hello hello = peer_hello_msg();
@@ -368,7 +372,7 @@ TEST_F(hostile, closing_what_it_does_not_have)
 	int fd = open(fwd_path, O_RDWR);
 	unsigned int i;
 
-	/* Numbers that the other guest may well have. */
+	/* The other guest may well have objects with these numbers. */
 	ASSERT_GE(fd, 0);
 	for (i = 1; i < 8; i++) {
 		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
@@ -384,8 +388,8 @@ TEST_F(hostile, closing_what_it_does_not_have)
 }
 
 /*
- * What it does not have any more may be no fault of its own: its shadow died
- * before it read the ACK. It stays connected.
+ * A CLOSE of an object that is gone does not end the connection: it may be no fault of the
+ * guest, whose shadow may have died before it read the ACK.
  */
 TEST_F(hostile, closing_what_is_gone_ends_nothing)
 {
@@ -415,7 +419,7 @@ TEST_F(hostile, closing_what_is_gone_ends_nothing)
 	close(lane);
 }
 
-/* Hangs up while the agent grants it the exports, again and again. */
+/* The guest closes its connection while the agent grants it the exports, again and again. */
 TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 120)
 {
 	const unsigned int times = getenv("VGPU_TIMES") ? 20 : 200;
@@ -428,7 +432,7 @@ TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 120)
 		fd = peer_connect(LOOPBACK, PORT, true);
 		ASSERT_GE(fd, 0) TH_LOG("round %u", i);
 		ASSERT_TRUE(peer_send(fd, &hello, sizeof(hello)));
-		/* With the WELCOME, or soon after it. */
+		/* The connection is closed when the WELCOME has come, or up to 300 us later. */
 		ASSERT_GT(peer_recv(fd, answer, sizeof(answer), SLACK_MS), 0) TH_LOG("round %u", i);
 		if (i % 4)
 			usleep(i % 4 * 100);
@@ -445,7 +449,7 @@ TEST_F_TIMEOUT(hostile, flood_of_pings_without_reading, 120)
 
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	setsockopt(self->peer.control, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	/* Their answers are more than a socket holds, 256 KiB. */
+	/* The answers to all pings are more bytes than the 256 KiB that a socket holds. */
 	for (i = 0; i < 400; i++) {
 		for (j = 0; j < ARRAY_SIZE(pings); j++)
 			pings[j] = (struct vgpu_hdr){
@@ -481,13 +485,13 @@ TEST_F(hostile, calls_that_make_no_sense)
 		call.seg[0].len = htole32(64);
 		call.seg[0].flags = htole32(VGPU_SEG_IN);
 		switch (i) {
-		case 0:		/* number of the call */
+		case 0:		/* wrong number of the call */
 			call.msg.hdr.seq = htole64(2);
 			break;
-		case 1:		/* operation */
+		case 1:		/* unknown operation */
 			call.msg.op = htole16(99);
 			break;
-		case 2:		/* flags */
+		case 2:		/* unknown flags */
 			call.msg.flags = htole16(0x8000);
 			break;
 		case 3:		/* more fixups than bytes */
@@ -501,32 +505,32 @@ TEST_F(hostile, calls_that_make_no_sense)
 			call.seg[0].flags = htole32(VGPU_SEG_OUT);
 			len = 0;
 			break;
-		case 6:		/* segment flags */
+		case 6:		/* unknown segment flags */
 			call.seg[0].flags = htole32(0x80);
 			break;
-		case 7:		/* no segment to be the argument */
+		case 7:		/* argument without a segment */
 			nr = 0;
 			len = 0;
 			break;
-		case 8:		/* argument kind */
+		case 8:		/* unknown argument kind */
 			call.msg.args.ioctl.arg_kind = htole32(5);
 			break;
 		case 9:		/* value with a segment's kind */
 			call.msg.args.ioctl.arg = htole64(1);
 			break;
-		case 10:	/* type */
+		case 10:	/* wrong message type */
 			call.msg.hdr.type = htole16(VGPU_MSG_REPLY);
 			break;
-		case 11:	/* page that is none */
+		case 11:	/* page segment at an unaligned address */
 			call.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_PAGE);
 			call.seg[0].addr = htole64(0x1001);
 			break;
-		case 12:	/* mapping that wraps */
+		case 12:	/* mapping whose range wraps */
 			peer_mmap_init(&call, 1, 1, 0xfffffffffffff000, 0x10000, 0, PROT_READ);
 			nr = 0;
 			len = 0;
 			break;
-		case 13:	/* an answer to nothing */
+		case 13:	/* answer to no FETCH */
 			call.msg.hdr.type = htole16(VGPU_MSG_FETCHED);
 			break;
 		}
@@ -537,7 +541,7 @@ TEST_F(hostile, calls_that_make_no_sense)
 	EXPECT_GT(guest().counters.malformed, 0);
 }
 
-/* Others' objects have the same small numbers: they are not ours. */
+/* Another guest's objects have the same small numbers, and this guest cannot use them. */
 TEST_F(hostile, calls_on_objects_it_does_not_have)
 {
 	char answer[512];
@@ -557,7 +561,7 @@ TEST_F(hostile, calls_on_objects_it_does_not_have)
 	close(fd);
 }
 
-/* An ioctl with one fixup in its argument. */
+/* Sends an ioctl with one fixup in its argument. */
 static bool fixup_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd,
 		       const struct vgpu_fixup *fixup, const void *arg, size_t len)
 {
@@ -586,7 +590,7 @@ static bool fixup_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd,
 	return peer_send(lane, &msg, total);
 }
 
-/* An ioctl whose fd is @target, by a fixup. */
+/* Sends an ioctl whose argument has an fd, which a fixup replaces by @target. */
 static bool fd_in_send(int lane, uint32_t object, uint64_t seq, uint32_t target)
 {
 	const struct vgpu_mock_fd_in in = { };
@@ -597,7 +601,10 @@ static bool fd_in_send(int lane, uint32_t object, uint64_t seq, uint32_t target)
 	return fixup_send(lane, object, seq, VGPU_MOCK_IOC_FD_IN, &fixup, &in, sizeof(in));
 }
 
-/* Others' objects, closed ones, none: but its own. */
+/*
+ * A fixup can name an object of this guest, but neither another guest's object nor a closed or
+ * unknown one.
+ */
 TEST_F(hostile, fixups_of_objects_it_does_not_have)
 {
 	uint32_t object, closed;
@@ -629,8 +636,9 @@ TEST_F(hostile, fixups_of_objects_it_does_not_have)
 }
 
 /*
- * A file that an ioctl on one export makes, which the guest does not name, stays open in the shadow
- * while another call runs. An ioctl on another export does not free it of the list of the first.
+ * An ioctl on one export makes a file that its call does not name. The file stays open in the
+ * shadow as long as another call runs. An ioctl on another export must not take the file over,
+ * which would free the file of the first export's list of ioctls.
  */
 TEST_F_TIMEOUT(hostile, file_of_another_list, 120)
 {
@@ -669,12 +677,12 @@ TEST_F_TIMEOUT(hostile, file_of_another_list, 120)
 	ASSERT_TRUE(peer_ioctl_send(lane, listed, ++seq, VGPU_MOCK_IOC_FD_OUT, &out, 0x10001000,
 				    sizeof(out)));
 	if (strcmp(getenv("VGPU_TIER"), "user")) {
-		/* The module lets no call make a file that it does not name. */
+		/* The module makes no file of an fd for which the call has no fixup. */
 		EXPECT_EQ(-EOPNOTSUPP, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	} else {
 		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 		EXPECT_EQ(0, le16toh(answer.reply.nr_objects));
-		/* An ioctl that does nothing is said to have made that. */
+		/* The fixup claims that an ioctl which does nothing has made the fd. */
 		ASSERT_TRUE(fixup_send(lane, free, ++seq, VGPU_MOCK_IOC_NOOP, &fixup,
 				       &answer.out.out_fd, sizeof(answer.out.out_fd)));
 		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
@@ -691,7 +699,10 @@ TEST_F_TIMEOUT(hostile, file_of_another_list, 120)
 	EXPECT_TRUE(list_export(false));
 }
 
-/* Who does not know of fetches is sent none, and what was not agreed on is no message. */
+/*
+ * A guest without the feature bits is sent no FETCH, and its use of these features is
+ * malformed.
+ */
 TEST_F(hostile, without_features)
 {
 	struct peer_call call;
@@ -765,7 +776,7 @@ TEST_F(hostile, mapping_over_the_shadow_itself)
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	base = le64toh(self->peer.welcome.reserved_base);
 	places[0] = base;
-	places[1] = base - 4096;		/* two pages: into it */
+	places[1] = base - 4096;		/* the second page is in the reserved range */
 	places[2] = base + le64toh(self->peer.welcome.reserved_size) - 4096;
 	places[3] = 0;
 	places[4] = 0x7fffffffe000;
@@ -781,13 +792,13 @@ TEST_F(hostile, mapping_over_the_shadow_itself)
 		EXPECT_GT(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS))
 			TH_LOG("at %" PRIx64, places[i]);
 	}
-	/* It lives, and serves. */
+	/* The shadow is alive and serves calls. */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
 	close(lane);
 }
 
-/* A 32-bit process's call, with its segments at @low. */
+/* Sends a 32-bit process's call with its segments at @low. */
 static bool compat_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd, const void *arg,
 			size_t len, uint64_t low, uint64_t low_len)
 {
@@ -856,7 +867,10 @@ TEST_F(hostile, segments_where_a_32_bit_process_has_no_room)
 		close(lane);
 	}
 
-	/* Where a device is mapped, and where the host maps nothing. */
+	/*
+	 * Segments cannot be placed over a device mapping, or at addresses where the host maps
+	 * nothing.
+	 */
 	lane = peer_lane(&self->peer, 2);
 	ASSERT_GE(lane, 0);
 	object = peer_open_device(&self->peer, lane, seq);
@@ -872,7 +886,10 @@ TEST_F(hostile, segments_where_a_32_bit_process_has_no_room)
 	EXPECT_EQ(-EINVAL, compat_info(lane, object, ++seq, mapped + 4096, 4096, &compat));
 	EXPECT_EQ(-EINVAL, compat_info(lane, object, ++seq, 0, 4096, &compat));
 	EXPECT_EQ(-EINVAL, compat_info(lane, object, ++seq, 0xf000, 4096, &compat));
-	/* Next to it, and at the very ends. */
+	/*
+	 * The segments can be placed next to the mapping, and at both ends of the address
+	 * space.
+	 */
 	EXPECT_EQ(0, compat_info(lane, object, ++seq, mapped - 4096, 4096, &compat));
 	EXPECT_EQ(1, compat);
 	EXPECT_EQ(0, compat_info(lane, object, ++seq, mapped + 8192, 0xd0000000, &compat));
@@ -882,7 +899,10 @@ TEST_F(hostile, segments_where_a_32_bit_process_has_no_room)
 	close(lane);
 }
 
-/* Two lanes of a process cannot have the same room, and a mapping cannot have it. */
+/*
+ * A call of another lane, and a mapping, fail if they would use addresses that hold a call's
+ * segments.
+ */
 TEST_F(hostile, room_that_another_call_has)
 {
 	struct vgpu_mock_sleep sleep = { .ms = 6000 };
@@ -909,7 +929,7 @@ TEST_F(hostile, room_that_another_call_has)
 	ASSERT_TRUE(peer_call_send(other, &call, 0, 0));
 	EXPECT_EQ(-EINVAL, peer_reply(other, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(0, peer_reply(lane, bytes, sizeof(bytes), SLACK_MS));
-	/* It was given back. */
+	/* The end of the call has freed the range. */
 	EXPECT_EQ(0, compat_info(other, object, 3, low, 4096, &compat));
 	EXPECT_EQ(1, compat);
 	close(other);
@@ -950,7 +970,7 @@ static bool map_in_window(int lane, uint32_t object, uint64_t seq, uint64_t cont
 	return map_bytes(lane, object, seq, control_seq, offset, 8192, window, window_offset);
 }
 
-/* As a hypervisor has it. */
+/* Maps the window as a hypervisor does. */
 static void *window_memory(void)
 {
 	int fd = open("/dev/vgpu-window-1-22600", O_RDWR | O_CLOEXEC);
@@ -979,7 +999,7 @@ static bool protect_send(int lane, uint64_t seq, uint64_t addr, uint64_t len)
 	return peer_call_send(lane, &call, 0, 0);
 }
 
-/* Eight bytes, by WRITE_PAGES. */
+/* Writes eight bytes with WRITE_PAGES. */
 static bool write_send(int lane, uint64_t seq, uint64_t addr)
 {
 	struct peer_call call;
@@ -1000,7 +1020,7 @@ static bool write_send(int lane, uint64_t seq, uint64_t addr)
 	EXPECT_EQ(result, peer_reply(lane, &answer, sizeof(answer), SLACK_MS)); \
 } while (0)
 
-/* Nothing becomes writable but what it has mapped of files that it has open for writing. */
+/* PROTECT makes writable only what the guest has mapped of files that it opened for writing. */
 TEST_F(hostile, protects_what_it_may_not)
 {
 	struct vgpu_mock_buf_create create = { .size = 8192 };
@@ -1030,7 +1050,7 @@ TEST_F(hostile, protects_what_it_may_not)
 	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, one));
 	EXPECT_REPLY(-EACCES, protect_send(lane, ++seq, two, 8192));
 	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, two));
-	/* Where nothing is mapped, and beyond the end of what is. */
+	/* The range has no mapping, or reaches beyond both ends of one. */
 	EXPECT_REPLY(0, protect_send(lane, ++seq, none, 8192));
 	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, none));
 	EXPECT_REPLY(0, protect_send(lane, ++seq, one - 0x10000, 0x18000));
@@ -1085,8 +1105,8 @@ static bool nothing_bound(void *unused)
 }
 
 /*
- * A guest with a window of 1 MiB, a lane, and the device, opened by its first call. Return: the
- * window, or 0.
+ * Connects a guest with a window of 1 MiB and one lane, and opens the device by the lane's
+ * first call. Return: the number of the window, or 0.
  */
 static uint64_t open_with_window(struct peer *peer, int *lane, uint32_t *object)
 {
@@ -1104,13 +1124,19 @@ static uint64_t open_with_window(struct peer *peer, int *lane, uint32_t *object)
 	return *object ? le64toh(msg.info.window) : 0;
 }
 
-/* How long turn @i of @nr lets what was sent go ahead: not at all, or more and more, or enough. */
+/*
+ * Sleeps in round @i of @nr between two messages: longer from round to round, up to 2 ms, and
+ * 500 ms in the last two.
+ */
 static void race(unsigned int i, unsigned int nr)
 {
 	usleep(i + 2 < nr ? i % 100 * 20 : 500000);
 }
 
-/* Places in a window that are not ours to name, and what is taken back while it is bound. */
+/*
+ * The guest binds ranges of a window that it may not name, and unbinds ranges while they are
+ * bound.
+ */
 TEST_F(hostile, window)
 {
 	const uint64_t far = 1ULL << 40;
@@ -1138,7 +1164,7 @@ TEST_F(hostile, window)
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	offset = answer.create.out_offset;
 
-	/* Another window, none, and beyond the end of ours: by copy. */
+	/* A wrong window, and a range beyond the end of the right one, give a mapping by copy. */
 	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window + 1, 4096));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_FALSE(in_window(&answer.reply));
@@ -1149,7 +1175,7 @@ TEST_F(hostile, window)
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_FALSE(in_window(&answer.reply));
 
-	/* UNBIND of what is not there is answered, and changes nothing. */
+	/* UNBIND of a range where nothing is bound is answered and changes nothing. */
 	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 8192));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_TRUE(in_window(&answer.reply));
@@ -1158,14 +1184,14 @@ TEST_F(hostile, window)
 	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, far, far));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 	EXPECT_FALSE(nothing_bound(NULL));
-	/* The same place twice is not to be had, nor the same mapping. */
+	/* A bound mapping cannot be bound a second time, at another place of the window. */
 	EXPECT_BIND(-EBUSY, 0x20000000, 8192, window, 32768);
 	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 12288, 4096));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 	EXPECT_EQ(12288, le64toh(msg.part.offset));
 	EXPECT_TRUE(nothing_bound(NULL));
 
-	/* What is mapped already: all of it, and nothing else, and not everywhere. */
+	/* BIND takes exactly the range of one mapping, and only a place in the right window. */
 	EXPECT_BIND(-EINVAL, 0x30000000, 8192, window, 8192);
 	EXPECT_BIND(-EINVAL, 0x20000000, 4096, window, 8192);
 	EXPECT_BIND(-EINVAL, 0x20001000, 4096, window, 8192);
@@ -1186,7 +1212,10 @@ TEST_F(hostile, window)
 	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 4096));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 
-	/* A call that comes after what was sent later: the place, a part of it, one beside it. */
+	/*
+	 * A BIND or MMAP that is older than the UNBIND of its place, or of a part of it, binds
+	 * nothing there. It can bind the place beside it.
+	 */
 	ASSERT_TRUE(bind_send(lane, ++seq, control_seq - 1, 0x20000000, 8192, window, 8192));
 	EXPECT_EQ(-EBUSY, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	ASSERT_TRUE(bind_send(lane, ++seq, control_seq - 1, 0x20000000, 8192, window, 4096));
@@ -1200,7 +1229,10 @@ TEST_F(hostile, window)
 	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 12288, 4096));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 
-	/* Bound and taken back at the same time, on two connections. */
+	/*
+	 * BIND or MMAP, and UNBIND of the same place, are sent at the same time on two
+	 * connections.
+	 */
 	for (i = 0; i < rounds; i++) {
 		ASSERT_TRUE(bind_send(lane, ++seq, control_seq, 0x20000000, 8192, window,
 				      8192));
@@ -1223,7 +1255,7 @@ TEST_F(hostile, window)
 		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 	}
 	EXPECT_LT(0, bound);
-	/* With the connection all of it goes. */
+	/* The end of the connection ends all that is bound. */
 	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 16384));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_TRUE(in_window(&answer.reply));
@@ -1233,14 +1265,17 @@ TEST_F(hostile, window)
 	EXPECT_EQ(0, window_command("destroy", ""));
 }
 
-/* The guest is told of what the driver really gives: how it is cached, and if it can be had. */
+/*
+ * MMAP and BIND report the cache mode of the driver's pages, or that the window cannot show
+ * them.
+ */
 TEST_F(hostile, window_probe)
 {
 	static const struct {
 		uint32_t flavour;
 		unsigned int cache;
-		bool kvm;		/* it takes that */
-		bool local;		/* others do */
+		bool kvm;		/* true if KVM maps these pages */
+		bool local;		/* true if other users of the window do */
 	} kinds[] = {
 		{ VGPU_MOCK_BUF_PFN, VGPU_CACHE_WB, true, true },
 		{ VGPU_MOCK_BUF_PAGE, VGPU_CACHE_WB, true, true },
@@ -1279,14 +1314,17 @@ TEST_F(hostile, window_probe)
 						    &create, 0, sizeof(create)));
 			ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 			offset = answer.create.out_offset;
-			/* On a busy machine the driver's answer may come after the host's patience. */
+			/* The driver may answer later than the host waits on a busy machine. */
 			for (tries = 0; tries < 5 && !right; tries++) {
 				if (tries)
 					usleep(500000);
 				ASSERT_TRUE(map_bytes(lane, object, ++seq, control_seq, offset,
 						      32 * 4096, window, 8192));
 				ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
-				/* What is refused has left nothing there, and BIND says the same. */
+				/*
+				 * A failed bind leaves nothing in the window, and BIND gives
+				 * the same result as MMAP.
+				 */
 				right = in_window(&answer.reply) == shown &&
 					nothing_bound(NULL) == !shown &&
 					(!shown || le32toh(answer.reply.out.mmap.cache) == kinds[i].cache);
@@ -1308,7 +1346,7 @@ TEST_F(hostile, window_probe)
 		}
 		if (mapped)
 			break;
-		/* From now on there is a hypervisor. */
+		/* Memory of the window is mapped from here on, as by a hypervisor. */
 		memory = window_memory();
 		ASSERT_NE(MAP_FAILED, memory);
 	}
@@ -1323,7 +1361,10 @@ static bool something_bound(void *unused)
 	return !nothing_bound(NULL);
 }
 
-/* The guest gives a range back while the host waits for the driver, before it is told of it. */
+/*
+ * The guest unbinds a range while the host's probe waits for the driver, before the MMAP's
+ * REPLY.
+ */
 TEST_F_TIMEOUT(hostile, window_probe_too_late, 120)
 {
 	struct vgpu_mock_buf_create create = { .size = 8192, .flavour = VGPU_MOCK_BUF_PFN };
@@ -1366,11 +1407,17 @@ TEST_F_TIMEOUT(hostile, window_probe_too_late, 120)
 		EXPECT_TRUE(nothing_bound(NULL));
 		if (!in_window(&answer.reply))
 			break;
-		/* We were late. While the driver is in that fault it is not asked again. */
+		/*
+		 * The UNBIND came too late in this round. The host does not ask the driver
+		 * again during its fault.
+		 */
 		usleep((range.delay_ms + 500) * 1000);
 	}
 	EXPECT_LT(i, 4);
-	/* The driver is in a fault still, and not asked again, which would always take longer. */
+	/*
+	 * A new probe would take longer each time, but the host does not ask a driver that is
+	 * in a fault.
+	 */
 	for (i = 0; i < 5; i++) {
 		start = peer_now_ms();
 		EXPECT_BIND(0, 0x20000000, 8192, window, 8192);
@@ -1385,7 +1432,7 @@ TEST_F_TIMEOUT(hostile, window_probe_too_late, 120)
 	EXPECT_TRUE(eventually(nothing_bound, NULL, SLACK_MS));
 	close(lane);
 	EXPECT_EQ(0, window_command("destroy", ""));
-	/* The shadow is held by the driver until that comes back, and the guest with it. */
+	/* The driver's fault holds the shadow, and so the guest, until the fault returns. */
 	EXPECT_TRUE(eventually(no_guest, NULL, range.delay_ms + SLACK_MS));
 }
 
@@ -1410,8 +1457,8 @@ TEST_F(hostile, more_lanes_than_allowed)
 }
 
 /*
- * A CLOSE that has to wait for a control message, and whose thread is killed
- * meanwhile, is not lost, though the guest sends no other.
+ * A CLOSE call is not lost if its thread is killed while the call waits for a control message,
+ * even if the guest sends no other CLOSE.
  */
 TEST_F(hostile, close_killed_while_it_waits)
 {
@@ -1428,11 +1475,14 @@ TEST_F(hostile, close_killed_while_it_waits)
 	EXPECT_EQ(self->files + 1, open_files());
 	close(lane);
 	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
-	/* And not because the guest was given up. */
+	/* The guest is still connected: the file was not closed by the guest's end. */
 	EXPECT_GE(peer_lane(&self->peer, 1), 0);
 }
 
-/* The driver of @object is to keep the file of @in, or (0) to give back what it has. */
+/*
+ * Makes the driver of @object keep the file of @in, or give back the file that it has if @in is
+ * 0.
+ */
 static bool hold_send(int lane, uint32_t object, uint64_t seq, uint32_t in)
 {
 	const struct vgpu_mock_fd_swap swap = {
@@ -1447,7 +1497,7 @@ static bool hold_send(int lane, uint32_t object, uint64_t seq, uint32_t in)
 	return fixup_send(lane, object, seq, VGPU_MOCK_IOC_FD_HOLD, &fixup, &swap, sizeof(swap));
 }
 
-/* The guest gets one more reference of @object by @device. Return: its number, or -1. */
+/* Gets one more reference of @object, through @device. Return: the reference's number, or -1. */
 static int64_t refer_once_more(int lane, uint32_t device, uint32_t object, uint64_t *seq)
 {
 	struct {
@@ -1478,7 +1528,7 @@ static int64_t close_by_call(int lane, uint64_t seq, uint32_t object, uint32_t r
 		peer_reply(lane, answer, sizeof(answer), SLACK_MS) : -1;
 }
 
-/* Return: the host has read it, and is there. */
+/* Sends a CLOSE on the control connection. Return: true if the host has read it and lives. */
 static bool say_close(const struct peer *peer, uint64_t seq, uint32_t object, uint32_t reference)
 {
 	const struct vgpu_close msg = {
@@ -1495,8 +1545,8 @@ static bool say_close(const struct peer *peer, uint64_t seq, uint32_t object, ui
 }
 
 /*
- * A guest that does not know how far its CLOSE call has come sends a message as well. Whichever is
- * first gives the reference back, the other none.
+ * A guest that does not know whether its CLOSE call was executed sends a CLOSE message as well.
+ * The first of the two drops the reference, and the second drops none.
  */
 TEST_F(hostile, a_reference_goes_back_once)
 {
@@ -1512,18 +1562,18 @@ TEST_F(hostile, a_reference_goes_back_once)
 	ASSERT_EQ(1, refer_once_more(lane, device, object, &seq));
 	ASSERT_EQ(2, refer_once_more(lane, device, object, &seq));
 
-	/* A call is first, then a message; and the reverse. */
+	/* The call comes first for reference 1, and the message for reference 0. */
 	EXPECT_EQ(0, close_by_call(lane, ++seq, object, 1));
 	EXPECT_TRUE(say_close(&self->peer, 1, object, 1));
 	EXPECT_TRUE(say_close(&self->peer, 2, object, 0));
 	EXPECT_EQ(-EBADF, close_by_call(lane, ++seq, object, 0));
-	/* The guest never had this one. */
+	/* The guest never had a reference 3. */
 	EXPECT_TRUE(say_close(&self->peer, 3, object, 3));
 	EXPECT_EQ(self->files + 2, open_files());
 	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
 
-	/* Numbers are not used anew while a reference is left. */
+	/* A reference's number is not used again while the object has any reference. */
 	EXPECT_EQ(3, refer_once_more(lane, device, object, &seq));
 	EXPECT_EQ(0, close_by_call(lane, ++seq, object, 3));
 	files = self->files + 1;
@@ -1534,10 +1584,13 @@ TEST_F(hostile, a_reference_goes_back_once)
 	close(lane);
 }
 
-/* This program has a shadow of its own name as well, as the witness. */
+/* The program's shadow has a name of its own, so that it is not taken for the witness's. */
 #define KILLED		"killed"
 
-/* The guest is heard of meanwhile, lest it should be given up. Return: the host has noticed. */
+/*
+ * Pings the host as well, which would otherwise end the connection. Return: true if the host
+ * knows that the session is gone.
+ */
 static bool session_is_gone(void *peer)
 {
 	struct vgpu_guest_info now = guest();
@@ -1546,8 +1599,8 @@ static bool session_is_gone(void *peer)
 }
 
 /*
- * A shadow is killed, and the guest has not said that it has what the last call gave it. That goes
- * back: nobody else would close it. What the guest has said it has stays.
+ * A shadow is killed before the guest has sent the ACK of its last call. The host drops that
+ * call's reference, which no one else would drop. A reference with an ACK stays.
  */
 TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
 {
@@ -1569,7 +1622,7 @@ TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
 		EXPECT_EQ(self->files + 1, open_files());
 		if (i) {
 			ASSERT_TRUE(peer_send(lane, &ack, sizeof(ack)));
-			/* The host reads that before the next call. */
+			/* The host reads the ACK before the next call. */
 			ASSERT_TRUE(peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_NOOP, NULL, 0,
 						    0));
 			ASSERT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
@@ -1577,7 +1630,7 @@ TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
 		pid = tool_shadow_of(KILLED);
 		ASSERT_NE(0, pid);
 		ASSERT_EQ(0, kill(pid, SIGKILL));
-		/* The host takes files back when it ends the session. */
+		/* The host drops such references when it ends the session. */
 		ASSERT_TRUE(eventually(session_is_gone, &self->peer, SLACK_MS));
 		close(lane);
 		for (end = peer_now_ms() + SLACK_MS; peer_now_ms() < end; usleep(100000)) {
@@ -1587,7 +1640,7 @@ TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
 		}
 		EXPECT_EQ(self->files + i, open_files());
 	}
-	/* Another process of the guest has it, which the first one gave it. */
+	/* Another process of the guest has the file too, for example by SCM_RIGHTS. */
 	lane = peer_lane(&self->peer, 3);
 	ASSERT_GE(lane, 0);
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 1, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
@@ -1597,7 +1650,7 @@ TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
 	close(lane);
 }
 
-/* A session that is over is not begun anew by a lane that comes late. */
+/* A late lane does not begin a session again that is over. */
 TEST_F(hostile, lane_of_a_session_that_is_over)
 {
 	struct vgpu_session_close msg = {
@@ -1614,7 +1667,10 @@ TEST_F(hostile, lane_of_a_session_that_is_over)
 	ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
 	EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
 	close(lane);
-	/* Until the agent has heard of it, a lane goes the way of its shadow. */
+	/*
+	 * A lane is refused with another error until the agent is notified of the session's
+	 * end.
+	 */
 	for (tries = 0; tries < 500; tries++) {
 		lane = peer_lane(&self->peer, 5);
 		ASSERT_LT(lane, 0);
@@ -1630,7 +1686,7 @@ TEST_F(hostile, lane_of_a_session_that_is_over)
 
 #define FLUSH_FILES	4
 #define MANY_FLUSH_FILES	20
-/* The mock's "device" is done after that, if nobody ends the wait. */
+/* The mock's wait in ->flush ends after this time if nothing else ends it. */
 #define FLUSH_MS	60000
 
 static bool no_objects(void *unused)
@@ -1639,7 +1695,7 @@ static bool no_objects(void *unused)
 	return !guest().counters.objects;
 }
 
-/* Opens @nr files whose ->flush waits as @flush says. Return: 0: it could not. */
+/* Opens @nr files whose ->flush waits as @flush says. Return: @nr, or 0 if it failed. */
 static uint32_t open_flushing(const struct peer *peer, int lane, unsigned int nr, uint32_t flush,
 			      uint32_t *objects)
 {
@@ -1662,7 +1718,10 @@ static uint32_t open_flushing(const struct peer *peer, int lane, unsigned int nr
 	return nr;
 }
 
-/* As for a process that has ended: nobody waits. Return: the host has read it. */
+/*
+ * Closes files by messages, as for a process that has ended, so no thread waits. Return: true
+ * if the host has read the messages.
+ */
 static bool close_by_message(const struct peer *peer, unsigned int nr, const uint32_t *objects)
 {
 	char answer[VGPU_CONTROL_MSG_MAX];
@@ -1683,7 +1742,7 @@ static bool close_by_message(const struct peer *peer, unsigned int nr, const uin
 	       control_next(peer->control, VGPU_MSG_PONG, answer, sizeof(answer));
 }
 
-/* Files that a driver has yet to release count for the limit of open files. */
+/* Files that a driver has yet to release count against the limit of open files. */
 TEST_F(hostile, closed_files_count_until_they_are_released)
 {
 	uint32_t objects[FLUSH_FILES];
@@ -1699,11 +1758,12 @@ TEST_F(hostile, closed_files_count_until_they_are_released)
 	counted = guest().counters.objects;
 	open = open_files() - self->files;
 	EXPECT_GE(counted, open);
-	/* The driver had just begun with the first. */
+	/* The driver has only begun to flush the first file. */
 	EXPECT_GT(open, 0);
 	/*
-	 * It is not waited for as long as it likes: the guest's other processes go on. A user-space
-	 * engine has its closes made by the process that had the file, and only that waits.
+	 * The module does not wait for ->flush without limit: the guest's other processes go
+	 * on. With a user-space engine the process that had the file closes it, and only that
+	 * process waits.
 	 */
 	if (!tool_user_engine()) {
 		EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
@@ -1713,9 +1773,9 @@ TEST_F(hostile, closed_files_count_until_they_are_released)
 }
 
 /*
- * Later calls of the guest wait for all that was closed before, and not for each of it: half a second
- * a file with the module, 30 seconds in all with a user-space engine, which then ends the process
- * that had them.
+ * A later call waits for all earlier closes together, and not for each file: less than half a
+ * second a file with the module, and 30 seconds in all with a user-space engine, which then
+ * kills the process that had the files.
  */
 TEST_F_TIMEOUT(hostile, many_closed_files_are_waited_for_once, 240)
 {
@@ -1734,13 +1794,13 @@ TEST_F_TIMEOUT(hostile, many_closed_files_are_waited_for_once, 240)
 	EXPECT_TRUE(eventually(no_objects, NULL, MANY_FLUSH_FILES * each_ms));
 	EXPECT_LT(peer_now_ms() - start, MANY_FLUSH_FILES * each_ms);
 	close(lane);
-	/* A process that is ended still closes its files one after the other. */
+	/* A killed process still closes its files one after the other. */
 	peer_close(&self->peer);
 	EXPECT_TRUE(eventually(no_guest, NULL,
 			       SLACK_MS + MANY_FLUSH_FILES * VGPU_MOCK_FLUSH_ENDING_MS));
 }
 
-/* The files of a guest that is gone wait for nothing that it has submitted. */
+/* The host does not wait for work that a dead guest has submitted on its files. */
 TEST_F_TIMEOUT(hostile, files_of_a_dead_guest_are_not_waited_for, 120)
 {
 	uint32_t objects[FLUSH_FILES];
@@ -1758,20 +1818,23 @@ TEST_F_TIMEOUT(hostile, files_of_a_dead_guest_are_not_waited_for, 120)
 	EXPECT_TRUE(eventually(files_are, &self->files, FLUSH_MS / 2));
 	EXPECT_TRUE(eventually(no_guest, NULL, FLUSH_MS / 2));
 	EXPECT_LT(peer_now_ms() - start, FLUSH_MS / 2);
-	/* Drivers are told all the same: some rely on that when they release a file. */
+	/*
+	 * The driver's ->flush is called all the same: some rely on it when they release a
+	 * file.
+	 */
 	EXPECT_EQ(before, unflushed());
 	close(lane);
 }
 
-/* Threads that do the work of guests, beside those of shadows, and outlive each guest. */
+/* These threads work for all guests and live longer than any guest; they are not shadows. */
 #define HOST_THREADS	"vgpu-peer/[0-9]+|kworker/[^)]*vgpu_host[^)]*|vgpud"
 /*
- * An engine ends with its guest: the last of its threads closes what it has open, and waits for those
- * drivers. While the guest lives, the engine's main thread waits for none.
+ * An engine ends with its guest. Its last thread closes what the engine has open and waits for
+ * the drivers. While the guest lives, the engine's main thread waits for no driver.
  */
 #define GUEST_THREADS	HOST_THREADS "|vgpu-engine"
 
-/* One of these threads is in one of these states. */
+/* Return: true if one of these threads is in one of these states. */
 static bool host_is_in(const char *threads, const char *states)
 {
 	char command[256];
@@ -1781,7 +1844,10 @@ static bool host_is_in(const char *threads, const char *states)
 	return !system(command);
 }
 
-/* Return: how often in a row, looked at each 100 ms while @open files are, one was in state D. */
+/*
+ * Looks every 100 ms at these threads, as long as @open files are open. Return: the most looks
+ * in a row that found one in state D.
+ */
 static uint32_t host_waited_deaf(const char *threads, uint64_t open)
 {
 	uint32_t times = 0, most = 0;
@@ -1795,13 +1861,13 @@ static uint32_t host_waited_deaf(const char *threads, uint64_t open)
 	return most;
 }
 
-/* Closes a file whose driver is deaf for so many ms. Return: the lane, or -1. */
+/* Closes a file whose driver ignores signals for @ms. Return: the lane, or -1. */
 static int close_deaf_file(FIXTURE_DATA(hostile) *self, uint32_t ms, const char *engine)
 {
 	int lane = peer_open(&self->peer, LOOPBACK, PORT) ? -1 : peer_lane(&self->peer, 1);
 	uint32_t object;
 
-	/* The processes that are looked for later are there. */
+	/* The processes that host_waited_deaf() looks for exist. */
 	if (lane < 0 ||
 	    !open_flushing(&self->peer, lane, 1, VGPU_MOCK_FLUSH_DEAF | ms, &object) ||
 	    !host_is_in(tool_user_engine() ? engine : "vgpu-peer/[0-9]+", "[A-Z]") ||
@@ -1810,18 +1876,18 @@ static int close_deaf_file(FIXTURE_DATA(hostile) *self, uint32_t ms, const char 
 	return lane;
 }
 
-/* A driver that is deaf to signals makes only the threads that are in it wait in state D. */
+/* Only the threads that are in a driver wait in state D while the driver ignores signals. */
 TEST_F_TIMEOUT(hostile, close_waits_idly, 120)
 {
 	int lane = close_deaf_file(self, 4000, "vgpu-engine");
 
 	ASSERT_GE(lane, 0);
-	/* Locks are waited for in that state, too, but not for long. */
+	/* A lock is waited for in state D as well, but only for a short time. */
 	EXPECT_LT(host_waited_deaf(GUEST_THREADS, self->files + 1), 10);
 	close(lane);
 }
 
-/* Guests that have such files end in the same way. */
+/* The end of a guest does not wait in state D for a driver that ignores signals. */
 TEST_F_TIMEOUT(hostile, end_of_a_guest_waits_idly, 120)
 {
 	int lane = close_deaf_file(self, 8000, "vgpud");
@@ -1832,10 +1898,10 @@ TEST_F_TIMEOUT(hostile, end_of_a_guest_waits_idly, 120)
 	EXPECT_LT(host_waited_deaf(HOST_THREADS, self->files + 1), 10);
 }
 
-/* A driver is deaf for so long, in which a shadow has time to end on a slow machine. */
+/* The driver ignores signals for this time, in which a shadow can end even on a slow machine. */
 #define DEAF_MS		15000
 
-/* All threads of the process have ended. It may be a zombie: its engine's end is waited for. */
+/* Return: true if all threads of the process have ended. The process may be a zombie. */
 static bool process_is_gone(void *pid)
 {
 	char command[96];
@@ -1845,7 +1911,7 @@ static bool process_is_gone(void *pid)
 	return !system(command);
 }
 
-/* A thread of the process is in state D. */
+/* Return: true if a thread of the process is in state D. */
 static bool waits_in_kernel(void *pid)
 {
 	char command[96];
@@ -1854,7 +1920,7 @@ static bool waits_in_kernel(void *pid)
 	return !system(command);
 }
 
-/* A lane waits for what the guest has closed before, whose driver is deaf. It can be killed. */
+/* A lane can be killed while it waits for an earlier close, whose driver ignores signals. */
 TEST_F_TIMEOUT(hostile, lane_behind_a_deaf_close_is_killed, 120)
 {
 	uint64_t open = self->files + 2;
@@ -1881,14 +1947,14 @@ TEST_F_TIMEOUT(hostile, lane_behind_a_deaf_close_is_killed, 120)
 		EXPECT_TRUE(eventually(waits_in_kernel, &pid, SLACK_MS));
 	ASSERT_EQ(0, kill(pid, SIGKILL));
 	EXPECT_TRUE(eventually(process_is_gone, &pid, SLACK_MS));
-	/* The driver was not waited for. */
+	/* The shadow has not waited for the driver. */
 	EXPECT_EQ(open, open_files());
 	close(lane);
 }
 
 /* --- upcalls -------------------------------------------------------------- */
 
-/* Starts an undescribed call whose driver looks at memory; the FETCH. */
+/* Starts an undescribed call whose driver reads the guest's memory, and receives the FETCH. */
 static bool start_fetch(struct __test_metadata *_metadata, struct peer *peer, int lane,
 			uint32_t object, uint64_t seq, uint32_t hold_ms,
 			struct vgpu_fetch *fetch)
@@ -1908,8 +1974,8 @@ static bool start_fetch(struct __test_metadata *_metadata, struct peer *peer, in
 }
 
 /*
- * The mock holds a mutex that all its users share while it waits for a page
- * that never comes. Another process's call gets it within the deadline.
+ * A guest withholds a page for which the mock waits with a mutex of all its users held. Another
+ * process's call gets the mutex within the deadline of the fetch.
  */
 TEST_F(hostile, withheld_page_under_a_device_wide_mutex)
 {
@@ -1932,16 +1998,19 @@ TEST_F(hostile, withheld_page_under_a_device_wide_mutex)
 	ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_LOCKED, &arg));
 	ms = peer_now_ms() - start;
 	EXPECT_LT(ms, FETCH_MS + SLACK_MS);
-	/* It did wait: the mutex was held. */
+	/* The call has waited for the mutex. */
 	EXPECT_GT(ms, FETCH_MS / 10);
-	/* The call failed, the lane serves no more, and it was counted. */
+	/*
+	 * The guest's call fails, its lane serves no other call, and the host counts the
+	 * timeout.
+	 */
 	EXPECT_EQ(-EFAULT, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(VGPU_REPLY_LAST, le32toh(answer.reply.flags));
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(INT64_MIN, peer_reply(lane, &answer, sizeof(answer), 500));
 	EXPECT_EQ(1, guest().counters.fetch_timeouts);
 	close(lane);
-	/* Others of the session do. */
+	/* Other lanes of the session serve calls. */
 	lane = peer_lane(&self->peer, 1);
 	ASSERT_GE(lane, 0);
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 1, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
@@ -1979,19 +2048,19 @@ TEST_F(hostile, wrong_answers_to_a_fetch)
 		case 0:		/* fewer bytes than asked for */
 			answer.msg.len = htole32(VGPU_PAGE_SIZE / 2);
 			break;
-		case 1:		/* more than asked for */
+		case 1:		/* more bytes than asked for */
 			answer.msg.len = htole32(VGPU_PAGE_SIZE * 2);
 			break;
-		case 2:		/* another call */
+		case 2:		/* number of another call */
 			answer.msg.hdr.seq = htole64(77);
 			break;
 		case 3:		/* an error with bytes */
 			answer.msg.error = htole32(EFAULT);
 			break;
-		case 4:		/* another type */
+		case 4:		/* another message type */
 			answer.msg.hdr.type = htole16(VGPU_MSG_WRITTEN);
 			break;
-		case 5:		/* an error that is none */
+		case 5:		/* error above the largest errno */
 			answer.msg.error = htole32(0xffffffff);
 			answer.msg.len = 0;
 			answer.msg.hdr.len = htole32(sizeof(answer.msg));
@@ -2023,7 +2092,10 @@ TEST_F(hostile, page_that_does_not_exist)
 	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
 	none.hdr.seq = fetch.hdr.seq;
-	/* A kernel's copy may look again at the byte that it stumbled over, once. */
+	/*
+	 * The host's copy function may read the faulting byte once more, so a second FETCH may
+	 * come.
+	 */
 	for (tries = 0; tries < 3; tries++) {
 		ASSERT_TRUE(peer_send(lane, &none, sizeof(none)));
 		ASSERT_GT(peer_recv(lane, &answer, sizeof(answer), SLACK_MS), 0);
@@ -2032,7 +2104,7 @@ TEST_F(hostile, page_that_does_not_exist)
 	}
 	EXPECT_EQ(VGPU_MSG_REPLY, peer_type(&answer));
 	EXPECT_EQ(-EFAULT, (int64_t)le64toh(answer.reply.result));
-	/* The lane goes on. */
+	/* The lane serves the next call. */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	close(lane);
@@ -2052,7 +2124,7 @@ TEST_F_TIMEOUT(hostile, killed_in_the_middle_of_calls, 120)
 	unsigned int i;
 	int lane;
 
-	/* 90 connections end mid-call, in one of four ways; fewer where time is short. */
+	/* 90 connections end mid-call in one of four ways, or 12 where time is short. */
 	for (i = 0; i < (getenv("VGPU_TIMES") ? 12 : 90); i++) {
 		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT)) TH_LOG("round %u", i);
 		lane = peer_lane(&self->peer, 1);
@@ -2075,14 +2147,17 @@ TEST_F_TIMEOUT(hostile, killed_in_the_middle_of_calls, 120)
 			ASSERT_TRUE(peer_send(lane, &call.msg, sizeof(call.msg)));
 			break;
 		}
-		/* The lane first or the whole guest first. */
+		/*
+		 * The lane is closed first in odd rounds, and the control connection in even
+		 * ones.
+		 */
 		if (i & 1)
 			close(lane);
 		peer_close(&self->peer);
 		if (!(i & 1))
 			close(lane);
 	}
-	/* Teardown looks at files and shadows. */
+	/* The fixture's teardown checks that no file and no shadow is left. */
 }
 
 TEST_HARNESS_MAIN

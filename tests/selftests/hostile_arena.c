@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hostile guest with an arena: this program has mapped its own window, as a hypervisor
- * does for its guest, and so writes to the slots of its lanes whatever and whenever it likes.
- * See hostile.c for the rest.
+ * These tests play a hostile guest with an arena. This program has mapped its own window, as a
+ * hypervisor does for its guest, so it can write anything to the slots of its lanes at any
+ * time. See hostile.c for where the tests run.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,13 +17,13 @@
 
 #define WINDOW		"/dev/vgpu-window-1-22600"
 #define SIZE		(128UL << 20)
-#define SLOTS		8U		/* of a window of that size */
-#define SESSION_SLOTS	4		/* as many as one session may have */
+#define SLOTS		8U		/* slots of a window of SIZE */
+#define SESSION_SLOTS	4		/* limit of slots for one session */
 #define ARENA		(SIZE - SLOTS * VGPU_ARENA_SLOT)
 #define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 #define KIB		1024UL
 
-/* From how many bytes on the host's messages go through it. */
+/* Sets the length from which the host's messages go through the slot. */
 static bool set_least(unsigned int bytes)
 {
 	FILE *file = fopen("/sys/module/vgpu_host/parameters/arena_min", "w");
@@ -34,15 +34,15 @@ static bool set_least(unsigned int bytes)
 FIXTURE(arena) {
 	struct peer peer;
 	uint64_t files;
-	uint64_t id;			/* of the window */
-	uint64_t slots;			/* that the host says it has */
+	uint64_t id;			/* number of the window */
+	uint64_t slots;			/* number of slots that the host reports */
 	unsigned char *window;
 	int lane;
 	uint32_t object;
 	uint64_t seq;
 };
 
-/* A connection with those features, its window, and a lane with the mock open. */
+/* Connects a guest with @features, and makes its window and a lane that has opened the mock. */
 static bool begin(FIXTURE_DATA(arena) *self, uint64_t features)
 {
 	union {
@@ -89,7 +89,7 @@ FIXTURE_TEARDOWN(arena)
 		return;
 	close(self->lane);
 	peer_close(&self->peer);
-	/* Everything of ours is gone, and everything else as before. */
+	/* All of this guest's state is gone, and other guests work as before. */
 	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
 	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
 	EXPECT_TRUE(witness());
@@ -110,7 +110,7 @@ static bool get_send(int lane, uint64_t seq, uint64_t window, uint32_t slot)
 	return peer_call_send(lane, &call, 0, 0);
 }
 
-/* Asks for a slot: the result, and its id. */
+/* Asks for a slot, and stores its number in @id. Return: the call's result. */
 static int64_t get(int lane, uint64_t seq, uint64_t window, uint32_t slot, uint64_t *id)
 {
 	struct vgpu_reply reply;
@@ -135,7 +135,7 @@ static uint64_t id_now(const FIXTURE_DATA(arena) *self, uint32_t slot)
 	return le64toh(header->slots[slot]);
 }
 
-/* Polls until the slot is nobody's. */
+/* Polls until no lane has the slot. Return: false if it takes too long. */
 static bool is_given_up(const FIXTURE_DATA(arena) *self, uint32_t slot)
 {
 	uint64_t end = peer_now_ms() + SLACK_MS;
@@ -145,12 +145,12 @@ static bool is_given_up(const FIXTURE_DATA(arena) *self, uint32_t slot)
 			return false;
 		usleep(5000);
 	}
-	/* The number goes first. */
+	/* The host clears the number before it releases the slot. */
 	usleep(100000);
 	return true;
 }
 
-/* And until what was in it is gone. */
+/* Polls until no lane has the slot and its contents are cleared. */
 static bool is_emptied(const FIXTURE_DATA(arena) *self, uint32_t slot)
 {
 	uint64_t end = peer_now_ms() + SLACK_MS;
@@ -166,8 +166,8 @@ static bool is_emptied(const FIXTURE_DATA(arena) *self, uint32_t slot)
 }
 
 /*
- * What follows the fixed part of a LARGE_*: two segments, a fixup, the argument, bytes if
- * they go in. Return: how many.
+ * Fills in what follows the fixed part of a LARGE_* call: two segments, a fixup, the argument,
+ * and the bytes of an IN segment. Return: the number of bytes.
  */
 static size_t large_fill(unsigned char *to, size_t length, uint64_t seed, uint32_t flags)
 {
@@ -188,7 +188,7 @@ static size_t large_fill(unsigned char *to, size_t length, uint64_t seed, uint32
 	       (flags & VGPU_SEG_IN ? (length + 7) & ~7UL : 0);
 }
 
-/* A call of which @rest bytes are in the slot: its fixed part. */
+/* Sends the fixed part of a call that has its other @rest bytes in the slot. */
 static bool slot_call_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd,
 			   unsigned int segs, unsigned int fixups, size_t rest)
 {
@@ -208,7 +208,10 @@ static bool slot_call_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd
 	return peer_send(lane, &call, sizeof(call));
 }
 
-/* What is sent of a message: its length, with what is in the slot; PEER_EOF, PEER_SILENT. */
+/*
+ * Receives the part of a message that is sent on the socket. Return: the length of the message
+ * with the part in the slot, PEER_EOF or PEER_SILENT.
+ */
 static ssize_t slot_recv_in(int lane, void *buf, size_t size, int timeout_ms)
 {
 	struct vgpu_hdr *hdr = buf;
@@ -247,7 +250,7 @@ union answer {
 	char bytes[8192];
 };
 
-/* Sum of the pattern. */
+/* Returns the sum of the pattern. */
 static uint64_t sum_of(size_t length, uint64_t seed)
 {
 	unsigned char *data = malloc(length);
@@ -281,13 +284,13 @@ TEST_F(arena, through_a_slot)
 	EXPECT_EQ(0, answer.hdr.flags);
 	EXPECT_EQ(0, answer.reply.result);
 	EXPECT_EQ(sum_of(length, 9), answer.large.large.out_sum);
-	/* As short as can be is as good. */
+	/* A message of the least length goes through the slot as well. */
 	rest = large_fill(slot_of(self, 3), 0, 77, VGPU_SEG_IN);
 	ASSERT_TRUE(slot_call_send(self->lane, self->object, ++self->seq, VGPU_MOCK_IOC_LARGE_IN,
 				   2, 1, rest));
 	ASSERT_LT(0, slot_recv(self->lane, &answer, sizeof(answer)));
 	EXPECT_EQ(0, answer.reply.result);
-	/* And the other way. */
+	/* The reply's bytes come through the slot too. */
 	rest = large_fill(slot_of(self, 3), length, 11, VGPU_SEG_OUT);
 	ASSERT_TRUE(slot_call_send(self->lane, self->object, ++self->seq, VGPU_MOCK_IOC_LARGE_OUT,
 				   2, 1, rest));
@@ -297,7 +300,7 @@ TEST_F(arena, through_a_slot)
 	EXPECT_EQ(0, answer.reply.result);
 	vgpu_mock_pattern(expected, length, 11, 0);
 	EXPECT_EQ(0, memcmp(slot_of(self, 3) + sizeof(struct vgpu_mock_large), expected, length));
-	/* With the lane it goes. */
+	/* The slot is released with its lane. */
 	close(self->lane);
 	self->lane = -1;
 	EXPECT_TRUE(is_emptied(self, 3));
@@ -315,13 +318,13 @@ TEST_F(arena, slots_it_may_not_have)
 	EXPECT_EQ(-EINVAL, get(self->lane, ++self->seq, self->id, SLOTS, &id));
 	EXPECT_EQ(-EINVAL, get(self->lane, ++self->seq, self->id, VGPU_ARENA_SLOTS_MAX - 1, &id));
 	EXPECT_EQ(0, get(self->lane, ++self->seq, self->id, 0, &id));
-	/* One each, each for one. */
+	/* A lane can have one slot, and a slot one lane. */
 	EXPECT_EQ(-EEXIST, get(self->lane, ++self->seq, self->id, 1, &id));
 	other = peer_lane(&self->peer, 2);
 	ASSERT_LE(0, other);
 	EXPECT_EQ(-EBUSY, get(other, 1, self->id, 0, &id));
 	EXPECT_EQ(0, get(other, 2, self->id, 1, &id));
-	/* One session leaves some to the others. */
+	/* A session gets at most SESSION_SLOTS slots, which leaves some to others. */
 	for (i = 1; i < SESSION_SLOTS; i++) {
 		lanes[i] = peer_lane(&self->peer, 1);
 		ASSERT_LE(0, lanes[i]);
@@ -336,7 +339,7 @@ TEST_F(arena, slots_it_may_not_have)
 		got = get(lanes[0], seq++, self->id, 7, &id);
 	} while (got == -EMFILE && peer_now_ms() < end);
 	EXPECT_EQ(0, got);
-	/* Of a window that is to be empty none. */
+	/* No lane gets a slot of a window that is being drained. */
 	ASSERT_EQ(0, window_command("drain", ""));
 	close(lanes[2]);
 	EXPECT_TRUE(is_given_up(self, 3));
@@ -349,7 +352,7 @@ TEST_F(arena, slots_it_may_not_have)
 	close(other);
 }
 
-/* Nothing is bound where slots are. */
+/* The host binds no mapping where the slots are. */
 TEST_F(arena, mappings_in_it)
 {
 	struct vgpu_mock_buf_create create = { .size = 8192 };
@@ -379,7 +382,10 @@ TEST_F(arena, mappings_in_it)
 	}
 }
 
-/* Without a slot of one's own, and with what cannot be in one. */
+/*
+ * Messages that claim to be in a slot are malformed if the lane has no slot, or if they cannot
+ * be in one.
+ */
 TEST_F(arena, messages_that_make_no_sense)
 {
 	struct {
@@ -411,33 +417,33 @@ TEST_F(arena, messages_that_make_no_sense)
 		msg.call.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_LARGE_IN);
 		msg.call.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
 		switch (i) {
-		case 0:		/* this lane has none: the bytes of another's are not seen */
+		case 0:		/* lane without a slot: another lane's bytes are not read */
 			msg.call.hdr.seq = htole64(1);
 			break;
-		case 1:		/* nothing in it */
+		case 1:		/* no bytes in the slot */
 			msg.call.hdr.len = htole32(sizeof(msg.call));
 			break;
-		case 2:		/* more than there can be */
+		case 2:		/* more bytes than a slot has */
 			msg.call.hdr.len = htole32(sizeof(msg.call) + VGPU_ARENA_SLOT + 8);
 			break;
-		case 3:		/* more than any message */
+		case 3:		/* more bytes than any message has */
 			msg.call.hdr.len = htole32(0xfffffff8);
 			break;
-		case 4:		/* another flag */
+		case 4:		/* unknown flag */
 			msg.call.hdr.flags = htole16(VGPU_HDR_ARENA | 2);
 			break;
 		case 5:		/* more bytes than the segments have */
 			msg.call.hdr.len = htole32(sizeof(msg.call) + rest + 8);
 			break;
-		case 6:		/* more segments than there is room for, by the slot's word */
+		case 6:		/* segment lengths in the slot beyond any limit */
 			memset(slot_of(self, 6), 0xff, 4096);
 			break;
-		case 7:		/* a message that has no bytes */
+		case 7:		/* message type without bytes */
 			msg.call.hdr.type = htole16(VGPU_MSG_CANCEL);
 			msg.call.hdr.len = htole32(16);
 			msg.call.hdr.seq = htole64(1);
 			break;
-		case 8:		/* an answer to nothing */
+		case 8:		/* answer to no FETCH */
 			msg.call.hdr.type = htole16(VGPU_MSG_FETCHED);
 			msg.call.hdr.seq = htole64(1);
 			break;
@@ -476,7 +482,10 @@ TEST_F(arena, without_the_feature)
 	EXPECT_EQ(2, guest().counters.malformed);
 }
 
-/* What is in the slot when the message is taken is what counts, all through the call. */
+/*
+ * The host uses the bytes that the slot had when the host took the message, during the whole
+ * call.
+ */
 TEST_F(arena, changed_after_it_was_taken)
 {
 	struct vgpu_mock_locked locked = {
@@ -501,7 +510,10 @@ TEST_F(arena, changed_after_it_was_taken)
 	ASSERT_TRUE(begin(self, VGPU_FEATURES));
 	ASSERT_EQ(0, get(self->lane, ++self->seq, self->id, 5, &id));
 	slot = slot_of(self, 5);
-	/* The host's own messages by the socket, and then not. */
+	/*
+	 * The host's own messages come by the socket in the first round, and through the slot
+	 * in the second.
+	 */
 	for (least = 0; least < 2; least++) {
 		ASSERT_TRUE(set_least(least ? 1 : 128 * KIB));
 		memcpy(slot, &seg, sizeof(seg));
@@ -518,7 +530,10 @@ TEST_F(arena, changed_after_it_was_taken)
 				fetched.msg.hdr.seq = answer.hdr.seq;
 				fetched.msg.len = htole32(VGPU_PAGE_SIZE);
 				ASSERT_EQ(VGPU_PAGE_SIZE, le32toh(answer.fetch.len));
-				/* The whole slot was something else until now. */
+				/*
+				 * The slot had other contents from when the host took the call
+				 * until here.
+				 */
 				memset(slot, 0xa5, VGPU_ARENA_SLOT);
 				for (i = 0; i < VGPU_PAGE_SIZE; i++)
 					slot[i] = le64toh(answer.fetch.addr) == locked.in_ptr ?
@@ -558,7 +573,7 @@ TEST_F(arena, changed_after_it_was_taken)
 
 static volatile bool scribble_stop;
 
-/* Between a call that is right and ones that are not, as fast as can be. */
+/* Rewrites a call in the slot all the time, as a correct one and as wrong ones in turn. */
 static void *scribble(void *data)
 {
 	struct vgpu_seg *segs = data;
@@ -599,7 +614,7 @@ TEST_F_TIMEOUT(arena, changed_while_it_is_taken, 120)
 			ASSERT_TRUE(slot_call_send(self->lane, self->object, ++self->seq,
 						   VGPU_MOCK_IOC_LARGE_IN, 2, 1, rest));
 			len = slot_recv(self->lane, &answer, sizeof(answer));
-			/* Right as it was taken, or not a message. */
+			/* The host has taken a correct call, or has found it malformed. */
 			if (len > 0) {
 				ASSERT_EQ(0, answer.reply.result);
 				ASSERT_EQ(sizeof(answer.large), len);
@@ -620,7 +635,10 @@ TEST_F_TIMEOUT(arena, changed_while_it_is_taken, 120)
 	EXPECT_EQ(bad, guest().counters.malformed);
 }
 
-/* Once an upcall is late the slot may be anybody's: the last message goes without it. */
+/*
+ * The reply after a late upcall does not go through the slot, which another lane may have by
+ * then.
+ */
 TEST_F_TIMEOUT(arena, last_reply, 120)
 {
 	struct vgpu_mock_locked locked = {
@@ -644,7 +662,7 @@ TEST_F_TIMEOUT(arena, last_reply, 120)
 	EXPECT_EQ(-EFAULT, (int64_t)le64toh(answer.reply.result));
 }
 
-/* Ended with a message in the slot, by any way. */
+/* The slot is cleared however its lane ends while a message is in it. */
 TEST_F_TIMEOUT(arena, ends_in_the_middle, 120)
 {
 	struct vgpu_mock_sleep sleep = { .ms = 60000 };
@@ -668,18 +686,18 @@ TEST_F_TIMEOUT(arena, ends_in_the_middle, 120)
 		slot = slot_of(self, i % SLOTS);
 		memset(slot, 0x99, VGPU_ARENA_SLOT);
 		switch (i % 3) {
-		case 0:		/* half of a message */
+		case 0:		/* half of a message is sent */
 			half.hdr.seq = htole64(++self->seq);
 			ASSERT_TRUE(peer_send(self->lane, &half, sizeof(half.hdr) + 8));
 			break;
-		case 1:		/* while it is carried out */
+		case 1:		/* the driver runs the call */
 			memcpy(slot, &seg, sizeof(seg));
 			memcpy(slot + sizeof(seg), &sleep, sizeof(sleep));
 			ASSERT_TRUE(slot_call_send(self->lane, self->object, ++self->seq,
 						   VGPU_MOCK_IOC_SLEEP, 1, 0,
 						   sizeof(seg) + sizeof(sleep)));
 			break;
-		case 2:		/* while the reply is on its way */
+		case 2:		/* the host sends the reply */
 			large_fill(slot, 800 * KIB, i, VGPU_SEG_OUT);
 			ASSERT_TRUE(slot_call_send(self->lane, self->object, ++self->seq,
 						   VGPU_MOCK_IOC_LARGE_OUT, 2, 1, 80));
@@ -692,7 +710,7 @@ TEST_F_TIMEOUT(arena, ends_in_the_middle, 120)
 		ASSERT_LE(0, self->lane);
 		self->seq = 0;
 	}
-	/* The whole guest, at last. */
+	/* The guest's connection ends at last. */
 	ASSERT_EQ(0, get(self->lane, ++self->seq, self->id, 0, &id));
 	memset(slot_of(self, 0), 0x99, VGPU_ARENA_SLOT);
 	peer_close(&self->peer);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hostile guest maps memory of an NVIDIA card and frees it. The driver takes nothing away from
- * who has mapped it, and gives the memory to the next program that asks. Nothing of that is to be
- * read or written by the mapping: not by calls, and not in a window.
+ * A hostile guest maps memory of an NVIDIA card and frees it. The driver leaves the mapping in
+ * place, and gives the memory to the next program that allocates some. The guest must not be
+ * able to read or write that program's memory through its mapping, neither by calls nor in a
+ * window.
  *
- * Runs where the host is, as hostile.c does, with the stand-in for that driver. The other program
- * is one of the host's own.
+ * The tests run where the host is, as those of hostile.c do, with the stand-in for NVIDIA's
+ * driver. The other program is one of the host's own.
  */
 #include <linux/vgpu_host.h>
 #include <pthread.h>
@@ -23,11 +24,11 @@
 
 #define WINDOW		"/dev/vgpu-window-1-22600"
 #define WINDOW_SIZE	(1UL << 20)
-#define PLACE		(64UL << 10)	/* where in it */
+#define PLACE		(64UL << 10)	/* offset of the mapping in the window */
 #define ADDR		0x20000000ULL
 #define SIZE		(4 * VGPU_PAGE_SIZE)
 #define WORDS		(SIZE / sizeof(uint64_t))
-#define ARGUMENT	0x10000000ULL	/* addresses of arguments, where nothing is */
+#define ARGUMENT	0x10000000ULL	/* address of arguments; nothing is mapped there */
 #define SECRET		0x73656372657473ULL
 #define OURS		0x6f7572776f7264ULL
 
@@ -36,12 +37,12 @@ FIXTURE(card) {
 	uint32_t control_export, card_export;
 	int lane;
 	uint64_t seq;
-	uint32_t control, card;		/* objects of the guest */
-	uint32_t told;			/* that which maps the memory */
+	uint32_t control, card;		/* numbers of the guest's objects */
+	uint32_t told;			/* number of the object that maps the memory */
 	uint32_t client, device, memory;	/* handles of RM */
 	uint64_t window_id;
-	volatile uint64_t *window;	/* as a hypervisor sees it; NULL: there is none */
-	volatile uint64_t *other;	/* the other program's memory */
+	volatile uint64_t *window;	/* mapping of the window, or NULL; a hypervisor has one */
+	volatile uint64_t *other;	/* mapping of the other program's memory */
 	int node, other_file;
 };
 
@@ -64,7 +65,7 @@ FIXTURE_VARIANT_ADD(card, file_closed) {
 
 /* --- the guest's calls -------------------------------------------------------------- */
 
-/* The answer to a call, and the bytes that came with it. */
+/* The answer to a call has its bytes behind the reply. */
 static union {
 	struct vgpu_reply reply;
 	unsigned char bytes[sizeof(struct vgpu_reply) + SIZE + 64];
@@ -79,7 +80,10 @@ static int64_t call(FIXTURE_DATA(card) *self, struct peer_call *msg, unsigned in
 	return peer_reply(self->lane, &answer, sizeof(answer), SLACK_MS);
 }
 
-/* An ioctl of RM, with a place of its argument that means something else on the host. */
+/*
+ * Makes an ioctl of RM. @fixup, if any, is a place in its argument whose value means something
+ * else on the host.
+ */
 static int64_t file_ioctl(FIXTURE_DATA(card) *self, uint32_t object, uint32_t cmd, void *arg,
 			  const struct vgpu_fixup *fixup, const void *params, size_t nr_params)
 {
@@ -127,7 +131,7 @@ static int64_t rm_ioctl(FIXTURE_DATA(card) *self, uint32_t cmd, void *arg,
 	return file_ioctl(self, self->control, cmd, arg, fixup, params, nr_params);
 }
 
-/* Makes an object. Return: its handle; 0: there is none. */
+/* Makes an object of RM. Return: its handle, or 0. */
 static uint32_t guest_alloc(FIXTURE_DATA(card) *self, uint32_t parent, uint32_t class,
 			    const void *params, size_t nr_params)
 {
@@ -165,7 +169,7 @@ static bool close_control(FIXTURE_DATA(card) *self)
 	return !call(self, &msg, 0, 0);
 }
 
-/* The file maps the memory from now on. */
+/* Tells the driver that mmap() of the file @self->told maps the memory. */
 static bool guest_tells_file(FIXTURE_DATA(card) *self)
 {
 	struct rm_map args = {
@@ -180,7 +184,10 @@ static bool guest_tells_file(FIXTURE_DATA(card) *self)
 	return !rm_ioctl(self, RM_IOCTL_MAP, &args, &fixup, NULL, 0) && !args.status;
 }
 
-/* Memory of the system, which the file maps from now on. The card's file needs the client's. */
+/*
+ * Allocates memory of the system and tells the driver that mmap() of @self->told maps it, in
+ * one ioctl. The card's file must be registered with the client's for that.
+ */
 static bool guest_allocates_told(FIXTURE_DATA(card) *self)
 {
 	struct rm_register tie = {};
@@ -231,7 +238,10 @@ static bool guest_unmaps(FIXTURE_DATA(card) *self)
 	return peer_send(self->peer.control, &unmap, sizeof(unmap));
 }
 
-/* READ_PAGES. Return: how many of the words are @word; -1: there are none to be read. */
+/*
+ * Reads the mapping with READ_PAGES. Return: the number of words equal to @word, or -1 if
+ * nothing can be read.
+ */
 static int64_t words_read_by(FIXTURE_DATA(card) *self, uint64_t word, uint16_t flags)
 {
 	struct peer_call msg;
@@ -260,7 +270,7 @@ static int64_t words_read(FIXTURE_DATA(card) *self, uint64_t word)
 	return words_read_by(self, word, 0);
 }
 
-/* WRITE_PAGES, of a word in each page. Return: it was done. */
+/* Writes a word to each page with WRITE_PAGES. Return: true if it succeeded. */
 static bool words_write(FIXTURE_DATA(card) *self, uint64_t word)
 {
 	uint64_t page;
@@ -285,7 +295,7 @@ static bool words_write(FIXTURE_DATA(card) *self, uint64_t word)
 
 /* --- the other program -------------------------------------------------------------- */
 
-/* The other program gets what was freed last. */
+/* Gives the other program the memory that was freed last. */
 static bool other_takes(FIXTURE_DATA(card) *self)
 {
 	uint32_t object;
@@ -310,10 +320,10 @@ static bool other_is_whole(const FIXTURE_DATA(card) *self)
 	return i == WORDS;
 }
 
-/* Pages that vgpud has for as long as the guest has the card. */
+/* This is the number of pages that vgpud has as long as the guest has the card. */
 static unsigned int pages_of_vgpud;
 
-/* Pages that other objects of the driver have. */
+/* Returns the number of pages that objects of the driver have, without vgpud's. */
 static unsigned int pages_used(void)
 {
 	char line[16];
@@ -329,7 +339,7 @@ static bool pages_are(void *wanted)
 
 /* --- both --------------------------------------------------------------------------- */
 
-/* Finds out which of the two exports is whose. */
+/* Finds out which of the two exports is the control file and which is the card. */
 static bool know_exports(FIXTURE_DATA(card) *self)
 {
 	struct vgpu_export_add other;
@@ -353,7 +363,7 @@ static uint32_t open_export(FIXTURE_DATA(card) *self, uint32_t export)
 	return peer_open_device(&peer, self->lane, ++self->seq);
 }
 
-/* The guest has memory of the card, and a file that maps it. */
+/* Connects the guest, and gives it memory of the card with a file that maps it. */
 static bool begin(FIXTURE_DATA(card) *self)
 {
 	struct rm_device device = {};
@@ -377,7 +387,10 @@ static bool begin(FIXTURE_DATA(card) *self)
 	return self->client && self->device && self->memory && guest_tells_file(self);
 }
 
-/* The same, of the system. It has a file by either of the ways that there are. */
+/*
+ * Gives the guest memory of the system instead, with a file that maps it. @at_once: one ioctl
+ * does both.
+ */
 static bool begin_with_system(FIXTURE_DATA(card) *self, bool at_once)
 {
 	struct rm_memory_params params = { .size = SIZE, .attr = RM_ATTR_SYSTEM };
@@ -393,7 +406,7 @@ static bool begin_with_system(FIXTURE_DATA(card) *self, bool at_once)
 	return self->memory && guest_tells_file(self);
 }
 
-/* Return: the driver has done it. */
+/* Frees the memory in one of the ways. Return: true if the driver has done so. */
 static bool give_up(FIXTURE_DATA(card) *self, int how)
 {
 	switch (how) {
@@ -452,7 +465,7 @@ FIXTURE_SETUP(card)
 	ASSERT_EQ(0, mknod("/dev/nvidia0", S_IFCHR | 0666, makedev(RM_MAJOR, 0)));
 	ASSERT_EQ(0, export_as("hostile-control", "/dev/nvidiactl", LOOPBACK, PORT, false));
 	ASSERT_EQ(0, export_as("hostile-card", "/dev/nvidia0", LOOPBACK, PORT, false));
-	/* Without a file of the card the driver does not start it. */
+	/* The driver does not start the card while no file of the card is open. */
 	self->node = open_node(0);
 	ASSERT_LE(0, self->node);
 	ASSERT_TRUE(begin(self));
@@ -475,7 +488,7 @@ FIXTURE_TEARDOWN(card)
 	pages_of_vgpud = 0;
 	EXPECT_TRUE(eventually(pages_are, &none, SLACK_MS));
 	EXPECT_TRUE(witness());
-	/* A hypervisor may have it mapped for longer than there is a guest. */
+	/* A hypervisor may have the window mapped for longer than the guest lives. */
 	if (self->window)
 		munmap((void *)self->window, WINDOW_SIZE);
 	window_command("destroy", "--force 2>/dev/null");
@@ -486,7 +499,10 @@ FIXTURE_TEARDOWN(card)
 	EXPECT_TRUE(eventually(no_nvidia, NULL, SLACK_MS));
 }
 
-/* The guest looks by calls. A host that reads nothing of a card for a guest is right, too. */
+/*
+ * The guest reads and writes by calls. A host that reads no card's memory for a guest is right,
+ * too.
+ */
 TEST_F_TIMEOUT(card, read_and_written, 120)
 {
 	ASSERT_EQ(0, guest_mmap(self, 0));
@@ -499,7 +515,7 @@ TEST_F_TIMEOUT(card, read_and_written, 120)
 	EXPECT_TRUE(other_is_whole(self));
 }
 
-/* The guest looks in a window, before it frees the memory, or only afterwards. */
+/* The guest looks in a window, before it frees the memory and afterwards, or only afterwards. */
 TEST_F_TIMEOUT(card, seen_in_a_window, 120)
 {
 	NEEDS_WINDOWS();
@@ -527,7 +543,10 @@ TEST_F_TIMEOUT(card, seen_later, 120)
 	EXPECT_TRUE(other_is_whole(self));
 }
 
-/* A file that tells of memory which is freed before it is mapped. */
+/*
+ * Maps a file whose memory was freed before: the mapping must not show the other program's
+ * memory.
+ */
 static void map_too_late(struct __test_metadata *_metadata, FIXTURE_DATA(card) *self, int how)
 {
 	ASSERT_TRUE(give_up(self, how));
@@ -544,7 +563,7 @@ TEST_F_TIMEOUT(card, mapped_too_late, 120)
 	map_too_late(_metadata, self, variant->how);
 }
 
-/* Memory that is mapped no more is the card's again, while the program goes on. */
+/* Memory that is freed and unmapped is the card's again, while the program goes on. */
 TEST_F_TIMEOUT(card, given_back, 120)
 {
 	unsigned int none = 0;
@@ -556,7 +575,7 @@ TEST_F_TIMEOUT(card, given_back, 120)
 	EXPECT_EQ(-1, words_read(self, OURS));
 }
 
-/* A hypervisor that looks at the memory does not keep it. */
+/* A hypervisor that has accessed the memory in a window does not keep it allocated. */
 TEST_F_TIMEOUT(card, given_back_from_a_window, 120)
 {
 	unsigned int none = 0;
@@ -575,7 +594,10 @@ TEST_F_TIMEOUT(card, given_back_from_a_window, 120)
 	EXPECT_TRUE(other_is_whole(self));
 }
 
-/* The program and a user-space engine are played here, and end. Return: the file that shows. */
+/*
+ * Plays the program and a user-space engine, both of which end. Return: the file that maps the
+ * memory, or -1.
+ */
 static int lend(int how)
 {
 	struct nvidia_memory memory = { .len = SIZE };
@@ -587,7 +609,10 @@ static int lend(int how)
 		return -1;
 	memory.client = rm.client;
 	file = open_node(0);
-	/* The same process is not enough: another one may have its number later. */
+	/*
+	 * The same process is not enough to lend memory, as another process may get its number
+	 * later.
+	 */
 	other = open_node(0);
 	ret = nvidia_lend(&engine, &memory, other, open_node(RM_MINOR_CTL)) != -EACCES;
 	close(other);
@@ -606,8 +631,8 @@ static int lend(int how)
 }
 
 /*
- * A hypervisor maps memory that it was lent when all others have ended, and for longer than it
- * says.
+ * A hypervisor can still map memory that was lent to it after all others have ended, and the
+ * memory stays allocated as long as it is mapped.
  */
 TEST_F_TIMEOUT(card, lent_while_it_is_mapped, 120)
 {
@@ -629,18 +654,18 @@ TEST_F_TIMEOUT(card, lent_while_it_is_mapped, 120)
 	seen[0] = SECRET + 1;
 	EXPECT_TRUE(other_is_whole(self));
 	ASSERT_EQ(0, munmap((void *)seen, SIZE));
-	/* The other has as much. */
+	/* The other program has as many pages as the hypervisor had. */
 	EXPECT_TRUE(eventually(pages_are, &after, SLACK_MS));
 }
 
-/* A control file has no reference of the memory that it was told of. */
+/* A control file holds no reference of the memory that it was told of. */
 TEST_F_TIMEOUT(card, system_mapped_too_late, 120)
 {
 	ASSERT_TRUE(begin_with_system(self, variant->how == FREE_CLIENT));
 	map_too_late(_metadata, self, variant->how);
 }
 
-/* Mapped memory stays what it is, and is the system's again when it is mapped no more. */
+/* Mapped memory keeps its contents when freed, and is the system's again once it is unmapped. */
 TEST_F_TIMEOUT(card, system_read_and_written, 120)
 {
 	unsigned int others = WORDS * sizeof(uint64_t) / VGPU_PAGE_SIZE;
@@ -658,7 +683,7 @@ TEST_F_TIMEOUT(card, system_read_and_written, 120)
 	EXPECT_TRUE(eventually(pages_are, &others, SLACK_MS));
 }
 
-/* How often the driver's operation for debuggers was used; -1: nobody knows. */
+/* Returns how often the driver's ->access was used, the operation for debuggers; -1 if unknown. */
 static int looks(void)
 {
 	char line[16];
@@ -667,7 +692,7 @@ static int looks(void)
 	return *line ? atoi(line) : -1;
 }
 
-/* The driver's operation for debuggers is not used for mappings of its files. */
+/* The host does not use the driver's ->access for mappings of the driver's files. */
 TEST_F_TIMEOUT(card, system_as_debuggers_read_it, 120)
 {
 	int before = looks();
@@ -682,7 +707,7 @@ TEST_F_TIMEOUT(card, system_as_debuggers_read_it, 120)
 	EXPECT_EQ(SIZE / VGPU_PAGE_SIZE, words_read(self, OURS));
 }
 
-/* Page of the shadow where exec put its arguments; 0: it is not known. */
+/* Returns the page of the shadow where exec put its arguments, or 0 if it is unknown. */
 static uint64_t args_of(pid_t shadow)
 {
 	char path[32], line[1024], *field;
@@ -691,13 +716,16 @@ static uint64_t args_of(pid_t shadow)
 	snprintf(path, sizeof(path), "/proc/%d/stat", shadow);
 	tool_read_line(path, line, sizeof(line));
 	field = strrchr(line, ')');
-	/* The name is the second field, and this one the 48th. */
+	/* The name is the second field of the line, and the arguments' address the 48th. */
 	for (i = 2; field && i < 48; i++)
 		field = strchr(field + 1, ' ');
 	return field ? strtoull(field, NULL, 10) & -(uint64_t)VGPU_PAGE_SIZE : 0;
 }
 
-/* Anybody on the host may read them, by that operation where a device is mapped there. */
+/*
+ * Any user of the host may read a shadow's arguments, by ->access if a device is mapped there.
+ * So a guest cannot map a device there.
+ */
 TEST_F_TIMEOUT(card, arguments_of_its_shadow, 120)
 {
 	int before = looks();
@@ -717,9 +745,9 @@ TEST_F_TIMEOUT(card, arguments_of_its_shadow, 120)
 }
 
 /*
- * A lane that maps one file over another's mapping, all the time.
- * @objects: those that it maps by turns
- * @offsets: where in them
+ * struct mapper: a lane that maps one file over the other's mapping again and again.
+ * @objects: the two files
+ * @offsets: the offset of the mapping in each file
  */
 struct mapper {
 	int lane;
@@ -748,7 +776,7 @@ static void *map_over(void *data)
 	return NULL;
 }
 
-/* A mapping that the host has looked at may be another one when the host reads it. */
+/* The mapping may be replaced by another between the host's look at it and the host's access. */
 TEST_F_TIMEOUT(card, system_mapped_over_what_debuggers_read, 120)
 {
 	struct vgpu_mock_buf_create buf = {
@@ -778,7 +806,7 @@ TEST_F_TIMEOUT(card, system_mapped_over_what_debuggers_read, 120)
 	EXPECT_EQ(0, pthread_join(mapper.thread, NULL));
 	close(mapper.lane);
 	EXPECT_EQ(before, looks());
-	/* Both were there in between. */
+	/* Both mappings were there in turn. */
 	EXPECT_LE(10, mapper.maps);
 	EXPECT_LE(1, nr);
 	EXPECT_GT(2000, nr);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Crowds at the agent's doors: guests to which nothing is exported, guests that say nothing, users
- * of this machine that ask and ask, and a host that is out of files. Who means it is served
- * meanwhile, and is heard in the log. Runs as hostile does.
+ * Crowds connect to the agent: guests to which nothing is exported, guests that send nothing,
+ * and users of this machine with many requests. Another test lets the agent run out of file
+ * numbers. The agent serves well-behaved guests and users meanwhile, and logs what concerns
+ * them. The tests run where those of hostile.c do.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -15,7 +16,7 @@
 
 #include "kselftest_harness.h"
 
-/* Ports of guests beside PORT; no other test has them. */
+/* These guests have other ports than PORT, which no other test uses. */
 #define CROWD_PORT	22630
 #define NR_CROWDS	5
 #define CROWD		256
@@ -37,7 +38,10 @@ FIXTURE_SETUP(crowd)
 	self->peer.control = -1;
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	ASSERT_EQ(1, tool_processes("/vgpud", &self->agent));
-	/* Raised only: later tests have the same agent, and what is hard cannot be raised by all. */
+	/*
+	 * The limits are only raised: later tests have the same agent, and not all of them can
+	 * raise a hard limit.
+	 */
 	ASSERT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, NULL, &old));
 	if (old.rlim_max > limit.rlim_max)
 		limit.rlim_max = old.rlim_max;
@@ -64,7 +68,7 @@ FIXTURE_TEARDOWN(crowd)
 	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
 }
 
-/* All of these guests say nothing, with as many connections as one may have. */
+/* Connects guests that send nothing, with as many connections as one guest may have. */
 static bool come(struct _test_data_crowd *self, uint32_t cid)
 {
 	char name[16];
@@ -76,7 +80,7 @@ static bool come(struct _test_data_crowd *self, uint32_t cid)
 			return false;
 		for (j = 0; j < CROWD; j++) {
 			fd = peer_connect(LOOPBACK, CROWD_PORT + i, false);
-			/* Some of the connections are turned away. */
+			/* The agent closes some of the connections. */
 			if (fd >= 0)
 				self->fds[self->nr++] = fd;
 		}
@@ -84,21 +88,21 @@ static bool come(struct _test_data_crowd *self, uint32_t cid)
 	return true;
 }
 
-/* Guests without an export take no room of those that have one. */
+/* Guests without an export do not use up the connections of guests with one. */
 TEST_F_TIMEOUT(crowd, outsiders, 120)
 {
 	ASSERT_TRUE(come(self, 1234567));
 	EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 }
 
-/* Nor do guests that have one, but stay silent. */
+/* Guests with an export that send nothing do not use up the connections of others. */
 TEST_F_TIMEOUT(crowd, silent_guests, 120)
 {
 	ASSERT_TRUE(come(self, LOOPBACK));
 	EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 }
 
-/* Nor does a user of a guest take that of its kernel. */
+/* A user of a guest does not use up the connections of the guest's kernel. */
 TEST_F_TIMEOUT(crowd, silent_user, 60)
 {
 	int i, fd;
@@ -111,7 +115,10 @@ TEST_F_TIMEOUT(crowd, silent_user, 60)
 	EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 }
 
-/* An outsider hears why before it has said anything, however many others there are. */
+/*
+ * A guest without an export is sent the reason before it has sent anything, even if there are
+ * many such guests.
+ */
 TEST_F_TIMEOUT(crowd, outsider_hears_why, 60)
 {
 	struct vgpu_refuse refuse;
@@ -126,14 +133,17 @@ TEST_F_TIMEOUT(crowd, outsider_hears_why, 60)
 		EXPECT_EQ(VGPU_MSG_REFUSE, peer_type(&refuse));
 		EXPECT_EQ(ENOENT, le32toh(refuse.error));
 	}
-	/* The first ones were closed for the later ones, and these when their time is over. */
+	/*
+	 * The host closes the first of these connections early for the later ones, and the last
+	 * ones when the handshake's time is over.
+	 */
 	EXPECT_GE(peer_wait_eof(self->fds[0], 1000), 0);
 	EXPECT_GE(peer_wait_eof(fd, SLACK_MS), 0);
 }
 
 /* --- users of this machine ------------------------------------------------- */
 
-/* Connects to a socket of the agent's. Return: the connection, or -1. */
+/* Connects to a socket of the agent. Return: the connection, or -1. */
 static int socket_connect(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -146,7 +156,7 @@ static int socket_connect(const char *path)
 	return -1;
 }
 
-/* A user who has so many connections to the control socket, until the pipe ends. */
+/* Forks a user with @nr connections to the control socket, who keeps them until the pipe ends. */
 static pid_t idle_user(uid_t uid, int nr, int ready, const int end[2])
 {
 	pid_t pid = fork();
@@ -171,7 +181,7 @@ TEST_F_TIMEOUT(crowd, idle_users, 120)
 
 	ASSERT_EQ(0, pipe(ready));
 	ASSERT_EQ(0, pipe(end));
-	/* Connections are those of the user nobody at first, and then of several users. */
+	/* The first hundred connections are those of uid 65534; then other users follow. */
 	for (i = 0; i < 8; i++) {
 		pid_t pid = idle_user(65534 - i, 100, ready[1], end);
 
@@ -180,7 +190,10 @@ TEST_F_TIMEOUT(crowd, idle_users, 120)
 		EXPECT_EQ(0, tool_run("vgpuctl list")->status) TH_LOG("%d users", i + 1);
 		if (!i)
 			EXPECT_EQ(0, tool_run("su -s /bin/sh daemon -c 'vgpuctl list'")->status);
-		/* There is room for USERS_MAX, 64, in all, and four users have more by now. */
+		/*
+		 * All users together may have USERS_MAX (64) connections, and four users want
+		 * more than that.
+		 */
 		if (i == 3) {
 			struct tool_run *run = tool_run("su -s /bin/sh daemon -c 'vgpuctl list'");
 
@@ -196,7 +209,7 @@ TEST_F_TIMEOUT(crowd, idle_users, 120)
 	close(ready[1]);
 }
 
-/* The names of a guest's programs concern nobody but the guest and root. */
+/* Only the guest and root are shown the names of the guest's programs. */
 TEST_F(crowd, names_of_programs)
 {
 	struct tool_run *run;
@@ -215,7 +228,7 @@ TEST_F(crowd, names_of_programs)
 
 /* --- files ------------------------------------------------------------------ */
 
-/* The lowest number that none of its files has, which is what the limit is compared with. */
+/* Returns the lowest free file number of a process, with which the kernel compares the limit. */
 static unsigned int free_file_of(pid_t pid)
 {
 	char path[48];
@@ -229,7 +242,7 @@ static unsigned int free_file_of(pid_t pid)
 	}
 }
 
-/* Processor time of all of its threads, ms. */
+/* Returns the processor time of all threads of a process, in ms. */
 static long worked(pid_t pid)
 {
 	unsigned long user, kernel;
@@ -258,7 +271,7 @@ static bool is_heard(void *lines)
 	return lines_of(HYPERVISOR) > *(int *)lines;
 }
 
-/* An agent that has no file left lets new connections wait, and does not spin. */
+/* An agent without a free file number lets new connections wait, and does not busy-loop. */
 TEST_F_TIMEOUT(crowd, out_of_files, 120)
 {
 	struct rlimit limit, old;
@@ -268,7 +281,7 @@ TEST_F_TIMEOUT(crowd, out_of_files, 120)
 	long before;
 	int guest_fd, control, hypervisor, guests, hypervisors, heard;
 
-	/* A hypervisor tells the host module of memory by such a socket, too. */
+	/* A hypervisor connects to such a socket, too, to tell the host module of its memory. */
 	ASSERT_EQ(0, window_command("create", "--size 8K"));
 	guests = lines_of(NO_GUEST);
 	hypervisors = lines_of(NO_HYPERVISOR);
@@ -289,7 +302,7 @@ TEST_F_TIMEOUT(crowd, out_of_files, 120)
 	ASSERT_GE(guest_fd, 0);
 	ASSERT_GE(control, 0);
 	ASSERT_GE(hypervisor, 0);
-	/* All were only kept waiting. */
+	/* All three connections have only waited. */
 	EXPECT_TRUE(peer_send(guest_fd, &hello, sizeof(hello)));
 	EXPECT_LT(0, peer_recv(guest_fd, answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(VGPU_MSG_WELCOME, peer_type(answer));
@@ -303,15 +316,15 @@ TEST_F_TIMEOUT(crowd, out_of_files, 120)
 
 /* --- sessions and connections -------------------------------------------------- */
 
-/* How the agent is started for these: eight at once, then two a second. */
+/* The agent is started with this pace: eight sessions at once, then two a second. */
 #define RATE		2
 #define BURST		(4 * RATE)
 #define CHURNERS	4
 #define CHURN_MS	8000
-/* Lanes for so many sessions are asked for at once: some have to wait too long. */
+/* Lanes for this many sessions are asked for at once: some have to wait too long. */
 #define RUSH		(BURST + 20)
 
-/* There are two guests, of PORT and CROWD_PORT, with that pace. */
+/* Starts the agent with that pace, and exports to two guests, of PORT and CROWD_PORT. */
 static bool paced_begin(void)
 {
 	char settings[64];
@@ -343,7 +356,10 @@ static int session_ask(const struct peer *peer, uint64_t session)
 	return fd;
 }
 
-/* Begins sessions one after the other until it is killed. Counts what became of them. */
+/*
+ * Begins sessions one after the other until it is killed, and counts how many were begun and
+ * refused.
+ */
 static void churn(const struct peer *peer, uint64_t first, volatile unsigned int *begun,
 		  volatile unsigned int *refused)
 {
@@ -359,8 +375,9 @@ static void churn(const struct peer *peer, uint64_t first, volatile unsigned int
 }
 
 /*
- * A guest that begins programs all the time gets so many a second, also by another connection. The
- * others wait for their turn, unless they are too many; another guest's program does not.
+ * A guest that begins sessions all the time gets only so many a second, even if it connects
+ * again. The other sessions wait for their turn, or are refused if they are too many. Another
+ * guest's sessions do not wait.
  */
 TEST_F_TIMEOUT(crowd, churn, 240)
 {
@@ -386,7 +403,7 @@ TEST_F_TIMEOUT(crowd, churn, 240)
 	}
 	for (i = 1; peer_now_ms() - start < CHURN_MS; i++) {
 		now = peer_now_ms();
-		/* It has a pace of its own. */
+		/* The other guest has a pace of its own. */
 		if (i <= BURST) {
 			self->fds[self->nr++] = peer_lane(&self->peer, i);
 			EXPECT_GE(self->fds[self->nr - 1], 0);
@@ -404,15 +421,15 @@ TEST_F_TIMEOUT(crowd, churn, 240)
 	}
 	now = peer_now_ms() - start;
 	EXPECT_LE(BURST, begun);
-	/* Some may have begun that were not counted. */
+	/* A further session may have begun that was not counted yet. */
 	spendable = BURST + now * RATE / 1000;
 	EXPECT_GE(spendable + 1, begun);
-	/* A slow machine has not used up all. */
+	/* The guest has not used up its share on a slow machine. */
 	unspent = spendable > begun ? spendable - begun : 0;
-	/* With four at a time nobody waits for longer than two seconds. */
+	/* No session waits for longer than two seconds when four are asked for at a time. */
 	EXPECT_EQ(0, refused);
 
-	/* A guest that connects anew has used up as much as before. */
+	/* A guest that connects again has no more sessions left than before. */
 	start = peer_now_ms();
 	peer_close(&churner);
 	ASSERT_EQ(0, peer_open(&churner, LOOPBACK, CROWD_PORT));
@@ -446,7 +463,7 @@ TEST_F_TIMEOUT(crowd, churn, 240)
 	EXPECT_TRUE(paced_end());
 }
 
-/* Connects and goes until it is killed. */
+/* Connects and closes the connection again, until it is killed. */
 static void reconnect(volatile unsigned int *made, volatile unsigned int *refused)
 {
 	struct peer peer;
@@ -460,7 +477,10 @@ static void reconnect(volatile unsigned int *made, volatile unsigned int *refuse
 	}
 }
 
-/* Each connection has an engine or a thread, and is at that pace, too. Another guest's is not. */
+/*
+ * Connections have that pace as well, because each has an engine or a thread. Another guest
+ * does not wait.
+ */
 TEST_F_TIMEOUT(crowd, connections, 240)
 {
 	volatile unsigned int *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -476,10 +496,10 @@ TEST_F_TIMEOUT(crowd, connections, 240)
 	ASSERT_LE(0, pid);
 	if (!pid)
 		reconnect(&count[0], &count[1]);
-	/* A slow machine takes longer for as many as may come at once. */
+	/* The first connections, which may come at once, take longer on a slow machine. */
 	for (i = 0; (now = peer_now_ms() - start) < CHURN_MS ||
 		    (count[0] < BURST && now < 8 * CHURN_MS); i++) {
-		/* It has a pace of its own. */
+		/* The other guest has a pace of its own. */
 		if (i < BURST) {
 			now = peer_now_ms();
 			EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
@@ -493,7 +513,7 @@ TEST_F_TIMEOUT(crowd, connections, 240)
 	now = peer_now_ms() - start;
 	EXPECT_LE(BURST, count[0]);
 	EXPECT_GE(BURST + now * RATE / 1000 + 1, count[0]);
-	/* It waits for one at a time. */
+	/* The guest has one connection at a time, so no connection waits too long. */
 	EXPECT_EQ(0, count[1]);
 	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
 	EXPECT_TRUE(paced_end());
@@ -501,7 +521,7 @@ TEST_F_TIMEOUT(crowd, connections, 240)
 
 /* --- the log ----------------------------------------------------------------- */
 
-/* Says what no guest says, until the agent has closed the connection. */
+/* Sends garbage. Return: true if the agent has closed the connection. */
 static bool babble(unsigned int port)
 {
 	char garbage[64] = "no message";
@@ -513,13 +533,13 @@ static bool babble(unsigned int port)
 	return closed;
 }
 
-/* A guest that makes mistakes all the time hides no mistake of another. */
+/* The log has each guest's errors, even if another guest makes errors all the time. */
 TEST_F_TIMEOUT(crowd, log_of_each, 120)
 {
 	const char *name = getenv("VGPU_NAME");
 	int fd, i;
 
-	/* Exports are written down so that later tests have them when the agent has ended. */
+	/* Exports are written down, so that later tests have them when this agent has ended. */
 	unexport("crowd");
 	ASSERT_TRUE(agent_keep_exports());
 	ASSERT_TRUE(agent_end(name, SIGTERM));
@@ -534,7 +554,10 @@ TEST_F_TIMEOUT(crowd, log_of_each, 120)
 	ASSERT_TRUE(babble(CROWD_PORT + 1));
 	EXPECT_EQ(0, tool_run("grep 'guest 1:%d: said something' " LOG, CROWD_PORT)->status);
 	EXPECT_EQ(0, tool_run("grep 'guest 1:%d: said something' " LOG, CROWD_PORT + 1)->status);
-	/* The noisy one has said it 20 times, within two periods of 10 s, or a few more. */
+	/*
+	 * The guest has made 20 errors within two periods of 10 s, or a few more, and each
+	 * period logs one.
+	 */
 	EXPECT_GE(5, atoi(tool_run("grep -c 'guest 1:%d: said something' " LOG, CROWD_PORT)->out));
 	EXPECT_TRUE(agent_write_env());
 }

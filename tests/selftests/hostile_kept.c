@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hostile guest names memory that devices are to keep (KEPT segments), to either engine.
- * The test is the guest, and the guest's hypervisor as well: the guest's memory is a file that
- * the test has mapped. So it sees where a driver writes.
+ * A hostile guest names memory that devices are to keep (KEPT segments), with either engine.
+ * The test is the guest and the guest's hypervisor as well: the guest's memory is a file that
+ * the test has mapped, so the test can check where a driver writes.
  *
- * Runs where the host is, as hostile.c does.
+ * The tests run where those of hostile.c do.
  */
 #include <linux/memfd.h>
 #include <linux/vgpu_host.h>
@@ -22,18 +22,18 @@
 
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 #define PAGE		4096ULL
-/* The guest's memory, most of which nobody ever touches: it begins at this physical address. */
+/* The guest's memory begins at this physical address. Most of it is never accessed. */
 #define RAM_AT		(4ULL << 30)
 #define RAM_LEN		(64ULL << 30)
-/* So much of it the test looks at. */
+/* The test maps and checks this much of the memory. */
 #define RAM_SEEN	(512ULL << 20)
-/* The program has the memory that is kept here. */
+/* The program has its kept memory at this address. */
 #define ADDR		0x200000000000ULL
-/* vgpud's default (vgpud.conf), and what one connection may have. */
+/* This is vgpud's default (vgpud.conf) for the kept memory of one connection. */
 #define KEPT_BYTES	(16ULL << 30)
 #define SEED		5
 #define RUNS_MAX	40000
-/* Time for the longest call, on a machine that has others to run. */
+/* The longest call may take this time on a busy machine. */
 #define REPLY_MS	120000
 #define MAPS_FEW	4096
 #define MAP_COUNT	"/proc/sys/vm/max_map_count"
@@ -46,7 +46,7 @@
 #define VHOST_REM_MEM		38
 #define VHOST_FEATURES		(1ULL << 3 | 1ULL << 5 | 1ULL << 9 | 1ULL << 10 | 1ULL << 15 | \
 				 1ULL << 22)
-/* Version, and that an answer is wanted. */
+/* The flags are the version and the request of an answer. */
 #define VHOST_FLAGS		(1 | 1 << 3)
 
 struct vhost_memory {
@@ -57,7 +57,7 @@ struct vhost_memory {
 	uint64_t offset;
 };
 
-/* Says it with a file, or none (-1), and waits until it is done. */
+/* Sends a request with a file, or without one if @fd is -1, and waits for the answer. */
 static bool vhost_say(int sock, uint32_t request, const void *payload, uint32_t len, int fd)
 {
 	struct {
@@ -112,10 +112,13 @@ static int vhost_connect(void)
 
 /* --- the guest ------------------------------------------------------------ */
 
-/* The number of calls that have a room of their own, and of those that others cannot have. */
+/*
+ * These are the numbers of calls that can have a room of their own, and of rooms that are left
+ * to NVIDIA's driver and to calls with kept memory.
+ */
 #define ROOMS		(VGPU_KEY_LAST - VGPU_KEY_ALONE + 1)
 #define ROOMS_LEFT	4
-/* Longer than any test. */
+/* The sleep is longer than any test. */
 #define SLEEP_MS	60000
 
 struct kept {
@@ -137,7 +140,10 @@ static struct vgpu_run run_at(uint64_t offset, uint64_t len)
 	};
 }
 
-/* Runs of so many pages, with as many between them, in no order that addresses have. */
+/*
+ * Makes runs of @pages pages, with as many unused pages between them, in an order unlike that
+ * of their addresses.
+ */
 static struct kept scattered_runs(uint64_t number, unsigned int nr, uint64_t pages)
 {
 	unsigned int i;
@@ -150,13 +156,13 @@ static struct kept scattered_runs(uint64_t number, unsigned int nr, uint64_t pag
 	};
 }
 
-/* One page in two: no two are one run. */
+/* Makes runs of every second page, so that no two are adjacent. */
 static struct kept scattered(uint64_t number, unsigned int nr)
 {
 	return scattered_runs(number, nr, 1);
 }
 
-/* Room for a call with a pile of segments. */
+/* struct keep_call has space for a call with many segments. */
 struct keep_call {
 	struct vgpu_call msg;
 	struct vgpu_seg segs[16];
@@ -176,7 +182,7 @@ static void call_add(uint64_t addr, uint32_t flags, const void *data, size_t len
 	call.len += (len + 7) & ~7UL;
 }
 
-/* An ioctl with this argument. */
+/* Begins an ioctl with this argument. */
 static void call_begin_with(uint32_t object, uint64_t seq, uint32_t cmd, const void *arg,
 			    size_t len)
 {
@@ -192,7 +198,7 @@ static void call_begin_with(uint32_t object, uint64_t seq, uint32_t cmd, const v
 	call_add(ADDR - PAGE, VGPU_SEG_IN | VGPU_SEG_OUT, arg, len);
 }
 
-/* The mock is asked to keep @len bytes at @addr. */
+/* Begins an ioctl that has the mock keep @len bytes at @addr. */
 static void call_begin(uint32_t object, uint64_t seq, uint64_t addr, uint64_t len)
 {
 	const struct vgpu_mock_keep arg = {
@@ -234,14 +240,17 @@ FIXTURE(kept) {
 	unsigned char *ram;
 	int vhost;
 	int lane;
-	uint64_t seq;		/* of the lane's last call */
+	uint64_t seq;		/* number of the lane's last call */
 	uint64_t control_seq;
 	uint32_t object;
 	char map_count[16];
-	int sleepers[ROOMS + ROOMS_LEFT];	/* lanes */
+	int sleepers[ROOMS + ROOMS_LEFT];	/* lanes of sleeping calls */
 };
 
-/* The host hears once a second that the guest is there, however long something takes. */
+/*
+ * Pings the host once a second, however long a test takes, so that it does not end the
+ * connection.
+ */
 static bool still_here(const FIXTURE_DATA(kept) *self)
 {
 	static uint64_t said;
@@ -266,7 +275,7 @@ static int64_t await_reply(FIXTURE_DATA(kept) *self)
 	return peer_reply(self->lane, answer, sizeof(answer), SLACK_MS);
 }
 
-/* Return: what the driver, or the host, says. */
+/* Has the driver keep the memory. Return: the result of the call. */
 static int64_t keep(FIXTURE_DATA(kept) *self, const struct kept *kept)
 {
 	call_begin(self->object, ++self->seq, kept->addr, kept->len);
@@ -274,7 +283,7 @@ static int64_t keep(FIXTURE_DATA(kept) *self, const struct kept *kept)
 	return call_send(self->lane) ? await_reply(self) : INT64_MIN;
 }
 
-/* The device writes a pattern to a part of memory @index of the file. */
+/* Has the device write a pattern to a part of the file's kept memory number @index. */
 static int64_t use_part(FIXTURE_DATA(kept) *self, uint32_t index, uint64_t offset, uint64_t len)
 {
 	const struct vgpu_mock_kept arg = {
@@ -289,7 +298,10 @@ static int64_t use(FIXTURE_DATA(kept) *self, uint32_t index, uint64_t len)
 	return use_part(self, index, 0, len);
 }
 
-/* A call that keeps the file from being closed for two seconds. Return: it is in the driver. */
+/*
+ * Begins a call that keeps the file from being closed for two seconds. Return: true if the call
+ * is in the driver.
+ */
 static bool sleep_begin(FIXTURE_DATA(kept) *self)
 {
 	const struct vgpu_mock_sleep arg = { .ms = 2000 };
@@ -300,7 +312,7 @@ static bool sleep_begin(FIXTURE_DATA(kept) *self)
 	       eventually(more_sleeps, &before, SLACK_MS);
 }
 
-/* Asks the mock to hold the file of @in, or (0) to give it back. Return: what it says. */
+/* Has the mock hold the file of @in, or give it back if @in is 0. Return: the call's result. */
 static int64_t hold(FIXTURE_DATA(kept) *self, uint32_t object, uint32_t in, uint32_t *out)
 {
 	const struct vgpu_mock_fd_swap arg = {
@@ -321,7 +333,10 @@ static int64_t hold(FIXTURE_DATA(kept) *self, uint32_t object, uint32_t in, uint
 
 	call_begin(object, ++self->seq, ADDR, PAGE);
 	call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_FD_HOLD);
-	/* The file is closed when the driver gives it back. */
+	/*
+	 * The call comes after the CLOSE, so only the driver has the file when it gives the
+	 * file back.
+	 */
 	call.msg.control_seq = htole64(self->control_seq);
 	call.msg.nr_fixups = htole16(1);
 	call.segs[0].len = htole32(sizeof(arg));
@@ -376,7 +391,7 @@ static bool release(FIXTURE_DATA(kept) *self, uint64_t number)
 	       le64toh(answer.msg.hdr.seq) == self->control_seq;
 }
 
-/* Whether the memory is said to be released within this time. */
+/* Return: true if the answer to RELEASE comes within @ms. */
 static bool release_comes(FIXTURE_DATA(kept) *self, uint64_t number, uint64_t ms)
 {
 	uint64_t end = peer_now_ms() + ms, now;
@@ -395,7 +410,7 @@ static bool release_comes(FIXTURE_DATA(kept) *self, uint64_t number, uint64_t ms
 	return false;
 }
 
-/* It has ended the connection for what was said last: it does not hear that it is called. */
+/* Return: true if the host has ended the connection, so that no PONG comes. */
 static bool has_ended(FIXTURE_DATA(kept) *self)
 {
 	char answer[VGPU_CONTROL_MSG_MAX];
@@ -404,7 +419,10 @@ static bool has_ended(FIXTURE_DATA(kept) *self)
 	return !control_next(self->peer.control, VGPU_MSG_PONG, answer, sizeof(answer));
 }
 
-/* The pages that @kept names have what the device wrote, and no others. */
+/*
+ * Return: true if the pages of @kept have what the device wrote, and all other pages of the
+ * first @around bytes are zero.
+ */
 static bool written(const FIXTURE_DATA(kept) *self, const struct kept *kept, uint64_t around)
 {
 	unsigned char *want = malloc(kept->len), *zero = calloc(1, PAGE);
@@ -438,7 +456,7 @@ static void lane_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *se
 	ASSERT_NE(0, self->object);
 }
 
-/* Lines of the shadow's map: what it has mapped. */
+/* Returns the number of the shadow's VMAs. */
 static int shadow_maps(void)
 {
 	struct vgpu_host_info *info;
@@ -468,7 +486,7 @@ static bool write_line(const char *path, const char *text)
 	return ok;
 }
 
-/* The engine has heard of the guest's memory when a call finds it. */
+/* Connects the guest, and repeats a call until the engine knows the guest's memory. */
 static void guest_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self)
 {
 	struct kept one = scattered(1, 1);
@@ -482,7 +500,7 @@ static void guest_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *s
 		ret = keep(self, &one);
 	} while (ret == -EFAULT && peer_now_ms() < end);
 	ASSERT_EQ(0, ret);
-	/* The shadow has room for arguments of both kinds of calls mapped from here on. */
+	/* The shadow has mapped rooms for the arguments of both kinds of calls from here on. */
 	ASSERT_EQ(0, use(self, 0, PAGE));
 	memset(self->ram, 0, PAGE);
 	ASSERT_TRUE(say_close(self, self->object));
@@ -502,7 +520,7 @@ static void host_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *se
 	self->ram = mmap(NULL, RAM_SEEN, PROT_READ | PROT_WRITE, MAP_SHARED, self->ram_fd, 0);
 	ASSERT_NE(MAP_FAILED, self->ram);
 	ASSERT_EQ(0, export_as("hostile", NULL, LOOPBACK, PORT, false));
-	/* One of a test that has failed may be left. */
+	/* A window of a test that failed may be left. */
 	window_command("destroy", "--force 2>/dev/null");
 	ASSERT_EQ(0, window_command("create", "--size 64M"));
 	self->files = files_at_rest();
@@ -543,7 +561,7 @@ FIXTURE_TEARDOWN(kept)
 	host_end(_metadata, self);
 }
 
-/* Runs of all sizes in any order, and one page in two places, do no harm. */
+/* Runs of all sizes in any order work, and so does a page that is named twice. */
 TEST_F(kept, memory_is_what_it_says)
 {
 	struct vgpu_run some[] = {
@@ -560,10 +578,10 @@ TEST_F(kept, memory_is_what_it_says)
 	EXPECT_EQ(7 * PAGE, guest().counters.kept_bytes);
 	EXPECT_EQ(0, use(self, 0, 7 * PAGE));
 	EXPECT_TRUE(written(self, &kept, 128 * PAGE));
-	/* With the same number again; it counts once. */
+	/* Memory that is kept again with the same number counts once. */
 	EXPECT_EQ(0, keep(self, &kept));
 	EXPECT_EQ(7 * PAGE, guest().counters.kept_bytes);
-	/* And with another length, which is another memory. */
+	/* The same number with another length is an error, as it names other memory. */
 	kept.nr = 1;
 	kept.len = 3 * PAGE;
 	EXPECT_EQ(-EINVAL, keep(self, &kept));
@@ -573,7 +591,7 @@ TEST_F(kept, memory_is_what_it_says)
 	kept.len = 6 * PAGE;
 	EXPECT_EQ(0, keep(self, &kept));
 	EXPECT_EQ(0, use(self, 2, 6 * PAGE));
-	/* The guest's memory may go: what the driver has, it has. */
+	/* The driver keeps its pages when the hypervisor removes the guest's memory. */
 	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, RAM_AT, RAM_LEN, 0, -1));
 	ASSERT_TRUE(say_close(self, self->object));
 	EXPECT_TRUE(release(self, 7));
@@ -581,7 +599,7 @@ TEST_F(kept, memory_is_what_it_says)
 	EXPECT_EQ(0, guest().counters.kept_bytes);
 }
 
-/* The host does not look at it: that ends the lane. */
+/* A malformed KEPT segment ends the lane. */
 TEST_F(kept, segments_that_make_no_sense)
 {
 	struct vgpu_run pair[2];
@@ -654,7 +672,7 @@ TEST_F(kept, segments_that_make_no_sense)
 		}
 		call_add_kept(&kept);
 		switch (i) {
-		case 14:	/* memory that is partly the same */
+		case 14:	/* memory that overlaps another segment's */
 			second.addr = ADDR + PAGE;
 			call_add_kept(&second);
 			break;
@@ -662,11 +680,11 @@ TEST_F(kept, segments_that_make_no_sense)
 			second.addr = ADDR - PAGE;
 			call_add_kept(&second);
 			break;
-		case 16:	/* too many of them */
+		case 16:	/* too many segments */
 			for (; call.nr < 2 + VGPU_KEPT_MAX; second.addr += 64 * PAGE)
 				call_add_kept(&second);
 			break;
-		case 17:	/* beside bytes of pages */
+		case 17:	/* page segment beside it */
 			call_add(ADDR + 128 * PAGE, VGPU_SEG_IN | VGPU_SEG_PAGE, page,
 				 sizeof(page));
 			break;
@@ -677,14 +695,14 @@ TEST_F(kept, segments_that_make_no_sense)
 			call.segs[1].len = htole32(le32toh(call.segs[1].len) - 8);
 			call.len -= 8;
 			break;
-		case 20:	/* the argument itself */
+		case 20:	/* KEPT segment as the argument */
 			call.segs[0] = call.segs[1];
 			memmove(call.data, call.data + sizeof(struct vgpu_mock_keep),
 				le32toh(call.segs[1].len));
 			call.len -= sizeof(struct vgpu_mock_keep);
 			call.nr = 1;
 			break;
-		case 21:	/* a place in it that is to be filled in */
+		case 21:	/* fixup in a KEPT segment */
 			memmove(call.data + sizeof(fixup), call.data, call.len);
 			memcpy(call.data, &fixup, sizeof(fixup));
 			call.len += sizeof(fixup);
@@ -700,7 +718,7 @@ TEST_F(kept, segments_that_make_no_sense)
 	EXPECT_EQ(0, guest().counters.kept_bytes);
 }
 
-/* The driver had the file when the guest closed it, and gives it once more. */
+/* A driver holds a file when the guest closes it, and then gives the guest the file again. */
 TEST_F(kept, files_that_drivers_give_twice)
 {
 	struct kept kept = scattered(2, 3);
@@ -720,7 +738,10 @@ TEST_F(kept, files_that_drivers_give_twice)
 	EXPECT_EQ(0, guest().counters.kept_bytes);
 }
 
-/* Only whole pages of it can be mapped: a part is refused, and nothing is mapped in its place. */
+/*
+ * Memory in hugetlbfs can be kept in whole large pages only. A part of one fails, and the
+ * shadow's mappings are as before.
+ */
 TEST_F(kept, memory_in_huge_pages)
 {
 	const uint64_t at = RAM_AT + RAM_LEN, huge = 2ULL << 20;
@@ -756,7 +777,10 @@ TEST_F(kept, memory_in_huge_pages)
 	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
 }
 
-/* One small page comes before the large ones: steps of whole 2 MiB from there would cut these. */
+/*
+ * A small page comes before the large ones, so that steps of 2 MiB from there would split
+ * these.
+ */
 TEST_F(kept, memory_in_huge_pages_behind_a_small_one)
 {
 	const uint64_t at = RAM_AT + RAM_LEN, huge = 2ULL << 20, len = 9 * huge;
@@ -779,7 +803,7 @@ TEST_F(kept, memory_in_huge_pages_behind_a_small_one)
 	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, at, len, 0, fd));
 	guest_begin(_metadata, self);
 	EXPECT_EQ(0, keep(self, &kept));
-	/* The shadow has hidden all of it, and lives. */
+	/* The shadow has replaced all of this memory by demand pages again, and is alive. */
 	kept.number = 3;
 	EXPECT_EQ(0, keep(self, &kept));
 	ASSERT_TRUE(say_close(self, self->object));
@@ -790,7 +814,7 @@ TEST_F(kept, memory_in_huge_pages_behind_a_small_one)
 	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
 }
 
-/* A member of what vgpud says of the guest's window, or -1. */
+/* Returns the member memory_huge of vgpud's report on the guest's window, or -1. */
 static int memory_is_huge(void)
 {
 	struct vgpu_host_info *info;
@@ -810,7 +834,7 @@ static int memory_is_huge(void)
 	return huge;
 }
 
-/* A guest whose memory is in hugetlbfs alone is not told that devices can keep any of it. */
+/* A guest that has all of its memory in hugetlbfs is not offered KEPT segments. */
 TEST_F(kept, memory_in_huge_pages_alone)
 {
 	const uint64_t at = RAM_AT + RAM_LEN, huge = 2ULL << 20;
@@ -830,7 +854,7 @@ TEST_F(kept, memory_in_huge_pages_alone)
 	EXPECT_FALSE(le64toh(self->peer.welcome.features) & VGPU_FEATURE_KEEP);
 	peer_close(&self->peer);
 	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
-	/* The next one is told again, as the hypervisor has other memory, too. */
+	/* The next guest is offered KEPT segments, as the hypervisor has other memory, too. */
 	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, RAM_AT, RAM_LEN, 0, self->ram_fd));
 	EXPECT_EQ(0, memory_is_huge());
 	guest_begin(_metadata, self);
@@ -840,8 +864,9 @@ TEST_F(kept, memory_in_huge_pages_alone)
 }
 
 /*
- * Memory in pages of 1 GiB, which the host may not even have, cannot be hidden again in parts. So
- * none is taken, and who has some before a guest connects is not told that devices can keep any.
+ * Memory in pages of 1 GiB cannot be replaced by demand pages in parts again. So the host keeps
+ * none of it, and does not offer KEPT segments to a guest that has such memory when it
+ * connects.
  */
 TEST_F(kept, memory_in_giant_pages)
 {
@@ -857,11 +882,11 @@ TEST_F(kept, memory_in_giant_pages)
 	if (fd < 0)
 		SKIP(return, "no pages of 1 GiB in this kernel or processor");
 	ASSERT_EQ(0, ftruncate(fd, giant));
-	/* The memory comes when it has been agreed that such is kept. */
+	/* The memory is added after the guest was offered KEPT segments. */
 	guest_begin(_metadata, self);
 	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, at, giant, 0, fd));
 	EXPECT_EQ(-EFAULT, keep(self, &kept));
-	/* The shadow lives, and keeps other memory. */
+	/* The shadow is alive, and keeps other memory. */
 	kept = scattered(3, 1);
 	EXPECT_EQ(0, keep(self, &kept));
 	peer_close(&self->peer);
@@ -878,14 +903,14 @@ TEST_F(kept, memory_in_giant_pages)
 	close(fd);
 }
 
-/* It is refused, and the lane goes on. */
+/* Memory that the guest does not have, or may not use, fails the call, and the lane works on. */
 TEST_F(kept, memory_that_it_does_not_have)
 {
 	static const uint64_t bad[] = {
-		/* Below all, beyond all, at the end, and far beyond. */
+		/* These addresses are below all memory, beyond it, at its end, and far beyond. */
 		0, RAM_AT - PAGE, RAM_AT + RAM_LEN, RAM_AT + RAM_LEN - PAGE, 1ULL << 62,
 	};
-	/* A shadow's own memory, the lowest, and the kernel's. */
+	/* These are a shadow's own memory, the lowest addresses, and the kernel's. */
 	static const uint64_t addrs[] = { 0x3e0000000000, 0x3e0000ffe000, 0x1000, 1ULL << 63 };
 	struct vgpu_run two[2];
 	struct kept kept = {
@@ -908,14 +933,14 @@ TEST_F(kept, memory_that_it_does_not_have)
 		kept.number = ++nr;
 		EXPECT_EQ(-EINVAL, keep(self, &kept)) TH_LOG("address %u", i);
 	}
-	/* More than it may have, of memory that is there. */
+	/* The guest has this memory, but it is more than the limit. */
 	kept.addr = ADDR;
 	kept.number = ++nr;
 	kept.nr = 1;
 	kept.len = KEPT_BYTES + PAGE;
 	two[0] = run_at(0, kept.len);
 	EXPECT_EQ(-ENOMEM, keep(self, &kept));
-	/* Nothing was pinned, and nothing is mapped, but all numbers count. */
+	/* Nothing was pinned and nothing is mapped, but the memory of all numbers is counted. */
 	EXPECT_EQ(-ENOENT, use(self, 0, PAGE));
 	EXPECT_EQ(maps, shadow_maps());
 	EXPECT_EQ((NR(bad) + NR(addrs)) * 3 * PAGE, guest().counters.kept_bytes);
@@ -926,7 +951,7 @@ TEST_F(kept, memory_that_it_does_not_have)
 	EXPECT_EQ(0, keep(self, &kept));
 }
 
-/* One more than a shadow may have mapped, and as many. */
+/* Keeps @most runs, the limit of a shadow's mappings, and fails to keep one more. */
 static void fragment(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self,
 		     unsigned int most)
 {
@@ -942,7 +967,7 @@ static void fragment(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self
 	EXPECT_EQ(maps, shadow_maps());
 	EXPECT_EQ(0, use(self, 0, most * PAGE));
 	EXPECT_TRUE(written(self, &kept, 2 * most * PAGE));
-	/* Again and again: none is left over. */
+	/* Calls that are repeated leave no mapping behind. */
 	EXPECT_EQ(0, keep(self, &kept));
 	EXPECT_EQ(0, keep(self, &kept));
 	EXPECT_EQ(maps, shadow_maps());
@@ -957,7 +982,7 @@ TEST_F_TIMEOUT(kept, fragments, 300)
 	unsigned int maps = atoi(self->map_count);
 	char some[16];
 
-	/* A quarter of what a process may have by default does where time is short. */
+	/* A quarter of a process's default number of mappings is used where time is short. */
 	if (getenv("VGPU_TIMES")) {
 		maps /= 4;
 		snprintf(some, sizeof(some), "%u", maps);
@@ -982,7 +1007,7 @@ static unsigned long available_mib(void)
 	return strtoul(tool_run("grep MemAvailable /proc/meminfo | tr -dc 0-9")->out, NULL, 10) >> 10;
 }
 
-/* 1 GiB in runs of eight pages, as memory is that has been in use for long without huge pages. */
+/* Keeps 1 GiB in runs of eight pages, as fragmented memory has without huge pages. */
 TEST_F_TIMEOUT(kept, gibibyte, 600)
 {
 	const uint64_t pages = 8, run = pages * PAGE;
@@ -994,7 +1019,7 @@ TEST_F_TIMEOUT(kept, gibibyte, 600)
 
 	if (available_mib() < 1536)
 		SKIP(return, "needs 1.5 GiB of free memory");
-	/* Each run is a mapping, and half of what a process may have is for them. */
+	/* Each run is a mapping, and half of a process's mappings may be of kept memory. */
 	ASSERT_TRUE(write_line(MAP_COUNT, "131072"));
 	guest_begin(_metadata, self);
 	kept = scattered_runs(2, nr, pages);
@@ -1037,7 +1062,10 @@ TEST_F_TIMEOUT(kept, more_numbers_than_there_are, 300)
 	EXPECT_EQ(VGPU_KEPT_NUMBERS * PAGE, guest().counters.kept_bytes);
 	EXPECT_TRUE(release(self, 10));
 	EXPECT_EQ(-EMFILE, keep(self, &kept));
-	/* Releases are counted apart, so there is room for one whose number did not come. */
+	/*
+	 * Releases are counted apart from kept numbers, so the RELEASE of a number that no call
+	 * has used still succeeds.
+	 */
 	EXPECT_TRUE(release(self, 5));
 }
 
@@ -1051,11 +1079,11 @@ TEST_F(kept, releases)
 	struct pollfd pfd;
 
 	guest_begin(_metadata, self);
-	/* A number that no call has come with, any number of times. */
+	/* A number that no call has used can be released any number of times. */
 	EXPECT_TRUE(release(self, 4711));
 	EXPECT_TRUE(release(self, 4711));
 	EXPECT_TRUE(release(self, UINT64_MAX));
-	/* While a call is under way by the file, that is not closed, whatever the guest says. */
+	/* The file is not closed while a call on it runs, whatever the guest says. */
 	kept.number = 9;
 	ASSERT_EQ(0, keep(self, &kept));
 	ASSERT_TRUE(sleep_begin(self));
@@ -1064,14 +1092,15 @@ TEST_F(kept, releases)
 	pfd = (struct pollfd){ .fd = self->lane, .events = POLLIN };
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_RELEASE, &answer, sizeof(answer)));
 	EXPECT_EQ(9, le64toh(answer.msg.number));
-	/* The call is over, or had a second or more to go. */
+	/* The call is over, or the RELEASE came when it had a second or more to go. */
 	EXPECT_EQ(1, poll(&pfd, 1, 1000));
 	EXPECT_EQ(self->files, open_files());
 }
 
 /*
- * A call that goes on by a file may have its driver take what another file has kept. So memory is
- * not released before the call is over, although nothing was kept when the guest closed its file.
+ * A call that still runs on a closed file may have its driver take memory that another file
+ * keeps. So the memory is not released before the call is over, although nothing was kept when
+ * the guest closed the call's file.
  */
 TEST_F(kept, releases_await_calls_of_before)
 {
@@ -1104,11 +1133,17 @@ TEST_F(kept, releases_await_calls_of_before)
 	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
 }
 
-/* These take no less where each costs what a PING does: a hundred at once, then 10 ms each. */
+/*
+ * The answers take at least this time if each RELEASE costs what a PING does: a hundred come at
+ * once, and the others 10 ms apart.
+ */
 #define FLOOD		400
 #define FLOOD_MS	3000
 
-/* Return: how long the host takes to answer as many, from that number on; 0: it does not. */
+/*
+ * Returns how long the host takes to answer FLOOD releases, in ms, or 0 if it does not answer
+ * them. @number is the first number.
+ */
 static uint64_t release_many(FIXTURE_DATA(kept) *self, uint64_t number)
 {
 	char answer[VGPU_CONTROL_MSG_MAX];
@@ -1125,8 +1160,8 @@ static uint64_t release_many(FIXTURE_DATA(kept) *self, uint64_t number)
 }
 
 /*
- * Memory that no call has kept is released no faster than the module answers PINGs. A user-space
- * engine answers as fast as it can: its time is counted for its guest.
+ * The module answers RELEASE for memory that no call has kept no faster than PING. A user-space
+ * engine answers as fast as it can, because its processor time counts as its guest's.
  */
 TEST_F(kept, flood_of_releases)
 {
@@ -1134,7 +1169,7 @@ TEST_F(kept, flood_of_releases)
 	EXPECT_LE(tool_user_engine() ? 1 : FLOOD_MS * 9 / 10, release_many(self, 1000));
 }
 
-/* A guest whose calls are refused has pinned the memory that they name, and is not slowed. */
+/* A guest is not slowed down for memory that its refused calls name: it has pinned that memory. */
 TEST_F(kept, releases_of_refused_calls)
 {
 	struct kept kept = scattered(1, 1);
@@ -1161,7 +1196,10 @@ static bool all_sleep(void *wanted)
 	return sleeps() >= *(uint32_t *)wanted;
 }
 
-/* Has a call with that memory, or none, sleep in the driver, by a lane of its own. */
+/*
+ * Begins a call that sleeps in the driver, with kept memory if @kept is not NULL, on a lane of
+ * its own.
+ */
 static void sleeper_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self,
 			  unsigned int nr, const struct kept *kept)
 {
@@ -1175,7 +1213,7 @@ static void sleeper_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) 
 	ASSERT_TRUE(call_send(self->sleepers[nr]));
 }
 
-/* Return: the call was cancelled, and is over. */
+/* Cancels a sleeping call. Return: true if the call is over. */
 static bool sleeper_end(FIXTURE_DATA(kept) *self, unsigned int nr)
 {
 	const struct vgpu_hdr cancel = {
@@ -1192,7 +1230,7 @@ static bool sleeper_end(FIXTURE_DATA(kept) *self, unsigned int nr)
 		SKIP(return, "the processor has no protection keys"); \
 } while (0)
 
-/* One page, which is like no other one's. */
+/* Makes one page that differs from those of other numbers. */
 static struct kept page_of(uint64_t number)
 {
 	static struct vgpu_run run;
@@ -1205,8 +1243,8 @@ static struct kept page_of(uint64_t number)
 }
 
 /*
- * However many calls sleep, there is a key for memory that is kept, until as many calls that have
- * such memory sleep, too.
+ * A call with kept memory gets a room with a key, however many other calls sleep, until
+ * ROOMS_LEFT calls with kept memory sleep as well.
  */
 TEST_F_TIMEOUT(kept, rooms, 240)
 {
@@ -1232,13 +1270,13 @@ TEST_F_TIMEOUT(kept, rooms, 240)
 	ASSERT_TRUE(eventually(all_sleep, &wanted, SLACK_MS));
 	kept = page_of(101);
 	EXPECT_EQ(-EBUSY, keep(self, &kept));
-	/* Calls that need no room go on. */
+	/* Calls that need no key work on. */
 	EXPECT_EQ(0, use(self, 0, PAGE));
 	EXPECT_TRUE(sleeper_end(self, ROOMS));
 	EXPECT_EQ(0, keep(self, &kept));
 }
 
-/* Addresses that another call hands over are not this one's, for as long as that one takes. */
+/* A call cannot hand over addresses that another call has handed over, until that call is over. */
 TEST_F_TIMEOUT(kept, memory_of_another_call, 120)
 {
 	struct kept other = scattered(2, 4), kept;
@@ -1248,7 +1286,10 @@ TEST_F_TIMEOUT(kept, memory_of_another_call, 120)
 	guest_begin(_metadata, self);
 	sleeper_begin(_metadata, self, 0, &other);
 	ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
-	/* One range reaches into it, one is all of it, and one reaches behind it. */
+	/*
+	 * The ranges reach into the other call's from below, lie inside it, and reach beyond
+	 * its end.
+	 */
 	for (i = -1; i <= 3; i += 2) {
 		kept = scattered(10 + i, 2);
 		kept.addr = ADDR + i * (int)PAGE;
@@ -1269,7 +1310,10 @@ static uint64_t sum_of(const void *p, size_t len)
 	return vgpu_mock_sum(VGPU_MOCK_SUM_INIT, p, len);
 }
 
-/* Return: the sum of the first @len bytes that a driver reads there; 0: it does not. */
+/*
+ * Returns the sum of the first @len bytes that a driver reads in the memory, or 0 if the call
+ * fails.
+ */
 static uint64_t seen(FIXTURE_DATA(kept) *self, const struct kept *kept, size_t len)
 {
 	struct vgpu_mock_array array = {
@@ -1288,7 +1332,7 @@ static uint64_t seen(FIXTURE_DATA(kept) *self, const struct kept *kept, size_t l
 	return array.out_sum;
 }
 
-/* A part of its memory that nobody may map to write to any more. */
+/* Memory that is sealed against new writable mappings can be kept for reading only. */
 TEST_F(kept, memory_that_is_sealed)
 {
 	const uint64_t at = RAM_AT + RAM_LEN;
@@ -1310,13 +1354,13 @@ TEST_F(kept, memory_that_is_sealed)
 	kept.number = 3;
 	kept.flags = 0;
 	EXPECT_EQ(sum_of(words, sizeof(words)), seen(self, &kept, sizeof(words)));
-	/* The driver wants to write there, and finds that it cannot. */
+	/* The driver wants to write to the memory, and fails. */
 	EXPECT_EQ(-EFAULT, keep(self, &kept));
 	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, at, 2 * PAGE, 0, -1));
 	close(fd);
 }
 
-/* Twice before the first is answered: that ends it all. */
+/* A second RELEASE of a number before the answer to the first is malformed. */
 TEST_F(kept, released_twice)
 {
 	struct kept kept = scattered(9, 2);
@@ -1330,7 +1374,7 @@ TEST_F(kept, released_twice)
 	EXPECT_TRUE(has_ended(self));
 }
 
-/* Without the feature there are neither. */
+/* KEPT segments and RELEASE are malformed without the feature. */
 TEST_F(kept, without_the_feature)
 {
 	struct kept kept = scattered(1, 1);
@@ -1350,7 +1394,10 @@ TEST_F(kept, without_the_feature)
 
 #define KEYLESS		"/run/vgpu-keyless"
 
-/* vgpud looks for its keeper where the shadow's program is. Return: both are there. */
+/*
+ * Copies vgpu-keeper and the test's shadow to one directory, where vgpud looks for both.
+ * Return: true if they are there.
+ */
 static bool keyless_make(void)
 {
 	return !tool_run("set -e\nrm -rf %s\nmkdir %s\ncd %s\n"
@@ -1359,7 +1406,7 @@ static bool keyless_make(void)
 			 KEYLESS, KEYLESS, KEYLESS)->status;
 }
 
-/* vgpud's shadows are of another program while this runs. */
+/* This fixture has vgpud start another program as shadow, which does not use protection keys. */
 FIXTURE(keyless) {
 	FIXTURE_DATA(kept) kept;
 	bool begun;
@@ -1400,7 +1447,10 @@ FIXTURE_TEARDOWN(keyless)
 	EXPECT_TRUE(agent_write_env());
 }
 
-/* No memory is handed over by them where the guest was told that other calls do not find it. */
+/*
+ * Lanes without keys hand over no memory if the guest was told that other calls cannot access
+ * it.
+ */
 TEST_F_TIMEOUT(keyless, memory, 240)
 {
 	FIXTURE_DATA(kept) *kept = &self->kept;
@@ -1425,7 +1475,7 @@ TEST_F_TIMEOUT(keyless, memory, 240)
 	ASSERT_TRUE(le64toh(kept->peer.welcome.features) & VGPU_FEATURE_KEEP_ALONE);
 	lane_begin(_metadata, kept);
 	EXPECT_EQ(-EFAULT, keep(kept, &one));
-	/* The refusal is not for memory that is not known yet, which is found out later. */
+	/* The memory is known: an unknown range would be counted, as it is found only later. */
 	EXPECT_EQ(0, guest().counters.kept_bytes);
 	EXPECT_EQ(-ENOENT, use(kept, 0, PAGE));
 }

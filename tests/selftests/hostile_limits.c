@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hostile guest that stays within the protocol: it asks for as much as it can, and for what
- * keeps the host waiting. What it gets has an end, and what the host does for it waits for no
- * driver where others wait for the same.
+ * A hostile guest keeps to the protocol, but asks for as much as it can, and for calls that
+ * make the host wait. Its use of the host has limits, and the host's work for it waits for no
+ * driver where other guests wait for that work.
  */
 #include <ctype.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 
 #include "kselftest_harness.h"
 
-/* How long the host is looked at for what must not be. */
+/* The host is watched for this time for something that must not happen. */
 #define WATCH_MS	1000
 
 FIXTURE(limits) {
@@ -66,7 +66,7 @@ static bool poll_arm(int lane, uint32_t object, uint64_t seq, uint32_t events, u
 	       !peer_reply(lane, answer, sizeof(answer), SLACK_MS);
 }
 
-/* The mock device's, all 0 where it cannot be asked. */
+/* Returns the mock device's counters, all 0 if they cannot be read. */
 static const struct vgpu_mock_counters *counters(void)
 {
 	static struct vgpu_mock_counters now;
@@ -78,7 +78,7 @@ static const struct vgpu_mock_counters *counters(void)
 	return &now;
 }
 
-/* Connects three lanes of one session. Return: the device, opened by the first; 0: no. */
+/* Connects three lanes of one session. Return: the device, opened on the first lane, or 0. */
 static uint32_t open_by_three(struct peer *peer, int lane[3])
 {
 	int i;
@@ -103,7 +103,7 @@ static bool more_polls(void *before)
 	return polls() > *(uint64_t *)before;
 }
 
-/* A worker of the module's waits, uninterruptibly. */
+/* Return: true if a worker of the module waits in state D. */
 static bool worker_waits(void)
 {
 	char path[300], line[512];
@@ -118,7 +118,7 @@ static bool worker_waits(void)
 		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
 		tool_read_line(path, line, sizeof(line));
 		state = strrchr(line, ')');
-		/* One that is busy has the name of its workqueue behind its own. */
+		/* The kernel adds the name of the workqueue to the name of a busy worker. */
 		waits = state && strstr(line, "(kworker/") && strstr(line, "+vgpu_host)") &&
 			state[1] && state[2] == 'D';
 	}
@@ -151,7 +151,7 @@ TEST_F(limits, poll_behind_another)
 	ASSERT_TRUE(poll_send(lane[1], object, 1));
 	ASSERT_TRUE(peer_send(lane[1], &cancel, sizeof(cancel)));
 	EXPECT_EQ(-EINTR, peer_reply(lane[1], answer, sizeof(answer), SLACK_MS));
-	/* Nor is the first hurt by that. */
+	/* The first poll is not affected by the cancellation. */
 	ASSERT_TRUE(poll_arm(lane[2], object, 1, POLLIN, 0));
 	EXPECT_EQ(0, peer_reply(lane[0], answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(POLLIN, le32toh(((struct vgpu_reply *)answer)->out.poll.revents));
@@ -171,7 +171,7 @@ static bool more_mmaps(void *before)
 	return mmaps() > *(uint64_t *)before;
 }
 
-/* A page of the device; @window: where it is to be seen, too, or 0. */
+/* Maps a page of the device, and binds it in @window unless that is 0. */
 static bool mmap_send_for(int lane, uint32_t object, uint64_t seq, uint64_t addr, uint64_t offset,
 			  uint64_t window, uint64_t window_offset)
 {
@@ -189,8 +189,9 @@ static bool mmap_send(int lane, uint32_t object, uint64_t seq, uint64_t addr, ui
 }
 
 /*
- * Calls on mappings wait for an mmap of the same process, for as long as its driver takes. One that
- * reads pages can be cancelled meanwhile, and the process can be killed with all of them.
+ * Calls on mappings wait for an mmap of the same process, for as long as the mmap's driver
+ * takes. A call that reads pages can be cancelled meanwhile, and the process can be killed with
+ * all of them.
  */
 TEST_F_TIMEOUT(limits, pages_behind_an_mmap, 120)
 {
@@ -249,7 +250,10 @@ TEST_F_TIMEOUT(limits, pages_behind_an_mmap, 120)
 	EXPECT_EQ(PEER_SILENT, peer_recv(lane[1], &answer, sizeof(answer), 500));
 	ASSERT_TRUE(peer_send(lane[1], &cancel, sizeof(cancel)));
 	EXPECT_EQ(-EINTR, peer_reply(lane[1], &answer, sizeof(answer), SLACK_MS));
-	/* Another mmap is not ended by that, but by the end of the process. */
+	/*
+	 * An mmap behind the first is not ended by the cancellation, but by the end of the
+	 * process.
+	 */
 	ASSERT_TRUE(mmap_send(lane[2], object, 1, 0x40000000, offset));
 	EXPECT_EQ(PEER_SILENT, peer_recv(lane[2], &answer, sizeof(answer), 500));
 	ASSERT_TRUE(peer_send(self->peer.control, &end, sizeof(end)));
@@ -261,8 +265,8 @@ TEST_F_TIMEOUT(limits, pages_behind_an_mmap, 120)
 }
 
 /*
- * A wakeup while a poll is in the driver is work for nobody who waits: all guests share these
- * workers. It is told when the poll is over.
+ * A wakeup during a poll in the driver keeps no worker waiting, as all guests share these
+ * workers. The guest is notified of the wakeup when the poll is over.
  */
 TEST_F(limits, wakeup_during_a_poll)
 {
@@ -281,7 +285,7 @@ TEST_F(limits, wakeup_during_a_poll)
 	ASSERT_TRUE(lane[0] >= 0 && lane[1] >= 0);
 	object = peer_open_device(&self->peer, lane[0], 1);
 	ASSERT_NE(0, object);
-	/* Armed by one that was over at once. */
+	/* The first poll returns at once, and arms the object. */
 	ASSERT_TRUE(poll_arm(lane[0], object, 2, 0, 0));
 	ASSERT_TRUE(poll_send(lane[0], object, 3));
 	ASSERT_EQ(0, peer_reply(lane[0], answer, sizeof(answer), SLACK_MS));
@@ -291,13 +295,13 @@ TEST_F(limits, wakeup_during_a_poll)
 	ASSERT_TRUE(eventually(more_polls, &before, SLACK_MS));
 
 	ASSERT_TRUE(poll_arm(lane[1], object, 1, POLLIN, VGPU_MOCK_POLL_HOLD));
-	/* Locks are waited for in that state, too, but not for long. */
+	/* A lock is waited for in state D as well, but only for a short time. */
 	for (end = peer_now_ms() + WATCH_MS; peer_now_ms() < end; usleep(10000)) {
 		waits = worker_waits() ? waits + 1 : 0;
 		most = waits > most ? waits : most;
 	}
 	EXPECT_LT(most, 10);
-	/* This change releases the poll, and wakes nobody who waits for events. */
+	/* This change ends the poll in the driver, and wakes no one who waits for events. */
 	ASSERT_TRUE(poll_arm(lane[1], object, 2, POLLIN, 0));
 	EXPECT_EQ(0, peer_reply(lane[0], answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(POLLIN, le32toh(((struct vgpu_reply *)answer)->out.poll.revents));
@@ -310,8 +314,8 @@ TEST_F(limits, wakeup_during_a_poll)
 /* --- fdinfo ---------------------------------------------------------------------- */
 
 /*
- * The module does not ask drivers of which it is not known what they need there. A user-space engine
- * has procfs ask, as any program does, and only the driver's own lines go to the guest.
+ * The module does not ask drivers whose needs for fdinfo are unknown. A user-space engine reads
+ * procfs, as any program does, and sends only the driver's own lines to the guest.
  */
 TEST_F(limits, fdinfo_of_any_driver)
 {
@@ -335,8 +339,9 @@ TEST_F(limits, fdinfo_of_any_driver)
 /* --- memory and time of the host's ------------------------------------------------ */
 
 /*
- * Calls that wait have memory of the shadow for what they will read: all of it together is bounded.
- * With a user-space engine that memory is not touched by the shadow, and counts as its guest's.
+ * Calls that wait have memory of the shadow for what they will read, and the sum of that memory
+ * is limited. With a user-space engine the shadow does not touch that memory, and it counts as
+ * the guest's.
  */
 TEST_F(limits, reads_of_much)
 {
@@ -357,7 +362,7 @@ TEST_F(limits, reads_of_much)
 	ASSERT_TRUE(peer_ioctl_send(lane[0], object, 2, VGPU_MOCK_IOC_IO_MODE, &mode, 0x10000000,
 				    sizeof(mode)));
 	ASSERT_EQ(0, peer_reply(lane[0], call.data, sizeof(call.data), SLACK_MS));
-	/* They wait for what nobody writes, or have no memory for it. */
+	/* The calls wait for data that never comes, or fail for lack of memory. */
 	for (i = 1; i < 8; i++) {
 		peer_call_init(&call, VGPU_OP_READ, object, 1);
 		call.msg.f_flags = htole32(O_RDWR);
@@ -378,13 +383,17 @@ TEST_F(limits, reads_of_much)
 }
 
 /*
- * The module answers so many a second, the first hundred at once. A user-space engine answers as fast
- * as it can: its time is counted for its guest.
+ * The module answers the first hundred PINGs at once, and then a limited number a second. A
+ * user-space engine answers as fast as it can, because its processor time counts as its
+ * guest's.
  */
 #define PINGS		400
 #define PINGS_MS	(tool_user_engine() ? 0 : 2000)
 
-/* Nothing is there of what these are about, but that a session is told of. */
+/*
+ * Messages about sessions, objects and ranges that do not exist are limited to the rate of
+ * PINGs.
+ */
 TEST_F(limits, flood_of_ends)
 {
 	struct vgpu_session_close close = {
@@ -413,7 +422,7 @@ TEST_F(limits, flood_of_ends)
 	};
 	struct vgpu_hdr *const ends[] = { &close.hdr, &gone.hdr, &unmap.hdr, &unbind.hdr };
 	char answer[VGPU_CONTROL_MSG_MAX];
-	/* A guest without a window, as that of such an engine here, may not say UNBIND. */
+	/* A user-space engine's guest has no window here, so UNBIND would be malformed. */
 	const unsigned int nr = tool_user_engine() ? 3 : 4;
 	unsigned int i, j;
 	uint64_t start;
@@ -432,7 +441,7 @@ TEST_F(limits, flood_of_ends)
 	}
 }
 
-/* A guest that does not hear what is said to it may still be there. */
+/* Messages are limited to the same rate when the guest does not receive any more. */
 TEST_F(limits, flood_of_the_deaf)
 {
 	struct vgpu_hdr pong = {
@@ -449,7 +458,7 @@ TEST_F(limits, flood_of_the_deaf)
 	for (i = 0; i < PINGS; i++)
 		ASSERT_TRUE(peer_send(self->peer.control, &pong, sizeof(pong)));
 	ASSERT_EQ(0, shutdown(self->peer.control, SHUT_RD));
-	/* It loses the connection by this, when all before it was heard. */
+	/* This message ends the connection, after all earlier ones were handled. */
 	ASSERT_TRUE(peer_send(self->peer.control, &malformed, sizeof(malformed)));
 	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
 	EXPECT_LE(PINGS_MS, peer_now_ms() - start);
@@ -472,7 +481,7 @@ TEST_F(limits, flood_of_pings)
 
 /* --- an export that is taken back ------------------------------------------------- */
 
-/* Open files stay open, and no more are opened, though the guest asks all the same. */
+/* Open files stay open, and further opens fail, even if the guest still asks for them. */
 TEST_F(limits, unexport_leaves_what_is_open)
 {
 	union {
@@ -498,7 +507,7 @@ TEST_F(limits, unexport_leaves_what_is_open)
 	call.msg.args.open.flags = htole32(O_RDWR);
 	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
 	EXPECT_EQ(-ENODEV, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
-	/* The refused open has done the open file no harm. */
+	/* The failed open has not affected the open file. */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 4, VGPU_MOCK_IOC_INOUT, &io, 0x10000000,
 				    sizeof(io)));
 	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
@@ -510,9 +519,9 @@ TEST_F(limits, unexport_leaves_what_is_open)
 #define GROUP		"/sys/fs/cgroup/vgpu-limits"
 #define GROUP_BYTES	(16UL << 20)
 #define WINDOW_BYTES	(64UL << 30)
-/* One page table maps this many bytes. */
+/* A page table maps this many bytes. */
 #define TABLE_BYTES	(2UL << 20)
-/* The kernel counts memory for each processor in advance, and lets some of its own pass. */
+/* The kernel charges memory for each processor in advance, and does not limit some of its own. */
 #define GROUP_SLACK	(2UL << 20)
 
 static void touch_everywhere(void)
@@ -532,7 +541,10 @@ static void touch_everywhere(void)
 	_exit(0);
 }
 
-/* A guest has its hypervisor fault where it likes, which costs the hypervisor memory, not others. */
+/*
+ * A guest can make its hypervisor fault anywhere in the window. The page tables are charged to
+ * the hypervisor's control group.
+ */
 TEST_F(limits, page_tables_of_a_hypervisor)
 {
 	char line[64];
@@ -559,7 +571,7 @@ TEST_F(limits, page_tables_of_a_hypervisor)
 	EXPECT_EQ(0, rmdir(GROUP));
 }
 
-/* Return: 0, or the errno with which the mock's driver could not have the page at @ptr. */
+/* Returns 0, or the errno with which the mock's driver failed to get the page at @ptr. */
 static int driver_faults(int fd, volatile char *ptr, uint32_t mode)
 {
 	struct vgpu_mock_atomic atomic = {
@@ -570,8 +582,9 @@ static int driver_faults(int fd, volatile char *ptr, uint32_t mode)
 }
 
 /*
- * A device that has a page by VFIO keeps it, whatever the window shows there later. VFIO begins with
- * the first page, which it does not get, whether it is there or not, nor another one that is not.
+ * A device that gets a page by VFIO keeps it, whatever the window shows there later. VFIO
+ * begins with the first page: it gets neither that page, mapped or not, nor another unmapped
+ * one.
  */
 TEST_F(limits, faults_for_devices)
 {
@@ -589,10 +602,10 @@ TEST_F(limits, faults_for_devices)
 
 	EXPECT_EQ(EFAULT, driver_faults(fd, memory, VGPU_MOCK_ATOMIC_DEVICE));
 	EXPECT_EQ(EFAULT, driver_faults(fd, memory + VGPU_PAGE_SIZE, VGPU_MOCK_ATOMIC_DEVICE));
-	/* The hypervisor has read it. */
+	/* The hypervisor has faulted in the first page. */
 	EXPECT_EQ(0, driver_faults(fd, memory, VGPU_MOCK_ATOMIC_NO_RETRY));
 	EXPECT_EQ(EFAULT, driver_faults(fd, memory, VGPU_MOCK_ATOMIC_DEVICE));
-	/* The hypervisor itself has the others. */
+	/* The hypervisor itself gets the other pages. */
 	EXPECT_EQ(0, driver_faults(fd, memory + VGPU_PAGE_SIZE, VGPU_MOCK_ATOMIC_NO_RETRY));
 	memory[2 * VGPU_PAGE_SIZE] = 1;
 	EXPECT_EQ(1, memory[2 * VGPU_PAGE_SIZE]);
@@ -602,7 +615,7 @@ TEST_F(limits, faults_for_devices)
 	EXPECT_EQ(0, window_command("destroy", ""));
 }
 
-/* A hypervisor that is taken over has the window of its own guest, not those of others. */
+/* A compromised hypervisor can open the window of its own guest, but not those of others. */
 TEST_F(limits, window_of_one_process)
 {
 	static const char path[] = "/dev/vgpu-window-1-22600";
@@ -619,7 +632,10 @@ TEST_F(limits, window_of_one_process)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(EBUSY, WEXITSTATUS(status));
-	/* Its own process may, and another one when that is done with it. */
+	/*
+	 * The window can be opened again by the same process, and by another one when all these
+	 * files are closed.
+	 */
 	fd[1] = open(path, O_RDWR | O_CLOEXEC);
 	EXPECT_GE(fd[1], 0);
 	close(fd[0]);
@@ -633,7 +649,10 @@ TEST_F(limits, window_of_one_process)
 	EXPECT_EQ(0, window_command("destroy", ""));
 }
 
-/* A child that has the window open and mapped until @fd is closed, or waits to have it. */
+/*
+ * Starts a child that has the window open and mapped until the other end of @fd is closed, or
+ * that opens and maps it and ends if @fd is -1.
+ */
 static pid_t hypervisor_start(const char *path, int flags, int fd)
 {
 	pid_t pid = fork();
@@ -651,7 +670,7 @@ static pid_t hypervisor_start(const char *path, int flags, int fd)
 	_exit(0);
 }
 
-/* Return: the process is in open(). One that has ended is not. */
+/* Return: true if the process is in open(); false if it has ended. */
 static bool is_in_open(void *data)
 {
 	pid_t *pid = data;
@@ -662,7 +681,7 @@ static bool is_in_open(void *data)
 	return atoi(line) == SYS_openat;
 }
 
-/* A hypervisor that is started anew while the old one is just ending has its window. */
+/* A hypervisor that is started again while the old one is just ending gets its window. */
 TEST_F_TIMEOUT(limits, window_of_restarted_process, 120)
 {
 	static const char path[] = "/dev/vgpu-window-1-22600";
@@ -677,7 +696,7 @@ TEST_F_TIMEOUT(limits, window_of_restarted_process, 120)
 	for (turn = 0; turn < 3; turn++) {
 		old = hypervisor_start(path, 0, fd[1]);
 		ASSERT_EQ(1, read(fd[0], &byte, 1));
-		/* One that wants to know at once does. */
+		/* The open fails at once with O_NONBLOCK. */
 		next = hypervisor_start(path, O_NONBLOCK, -1);
 		ASSERT_EQ(next, waitpid(next, &status, 0));
 		EXPECT_EQ(EBUSY, WEXITSTATUS(status));
@@ -686,7 +705,10 @@ TEST_F_TIMEOUT(limits, window_of_restarted_process, 120)
 		kill(old, SIGKILL);
 		ASSERT_EQ(old, waitpid(old, NULL, 0));
 		ASSERT_EQ(next, waitpid(next, &status, 0));
-		/* A test that stood still has ended the old one too late. */
+		/*
+		 * The test is repeated if it was delayed and killed the old hypervisor too
+		 * late.
+		 */
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != EBUSY)
 			break;
 	}
@@ -702,7 +724,7 @@ TEST_F_TIMEOUT(limits, window_of_restarted_process, 120)
 
 #define SLOW_MS		3000
 
-/* A kernel thread that is busy with a workqueue of that name. */
+/* Return: true if a kernel thread works for a workqueue of that name. */
 static bool worker_of(void *name)
 {
 	char path[300], line[512];
@@ -722,7 +744,10 @@ static bool worker_of(void *name)
 	return found;
 }
 
-/* Workers that are stuck in a guest's driver are its window's own, and hold none of another's. */
+/*
+ * Workers that are stuck in a guest's driver are those of the guest's own window, and no other
+ * window's.
+ */
 TEST_F(limits, workers_of_a_window)
 {
 	struct vgpu_mock_buf_create create = { .size = 8192, .flavour = VGPU_MOCK_BUF_PFN };
@@ -763,22 +788,22 @@ TEST_F(limits, workers_of_a_window)
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_BUF_SLOW, &range, 0,
 				    sizeof(range)));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
-	/* Its probe stays in the driver for a while. */
+	/* The probe of this mapping stays in the driver for a while. */
 	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
 	EXPECT_TRUE(eventually(worker_of, "+vgpu-window-1-22600", SLOW_MS));
 	peer_close(&self->peer);
 	close(lane);
 	EXPECT_EQ(0, window_command("destroy", "--force"));
-	/* The shadow is held by the driver until that comes back, and the guest with it. */
+	/* The driver's fault holds the shadow, and so the guest, until the fault returns. */
 	EXPECT_TRUE(eventually(no_guest, NULL, SLOW_MS + SLACK_MS));
 }
 
 /* --- ends of bindings --------------------------------------------------------------- */
 
-/* More than the work items that a workqueue has under way at once. */
+/* This is more than the number of work items that a workqueue runs at once. */
 #define BINDINGS	2100
 
-/* The device takes the memory of a buffer away from everybody who has it mapped. */
+/* Has the device invalidate all mappings of a buffer. */
 static pid_t invalidate_start(uint32_t id)
 {
 	struct vgpu_mock_buf_range range = { .id = id };
@@ -796,7 +821,7 @@ static bool is_stopped(void *unused)
 	return slow_waits();
 }
 
-/* A program of another guest, whose calls come after its closes, and who hears of events. */
+/* Starts a program of another guest, which makes calls after closes and waits for an event. */
 static pid_t other_guest_start(void)
 {
 	struct vgpu_mock_poll arm = { .events = POLLIN, .delay_ms = 200 }, none = { .events = 0 };
@@ -822,8 +847,9 @@ static bool has_ended(void *pid)
 }
 
 /*
- * A driver is slow to let go of what a guest's program has mapped, as one that has to wait for its
- * device in a notifier, and the guest gives back all that the program has in the window meanwhile.
+ * A driver is slow to invalidate what a guest's program has mapped, as one that waits for its
+ * device in a notifier. The guest unbinds all of the program's mappings meanwhile, and other
+ * guests do not wait.
  */
 TEST_F_TIMEOUT(limits, ends_of_bindings, 240)
 {
@@ -853,7 +879,7 @@ TEST_F_TIMEOUT(limits, ends_of_bindings, 240)
 	NEEDS_WINDOWS();
 	if (!slow_can())
 		SKIP(return, "needs a kernel with kprobes");
-	/* A slow device delays all who use it: the other guest uses another one. */
+	/* A slow device delays all its users, so the other guest uses another device. */
 	ASSERT_EQ(0, unexport("limits"));
 	ASSERT_EQ(0, export_as("limits", VGPU_MOCK_PATH_ITER, LOOPBACK, PORT, false));
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
@@ -885,7 +911,7 @@ TEST_F_TIMEOUT(limits, ends_of_bindings, 240)
 	ASSERT_TRUE(eventually(is_stopped, NULL, SLACK_MS));
 	ASSERT_TRUE(peer_send(self->peer.control, &unbind, sizeof(unbind)));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
-	/* The worker that waits for the driver is the window's. */
+	/* The worker that waits for the driver belongs to the window. */
 	EXPECT_TRUE(eventually(worker_of, "+vgpu-window-1-22600", SLACK_MS));
 	other = other_guest_start();
 	EXPECT_TRUE(eventually(has_ended, &other, SLACK_MS));

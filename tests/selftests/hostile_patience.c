@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A guest that answers when it has drivers wait long enough. The mock holds a mutex that all its
- * users share while it copies, as drivers of displays do: whatever the guest does, another
- * process gets the mutex within little more than the time of one answer, again and again.
+ * A guest answers FETCHes, but late enough to keep drivers waiting. The mock holds a mutex of
+ * all its users while it copies, as drivers of displays do. Whatever the guest does, another
+ * process must get the mutex within little more than the time of one answer, again and again.
  *
- * As hostile.c, it speaks for itself and needs the host in the same machine. vgpud is started with
- * its own deadlines, where a slow machine has set others.
+ * The tests speak the protocol themselves, as those of hostile.c do, and need the host in the
+ * same machine. They start vgpud with its default deadlines, as others may be set on a slow
+ * machine.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,21 +19,21 @@
 
 #define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 
-/* vgpud's default. */
+/* This is vgpud's default. */
 #define ANSWER_MS	2000
-/* Nobody else waits for longer, not counting the time in which threads get no processor. */
+/* Another process waits for no longer, not counting the time in which threads get no processor. */
 #define WAIT_MS		2500
 #define SECONDS		60
-/* Another process gets the mutex at least so often, even on a slow machine. */
+/* Another process gets the mutex at least this often, even on a slow machine. */
 #define GOT_PER_SECOND	1
 #define LANES_MAX	16
 /* A guest that has used up its time so often is cut off for ten minutes. */
 #define STRIKES		3
 
-/* The forwarded device, which may have come back by another number. */
+/* The forwarded device may have another number after vgpud's restart. */
 static char witness_path[32];
 
-/* A lane of the guest and the thread that plays it. */
+/* struct player: a lane of the guest, and the thread that plays the guest on it. */
 struct player {
 	const struct peer *peer;
 	pthread_t thread;
@@ -82,7 +83,10 @@ FIXTURE_TEARDOWN(hostile_patience)
 	EXPECT_TRUE(agent_write_env());
 }
 
-/* One call that holds the mutex over two pages of ours, each on a lane's buffer of its own. */
+/*
+ * Sends a call that holds the mutex while it accesses two pages, which no other call of the
+ * lane uses.
+ */
 static bool locked_send(int lane, uint32_t object, uint64_t seq)
 {
 	struct vgpu_mock_locked arg = {
@@ -127,7 +131,10 @@ static bool answer_written(int lane, const struct vgpu_hdr *hdr)
 	return peer_send(lane, &written, sizeof(written));
 }
 
-/* Answers what the call asks, until its reply. Return: its result; INT64_MIN: the lane is over. */
+/*
+ * Answers the upcalls of a call until its reply. Return: the call's result, or INT64_MIN if the
+ * lane has ended.
+ */
 static int64_t play_call(struct player *player, int lane)
 {
 	union {
@@ -167,7 +174,7 @@ static void player_leave(struct player *player)
 	player->lane = -1;
 }
 
-/* Has a lane, with the device open on it. */
+/* Connects a lane and opens the device on it. */
 static bool player_join(struct player *player)
 {
 	player->lane = peer_lane(player->peer, player->session);
@@ -179,7 +186,7 @@ static bool player_join(struct player *player)
 	return player->object;
 }
 
-/* Makes calls on one lane after the other, as long as there is one. */
+/* Makes calls on a lane, and on another one whenever the lane has ended. */
 static void *play(void *data)
 {
 	struct player *player = data;
@@ -196,7 +203,7 @@ static void *play(void *data)
 		if (result == INT64_MIN)
 			player_leave(player);
 		player->refused += result == -ENOBUFS;
-		/* A lane whose call was refused need not ask again at once. */
+		/* A lane whose call failed for lack of time waits before its next call. */
 		if (result == -ENOBUFS)
 			usleep(20000);
 	}
@@ -205,9 +212,9 @@ static void *play(void *data)
 }
 
 /*
- * A clock that a thread drives which only sleeps. A machine that wakes that one late wakes others
- * late, too: those who wait for the mutex, and the guest that answers meanwhile. The clock stands
- * still for as long.
+ * The clock is driven by a thread that only sleeps. If the machine wakes this thread late, it
+ * wakes others late, too: those that wait for the mutex, and the guest that answers meanwhile.
+ * The clock stands still for the same time.
  */
 #define TICK_MS		10
 
@@ -223,10 +230,10 @@ static void *tick(void *data)
 }
 
 /*
- * Another process's calls that need the mutex.
- * @got: number of those that got it
- * @longest_ms: the longest time that one took
- * @awake_ms: likewise, by the clock that stands still
+ * struct waits: calls of another process that need the mutex
+ * @got: number of calls that got the mutex
+ * @longest_ms: longest time of a call, in ms
+ * @awake_ms: longest time of a call by the clock that tick() drives, in ms
  */
 struct waits {
 	unsigned int got;
@@ -253,7 +260,10 @@ static bool wait_once(int fd, atomic_uint *ticks, struct waits *waits)
 	return true;
 }
 
-/* @nr threads of the guest have drivers wait, and so another process. Return: none failed. */
+/*
+ * Has @nr threads of the guest make drivers wait, and another process wait for the mutex.
+ * Return: true if no call of the other process failed.
+ */
 static bool wait_beside(const struct peer *peer, struct player *players, unsigned int nr,
 			unsigned int late_ms, unsigned int seconds, struct waits *waits)
 {
@@ -266,7 +276,7 @@ static bool wait_beside(const struct peer *peer, struct player *players, unsigne
 	uint64_t end;
 
 	*waits = (struct waits){ 0 };
-	/* All begin at once, while the guest has all of its time. */
+	/* All threads begin at once, while the guest has all of its time. */
 	for (i = 0; i < nr; i++) {
 		players[i] = (struct player){
 			.peer = peer, .session = 1 + i % 2, .late_ms = late_ms, .stop = &stop,
@@ -324,11 +334,11 @@ TEST_F_TIMEOUT(hostile_patience, late_answers_under_a_device_wide_mutex, 300)
 	EXPECT_LE(waits.awake_ms, WAIT_MS);
 	EXPECT_GE(waits.got, SECONDS * GOT_PER_SECOND);
 	EXPECT_GE(guest().counters.spent, 1);
-	/* Another guest, which keeps nobody waiting, is served as before. */
+	/* Another guest, which keeps no driver waiting, is served as before. */
 	EXPECT_TRUE(witness());
 }
 
-/* Many answers, each of which alone is nothing to complain of. */
+/* Many answers come, and none of them is late. */
 TEST_F_TIMEOUT(hostile_patience, many_slow_answers_under_a_device_wide_mutex, 300)
 {
 	struct player players[LANES_MAX];
@@ -355,7 +365,7 @@ TEST_F_TIMEOUT(hostile_patience, another_connection_has_no_more_time, 120)
 	object = peer_open_device(&self->peer, lane, 1);
 	ASSERT_NE(0, object);
 	ASSERT_TRUE(locked_send(lane, object, 2));
-	/* It is late, and the lane's last call. */
+	/* The answer is late, so the call is the lane's last. */
 	EXPECT_EQ(INT64_MIN, play_call(&player, lane));
 	EXPECT_EQ(1, player.fetches);
 	close(lane);
@@ -367,14 +377,17 @@ TEST_F_TIMEOUT(hostile_patience, another_connection_has_no_more_time, 120)
 	EXPECT_EQ(-ENOBUFS, play_call(&player, lane));
 	EXPECT_EQ(1, player.fetches);
 	EXPECT_EQ(0, guest().counters.patience_ms);
-	/* All else works, and all else of the host. */
+	/* Calls without a fetch work, and so do other guests. */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(0, play_call(&player, lane));
 	EXPECT_TRUE(witness());
 	close(lane);
 }
 
-/* A call on a lane of its own, answered after @late_ms. Return: its result; INT64_MIN: too late. */
+/*
+ * Makes a call on a lane of its own, whose fetches are answered after @late_ms. Return: the
+ * call's result, or INT64_MIN if the answer was too late.
+ */
 static int64_t call_alone(const struct peer *peer, unsigned int late_ms, unsigned int *fetches)
 {
 	struct player player = { .peer = peer, .late_ms = late_ms };
@@ -390,7 +403,10 @@ static int64_t call_alone(const struct peer *peer, unsigned int late_ms, unsigne
 	return result;
 }
 
-/* A guest that uses up all of its time whenever it has some gets none, however long it waits. */
+/*
+ * A guest that uses up all of its time whenever it has some is cut off: it gets none, however
+ * long it waits.
+ */
 TEST_F_TIMEOUT(hostile_patience, repeat_offender_is_cut_off, 300)
 {
 	unsigned int strikes = 0, fetches = 0, again_ms = 0;
@@ -412,20 +428,21 @@ TEST_F_TIMEOUT(hostile_patience, repeat_offender_is_cut_off, 300)
 	}
 	EXPECT_EQ(STRIKES, strikes);
 	EXPECT_TRUE(guest().counters.cut_off);
-	/* The guest had some again after so long before. */
+	/* The guest had time again after again_ms before. */
 	for (end = peer_now_ms() + again_ms + SLACK_MS / 4; peer_now_ms() < end; usleep(200000)) {
 		ASSERT_EQ(-ENOBUFS, call_alone(&self->peer, 0, &fetches));
 		peer_ping(&self->peer);
 	}
 	EXPECT_EQ(STRIKES, fetches);
-	/* Another guest does not pay for it. */
+	/* Another guest is not affected. */
 	EXPECT_TRUE(witness());
 }
 
 /*
- * A driver writes to a page, has to ask for another one, and writes to the first one again, which
- * is too old by then: what was written to it has to be sent before, and no time is left for that.
- * The call fails as others do for which there is none, not as if the program had no such memory.
+ * A driver writes to a page, has to fetch another one, and writes to the first one again, whose
+ * copy is outdated by then. The bytes written to the first page have to be sent back before,
+ * and no time is left for that. The call fails as others do when there is no time (ENOBUFS),
+ * and not with EFAULT.
  */
 TEST_F_TIMEOUT(hostile_patience, no_time_left_to_send_a_page_back, 120)
 {
@@ -458,7 +475,7 @@ TEST_F_TIMEOUT(hostile_patience, no_time_left_to_send_a_page_back, 120)
 	start = peer_now_ms();
 	ASSERT_EQ(VGPU_MSG_FETCH, peer_type(&fetch));
 	EXPECT_EQ(page + VGPU_PAGE_SIZE, le64toh(fetch.addr));
-	/* All pages are too old when this call has begun. */
+	/* All pages are outdated once this call has begun. */
 	ASSERT_TRUE(peer_ioctl_send(second, object, 1, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(0, play_call(&other, second));
 	while (peer_now_ms() < start + ANSWER_MS * 91 / 100)
@@ -467,38 +484,50 @@ TEST_F_TIMEOUT(hostile_patience, no_time_left_to_send_a_page_back, 120)
 	EXPECT_EQ(-ENOBUFS, play_call(&player, lane));
 	EXPECT_EQ(0, player.fetches);
 	EXPECT_EQ(1, guest().counters.spent);
-	/* The lane is as good as ever. */
+	/* The lane serves the next call. */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(0, play_call(&player, lane));
 	close(lane);
 	close(second);
 }
 
-/* --- calls that ask the guest nothing ---------------------------------------- */
+/* --- calls without upcalls ----------------------------------------------------- */
 
 #define ROUNDS		40
-/* All of the guest's time. One answer may take as long, which no slow machine comes near. */
+/*
+ * The guest has this time in all, and each answer may take as long, which not even a slow
+ * machine needs.
+ */
 #define WHOLE_MS	20000
-/* Parts of it, as drivers/common/patience.h has them. */
+/* These parts of the time are defined in drivers/common/patience.h. */
 #define FREE_MS		(WHOLE_MS / 500)
 #define HALF_MS		(WHOLE_MS / 100)
 #define OLD_MS		(WHOLE_MS / 5)
-/* An answer that costs nothing. */
+/* An answer within this time costs nothing. */
 #define PROMPT_MS	(FREE_MS / 4)
 
-/* A guest with two buffers: page faults of the first take long, and end when that is said. */
+/*
+ * struct readers: a guest with two buffers. Page faults of the first take long, until they are
+ * ended.
+ */
 struct readers {
 	const struct peer *peer;
 	uint32_t object;
-	/* Lanes have a call that touches memory, one that reads mapped pages, and others. */
+	/*
+	 * lanes: for the call that touches memory, the one that reads mapped pages, and other
+	 * calls
+	 */
 	int toucher, reader, looker;
 	uint64_t toucher_seq, reader_seq, looker_seq, control_seq;
 	struct vgpu_mock_buf_create slow, fast;
-	/* Drivers waited for so long at least, and young calls pay at most so much for it. */
+	/*
+	 * sum of the least times that drivers waited, and the most that young calls pay for
+	 * them, in ms
+	 */
 	int waited, cost;
 };
 
-/* A call of the third lane. Return: its result. */
+/* Makes a call on the third lane. Return: its result. */
 static int64_t look(struct readers *readers, uint32_t cmd, void *arg, size_t len)
 {
 	struct {
@@ -573,7 +602,10 @@ static bool read_two_pages(struct readers *readers, uint64_t addr)
 	return peer_call_send(readers->reader, &call, 1, 0);
 }
 
-/* A call has a driver touch the page. Return: the guest is asked for it. */
+/*
+ * Begins a call whose driver touches the page. Return: true if the guest is sent a FETCH of the
+ * page.
+ */
 static bool touch_page(struct readers *readers, uint64_t addr, struct vgpu_fetch *fetch)
 {
 	const struct vgpu_mock_locked arg = {
@@ -595,8 +627,8 @@ static bool touch_page(struct readers *readers, uint64_t addr, struct vgpu_fetch
 }
 
 /*
- * Mapped pages are read, one of which has become the program's own meanwhile, and another call's
- * driver waits for the guest to send that. Return: 0, or the line that failed.
+ * Reads two mapped pages. The second one is unmapped meanwhile, and becomes the program's own
+ * memory, for which another call's driver waits. Return: 0, or the line that failed.
  */
 static int read_behind_a_fetch(struct readers *readers, uint64_t addr)
 {
@@ -637,8 +669,8 @@ static int read_behind_a_fetch(struct readers *readers, uint64_t addr)
 }
 
 /*
- * Calls that read mapped pages ask nothing, but may wait for what another call has asked. They are
- * as young as others then: what is answered at once costs nothing.
+ * Calls that read mapped pages cause no FETCH, but may wait for that of another call. They
+ * count as young then, as other calls do: a prompt answer costs nothing.
  */
 TEST_F_TIMEOUT(hostile_patience, readers_of_mapped_pages_are_young, 240)
 {
@@ -667,7 +699,10 @@ TEST_F_TIMEOUT(hostile_patience, readers_of_mapped_pages_are_young, 240)
 	ASSERT_NE(0, readers.object);
 	ASSERT_EQ(0, look(&readers, VGPU_MOCK_IOC_BUF_CREATE, &readers.slow, sizeof(readers.slow)));
 	ASSERT_EQ(0, look(&readers, VGPU_MOCK_IOC_BUF_CREATE, &readers.fast, sizeof(readers.fast)));
-	/* A call that the host took to have begun before this wait would not be young. */
+	/*
+	 * The first fetch is late, so a call that the host believes to have begun before it
+	 * would not be young.
+	 */
 	ASSERT_TRUE(locked_send(readers.toucher, readers.object, ++readers.toucher_seq));
 	ASSERT_EQ(0, play_call(&player, readers.toucher));
 	left = guest().counters.patience_ms;
@@ -687,7 +722,7 @@ TEST_F_TIMEOUT(hostile_patience, readers_of_mapped_pages_are_young, 240)
 	close(readers.looker);
 }
 
-/* Nobody waits for a guest by an export without demand pages. */
+/* A driver does not wait for a guest on an export without demand pages. */
 TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
 {
 	struct vgpu_export_request request = {
@@ -713,7 +748,10 @@ TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
 	EXPECT_EQ(-EOPNOTSUPP, play_call(&player, lane));
 	EXPECT_EQ(0, player.fetches);
 	EXPECT_EQ(0, guest().counters.spent);
-	/* Memory that is described needs no demand pages, nor does what has come with the call. */
+	/*
+	 * Memory that a schema describes needs no demand pages, and neither do pages that came
+	 * with the call.
+	 */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_INOUT, &io, 0, sizeof(io)));
 	EXPECT_EQ(0, play_call(&player, lane));
 	peer_call_init(&call, VGPU_OP_IOCTL, object, 4);
@@ -728,7 +766,7 @@ TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
 	close(lane);
 }
 
-/* Sends an ioctl of which nothing is known but where its argument is, which the driver reads. */
+/* Sends an undescribed ioctl, whose argument the driver reads. */
 static bool raw_send(int lane, uint32_t object, uint64_t seq, uint64_t addr)
 {
 	struct peer_call call;
@@ -739,7 +777,10 @@ static bool raw_send(int lane, uint32_t object, uint64_t seq, uint64_t addr)
 	return peer_call_send(lane, &call, 0, 0);
 }
 
-/* One call may not wait for a page that another one, of the same process, is waiting for. */
+/*
+ * A call on an export without demand pages may not wait for a page for which another call of
+ * the same process waits.
+ */
 TEST_F_TIMEOUT(hostile_patience, page_refused_to_one_lane, 120)
 {
 	const uint64_t page = 0x10000000;
@@ -764,7 +805,7 @@ TEST_F_TIMEOUT(hostile_patience, page_refused_to_one_lane, 120)
 	ASSERT_GE(second, 0);
 	object = peer_open_device(&self->peer, lane, 1);
 	ASSERT_NE(0, object);
-	/* The guest's numbers of exports are given in turn. */
+	/* The numbers of a guest's exports are consecutive. */
 	peer = self->peer;
 	peer.export++;
 	for (i = 0; !quiet && i < 100; i++) {

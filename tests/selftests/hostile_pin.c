@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hostile guest has NVIDIA's driver keep memory of its shadow: the page that the arguments of the
- * call are in, where a pointer in them can lead. A card sees what is in such a page later, and can
- * change it. Calls of that driver have to wait when others have all rooms for arguments.
+ * A hostile guest has NVIDIA's driver pin memory of its shadow: the page that holds the call's
+ * arguments, to which a pointer in them can lead. A card can read and change such a page later.
+ * Calls of that driver wait if other calls have all rooms for arguments.
  *
- * Runs where the host is, as hostile.c does, with the stand-in for that driver.
+ * The tests run where those of hostile.c do, with the stand-in for NVIDIA's driver.
  */
 #include <linux/vgpu_host.h>
 #include <stddef.h>
@@ -22,14 +22,14 @@
 #define NODE		"/dev/nvidiactl"
 #define ADDR		0x10000000ULL
 #define WORD		0x6b656570206f7574ULL
-/* The number of calls that have a room of their own. */
+/* This is the number of calls that can have a room of their own. */
 #define ROOMS		(VGPU_KEY_LAST - VGPU_KEY_ALONE + 1)
-/* So many of the rooms are for calls of NVIDIA's driver, and those that hand memory over. */
+/* These rooms are left to calls of NVIDIA's driver, and to calls with kept memory. */
 #define ROOMS_LEFT	4
-/* Longer than any test. */
+/* The sleep is longer than any test. */
 #define SLEEP_MS	60000
 
-/* A lane, and the number of its last call. */
+/* struct lane: a lane, and the number of its last call. */
 struct lane {
 	int fd;
 	uint64_t seq;
@@ -41,11 +41,11 @@ FIXTURE(pin) {
 	uint32_t mock;		/* numbers of exports */
 	uint32_t card;
 	struct lane lane;
-	uint32_t object;	/* the card's */
+	uint32_t object;	/* object of the card */
 	struct lane sleepers[ROOMS];
 };
 
-/* Finds out which of the two exports is whose. */
+/* Finds out which of the two exports is the mock and which is the card. */
 static bool know_exports(FIXTURE_DATA(pin) *self)
 {
 	struct vgpu_export_add other;
@@ -117,19 +117,19 @@ FIXTURE_TEARDOWN(pin)
 	EXPECT_TRUE(eventually(no_nvidia, NULL, SLACK_MS));
 }
 
-/* The answer to a call, and the bytes that came with it. */
+/* The answer to a call has its bytes behind the reply. */
 static union {
 	struct vgpu_reply reply;
 	char bytes[512];
 } answer;
 
-/* Waits for it: the result. */
+/* Waits for the reply of the lane's last call. Return: its result, or INT64_MIN if none came. */
 static int64_t reply_of(FIXTURE_DATA(pin) *self, struct lane *lane, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = lane->fd, .events = POLLIN };
 	uint64_t end = peer_now_ms() + timeout_ms;
 
-	/* A peer that says nothing for long is given up. */
+	/* The host ends the connection of a guest that sends nothing for long. */
 	do {
 		if (!peer_ping(&self->peer) || peer_now_ms() > end)
 			return INT64_MIN;
@@ -146,9 +146,12 @@ static int64_t card_ioctl(FIXTURE_DATA(pin) *self, uint32_t cmd, const void *arg
 	return reply_of(self, lane, SLACK_MS);
 }
 
-/* --- what a card keeps ------------------------------------------------------ */
+/* --- memory that a card keeps ------------------------------------------------ */
 
-/* How often the card sees the word in the page; it is in the argument of this very call. */
+/*
+ * Returns how often the card finds the word in its page. The argument of this call has the
+ * word, too.
+ */
 static uint64_t seen(FIXTURE_DATA(pin) *self, uint64_t word)
 {
 	struct vgpu_mock_nvidia_look look = { .word = word };
@@ -159,7 +162,7 @@ static uint64_t seen(FIXTURE_DATA(pin) *self, uint64_t word)
 	return look.out_times;
 }
 
-/* A WRITE, whose bytes are where arguments are. */
+/* Makes a WRITE call, whose bytes are put where arguments are. */
 static bool card_writes(FIXTURE_DATA(pin) *self)
 {
 	const uint64_t words[] = { WORD, WORD, WORD, WORD, WORD };
@@ -173,13 +176,13 @@ static bool card_writes(FIXTURE_DATA(pin) *self)
 	       reply_of(self, &self->lane, SLACK_MS) == sizeof(words);
 }
 
-/* Bytes of calls that come after the one whose argument the card has. */
+/* The card does not see bytes of calls that come after the one whose argument it pinned. */
 TEST_F_TIMEOUT(pin, later_calls, 120)
 {
 	struct vgpu_mock_nvidia_pin pin = { .unused = ~WORD };
 
 	ASSERT_EQ(0, card_ioctl(self, VGPU_MOCK_NVIDIA_PIN, &pin, sizeof(pin)));
-	/* Its own: that it is this page. */
+	/* The card sees its own argument, so it has this page. */
 	EXPECT_EQ(1, seen(self, ~WORD));
 	EXPECT_EQ(0, seen(self, WORD));
 	ASSERT_TRUE(card_writes(self));
@@ -187,7 +190,7 @@ TEST_F_TIMEOUT(pin, later_calls, 120)
 	EXPECT_EQ(1, seen(self, ~WORD));
 }
 
-/* Those of other drivers, which may be in the room that the call had. */
+/* The card does not see arguments of other drivers' calls, which may have the room of its call. */
 TEST_F_TIMEOUT(pin, other_drivers, 120)
 {
 	struct vgpu_mock_nvidia_pin pin = { .unused = ~WORD };
@@ -198,7 +201,7 @@ TEST_F_TIMEOUT(pin, other_drivers, 120)
 	mock = open_export(self, lane, self->mock);
 	ASSERT_NE(0, mock);
 	ASSERT_EQ(0, card_ioctl(self, VGPU_MOCK_NVIDIA_PIN, &pin, sizeof(pin)));
-	/* The pointer leads nowhere. */
+	/* The pointer leads to no memory. */
 	ASSERT_TRUE(peer_ioctl_send(lane->fd, mock, ++lane->seq,
 				    VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_ARRAY_IN), &array, ADDR,
 				    sizeof(array)));
@@ -207,7 +210,10 @@ TEST_F_TIMEOUT(pin, other_drivers, 120)
 	EXPECT_EQ(1, seen(self, ~WORD));
 }
 
-/* The device looks at one field of its kept page, that of its own argument if it is there. */
+/*
+ * Has the mock sum up one field of the page that it has kept: this call's argument, if that is
+ * in the page.
+ */
 static uint64_t seen_by_mock(FIXTURE_DATA(pin) *self, uint32_t mock, uint64_t seed)
 {
 	struct vgpu_mock_kept kept = {
@@ -228,7 +234,10 @@ static uint64_t sum_of(uint64_t word)
 	return vgpu_mock_sum(VGPU_MOCK_SUM_INIT, &word, sizeof(word));
 }
 
-/* Another driver has kept its argument's page: no argument for NVIDIA's is there. */
+/*
+ * Arguments for NVIDIA's driver are not put in a page of arguments that another driver has
+ * kept.
+ */
 TEST_F_TIMEOUT(pin, kept_by_others, 120)
 {
 	struct vgpu_mock_keep keep = { .last = 7, .what = VGPU_MOCK_KEEP_ARGUMENT };
@@ -241,20 +250,20 @@ TEST_F_TIMEOUT(pin, kept_by_others, 120)
 	ASSERT_TRUE(peer_ioctl_send(lane->fd, mock, ++lane->seq, VGPU_MOCK_IOC_KEEP, &keep, ADDR,
 				    sizeof(keep)));
 	ASSERT_EQ(0, reply_of(self, lane, SLACK_MS));
-	/* The device has such a page. */
+	/* The mock has kept a page where arguments are. */
 	EXPECT_EQ(sum_of(seeds[0]), seen_by_mock(self, mock, seeds[0]));
 	ASSERT_TRUE(card_writes(self));
 	EXPECT_NE(sum_of(WORD), seen_by_mock(self, mock, seeds[1]));
 }
 
-/* --- when others have all rooms ---------------------------------------------- */
+/* --- all rooms taken by other calls ------------------------------------------- */
 
 static bool all_sleep(void *wanted)
 {
 	return sleeps() >= *(uint32_t *)wanted;
 }
 
-/* Has calls of other drivers sleep. */
+/* Begins @nr calls of another driver, which sleep. */
 static void others_sleep(struct __test_metadata *_metadata, FIXTURE_DATA(pin) *self, uint32_t nr)
 {
 	const struct vgpu_mock_sleep sleep = { .ms = SLEEP_MS };
@@ -279,7 +288,7 @@ static bool cards_sleep(void *wanted)
 	return atoi(line) == *(int *)wanted;
 }
 
-/* Calls sleep in both drivers, as many as there are rooms. */
+/* Begins calls of both drivers that sleep, as many as there are rooms. */
 static void rooms_fill(struct __test_metadata *_metadata, FIXTURE_DATA(pin) *self)
 {
 	int i, wanted = ROOMS_LEFT;
@@ -316,7 +325,7 @@ static bool begin_call(FIXTURE_DATA(pin) *self)
 			       ADDR, sizeof(pin));
 }
 
-/* Return: no answer comes for a moment: it waits. */
+/* Return: true if no answer comes for a moment, so the call waits. */
 static bool it_waits(const FIXTURE_DATA(pin) *self)
 {
 	struct pollfd pfd = { .fd = self->lane.fd, .events = POLLIN };
@@ -329,7 +338,7 @@ static bool it_waits(const FIXTURE_DATA(pin) *self)
 		SKIP(return, "the processor has no protection keys"); \
 } while (0)
 
-/* However many calls of other drivers sleep. */
+/* Calls of NVIDIA's driver have rooms, however many calls of other drivers sleep. */
 TEST_F_TIMEOUT(pin, rooms_left, 240)
 {
 	int i;
@@ -338,14 +347,14 @@ TEST_F_TIMEOUT(pin, rooms_left, 240)
 	others_sleep(_metadata, self, ROOMS);
 	ASSERT_TRUE(begin_call(self));
 	EXPECT_EQ(0, reply_of(self, &self->lane, FETCH_MS + SLACK_MS));
-	/* These calls have their rooms, and those of their lanes, whole. */
+	/* The sleeping calls, and their lanes, are not affected. */
 	for (i = 0; i < ROOMS; i++) {
 		ASSERT_TRUE(cancel(&self->sleepers[i]));
 		EXPECT_NE(INT64_MIN, reply_of(self, &self->sleepers[i], SLACK_MS));
 	}
 }
 
-/* None comes free in time: the call fails, and the next one finds one. */
+/* A call for which no room becomes free in time fails, and a later one gets a room. */
 TEST_F_TIMEOUT(pin, no_room, 240)
 {
 	uint64_t start;
@@ -357,7 +366,7 @@ TEST_F_TIMEOUT(pin, no_room, 240)
 	ASSERT_TRUE(begin_call(self));
 	result = reply_of(self, &self->lane, FETCH_MS + SLACK_MS);
 	EXPECT_EQ(-EBUSY, result);
-	/* The wait is over early by as much as the tick was late when the wait began. */
+	/* The wait may be too short by as much as the tick was late when the wait began. */
 	EXPECT_LE(FETCH_MS / 2, peer_now_ms() - start);
 	EXPECT_TRUE(le32toh(answer.reply.flags) & VGPU_REPLY_REFUSED);
 	ASSERT_TRUE(cancel(&self->sleepers[3]));
@@ -366,7 +375,7 @@ TEST_F_TIMEOUT(pin, no_room, 240)
 	EXPECT_EQ(0, reply_of(self, &self->lane, SLACK_MS));
 }
 
-/* The call goes on with the first one that comes free. */
+/* A call goes on with the first room that becomes free. */
 TEST_F_TIMEOUT(pin, room_comes_free, 240)
 {
 	NEEDS_KEYS();
@@ -378,7 +387,7 @@ TEST_F_TIMEOUT(pin, room_comes_free, 240)
 	EXPECT_NE(INT64_MIN, reply_of(self, &self->sleepers[ROOMS - 1], SLACK_MS));
 }
 
-/* The guest waits no longer. */
+/* A call that waits for a room can be cancelled. */
 TEST_F_TIMEOUT(pin, cancelled_without_a_room, 240)
 {
 	uint64_t start;
@@ -391,7 +400,7 @@ TEST_F_TIMEOUT(pin, cancelled_without_a_room, 240)
 	ASSERT_TRUE(cancel(&self->lane));
 	EXPECT_EQ(-EINTR, reply_of(self, &self->lane, SLACK_MS));
 	EXPECT_GT(FETCH_MS, peer_now_ms() - start);
-	/* The lane goes on. */
+	/* The lane serves the next call. */
 	ASSERT_TRUE(cancel(&self->sleepers[0]));
 	EXPECT_NE(INT64_MIN, reply_of(self, &self->sleepers[0], SLACK_MS));
 	ASSERT_TRUE(begin_call(self));

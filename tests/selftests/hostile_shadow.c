@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module with shadows that are somebody else's: ../tools/rogue_shadow.c in place of
- * vgpu-shadow. Programs of a guest may get any error then, but can be killed, and nothing of all
- * that is left when the agent has ended.
+ * These tests run the host module with hostile shadows: ../tools/rogue_shadow.c in place of
+ * vgpu-shadow. Programs of a guest may get any error then, but they can be killed, and nothing
+ * is left of the shadows when the agent has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 #include "kselftest_harness.h"
 
 #define HOSTILE		"/usr/lib/vgpu-test/tools/rogue_shadow"
-/* The same, of which each thread does one thing only. */
+/* Each thread of this version of rogue_shadow does one thing only. */
 #define CLAIMS		"/usr/lib/vgpu-test/tools/rogue_claims"
-/* Serves a lane that another program has served. */
+/* This program serves a lane that another program has served. */
 #define LANE_ENTER	"/usr/lib/vgpu-test/tools/lane_enter"
 #define LOOPBACK	1		/* CID */
 #define PORT		22700
@@ -37,13 +37,13 @@
 #define PROGRAMS	3
 #define TRIES		40
 #define MAPS		200
-/* Programs that get nowhere are killed after so long, in ms; long enough for an open at first. */
+/* Programs without progress are killed after this time in ms. The first open needs longer. */
 #define PATIENCE	1500
 #define PATIENCE_FIRST	12000
-/* The time for the first open is doubled up to this: a machine may wait for a processor. */
+/* The time for the first open is doubled up to this, as a machine may be busy. */
 #define PATIENCE_MOST	240000
 
-/* The programs count here what they could do all the same; they share the memory. */
+/* struct done: counts what the programs could do despite their shadows; they share this memory. */
 struct done {
 	unsigned int opens;
 	unsigned int calls;
@@ -51,7 +51,10 @@ struct done {
 	unsigned int touches;
 };
 
-/* The module was reached. The shadows draw what they do, so that may take a few rounds. */
+/*
+ * Return: true if the module was reached. The shadows choose their actions at random, so this
+ * may take a few rounds.
+ */
 static bool is_enough(const struct done *done)
 {
 	return done->opens && done->calls && done->mappings;
@@ -93,7 +96,7 @@ static void use_mapping(int fd, struct done *done, unsigned int try)
 	munmap(memory, TARGET_PAGES * PAGE);
 }
 
-/* Described arguments, and others, which the module serves page by page. */
+/* Makes calls with described arguments, and one that the module serves page by page. */
 static void make_calls(int fd, struct done *done)
 {
 	static const char text[] = "nothing that anybody has described";
@@ -117,7 +120,7 @@ static void *call_again(void *data)
 	return NULL;
 }
 
-/* Two threads call, for a second lane. */
+/* Makes calls by two threads, so that there is a second lane. */
 static void program(const char *name, struct done *done)
 {
 	struct sigaction action = { .sa_handler = touch_failed };
@@ -146,7 +149,7 @@ static void program(const char *name, struct done *done)
 	_exit(0);
 }
 
-/* Maps the device, and still does when its shadow ends. */
+/* Maps the device, and still has the mapping when its shadow ends. */
 static void program_that_maps(const char *name, struct done *done)
 {
 	struct vgpu_mock_buf_create create = {
@@ -175,7 +178,10 @@ static void program_that_maps(const char *name, struct done *done)
 	_exit(0);
 }
 
-/* References of the module: of an agent, and of all that is left of shadows. */
+/*
+ * Returns the number of the module's references: those of an agent and of all that is left of
+ * shadows.
+ */
 static int references(void)
 {
 	FILE *stream = fopen("/sys/module/vgpu_host/refcnt", "r");
@@ -195,8 +201,8 @@ static unsigned int sum(const struct done *done)
 }
 
 /*
- * Programs whose shadow has nothing to say any more wait, and are killed when none of them has got
- * on for a while. Return: all have ended.
+ * Waits for programs, whose shadow may not answer any more, and kills them when none of them
+ * has made progress for @patience ms. Return: true if all have ended.
  */
 static bool end_all(pid_t *pids, int nr, const struct done *done, unsigned int patience)
 {
@@ -246,7 +252,7 @@ FIXTURE_TEARDOWN(shadow)
 
 	if (!self->done)
 		return;
-	/* A test that has failed leaves its agent, and so its shadows, to all tests that follow. */
+	/* A failed test would leave its agent, and so its shadows, to all later tests. */
 	if (tool_processes("/vgpud", NULL))
 		EXPECT_TRUE(agent_gone(agent_kill(SIGKILL)));
 	fd = agent_start(self->name);
@@ -256,7 +262,10 @@ FIXTURE_TEARDOWN(shadow)
 	EXPECT_TRUE(agent_write_env());
 }
 
-/* Programs in @rounds, or in more until they have got somewhere. Return: they have, and all end. */
+/*
+ * Runs programs in @rounds rounds, or in more until they have reached the module. Return: true
+ * if they have, and all have ended.
+ */
 static bool run_programs(const char *name, struct done *done, int rounds, unsigned int patience,
 			 void (*run)(const char *name, struct done *done))
 {
@@ -281,7 +290,10 @@ static bool run_programs(const char *name, struct done *done, int rounds, unsign
 	return is_enough(done);
 }
 
-/* Return: with the agent all of its shadows end, and the module has nothing of them left. */
+/*
+ * Ends the agent. Return: true if all its shadows have ended, and the module has nothing left
+ * of them.
+ */
 static bool nothing_is_left(const char *shadow)
 {
 	bool gone = agent_gone(agent_kill(SIGTERM));
@@ -293,7 +305,7 @@ static bool nothing_is_left(const char *shadow)
 	return gone && !references();
 }
 
-/* Only programs wait for the device: whether it can be opened is up to a shadow. */
+/* Only programs wait for the device: a shadow decides whether it can be opened. */
 TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
 {
 	agent_run(HOSTILE);
@@ -303,8 +315,9 @@ TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
 }
 
 /*
- * Threads map the shadow's own file all the time where a lane is mapping the device, also when the
- * module has yet to look at that mapping. A reference of that file is one that would never go.
+ * Threads map the shadow's own file all the time where a lane is mapping the device, also
+ * before the module has looked at that mapping. A reference of that file would never be
+ * dropped.
  */
 TEST_F_TIMEOUT(shadow, maps_itself, 600)
 {
@@ -316,7 +329,7 @@ TEST_F_TIMEOUT(shadow, maps_itself, 600)
 	EXPECT_TRUE(nothing_is_left("/rogue_claims"));
 }
 
-/* Both ends of a connection. Return: they are there. */
+/* Makes both ends of a connection. Return: true if they exist. */
 static bool connect_ends(int ends[2])
 {
 	struct sockaddr_vm addr = {
@@ -340,8 +353,8 @@ static void on_signal(int signr)
 }
 
 /*
- * A shadow that nobody confines: when it is interrupted it executes another program, which has the
- * lane, and nothing else. Ends with 0 if it does not get so far.
+ * Plays a shadow without confinement. When it is interrupted it executes another program, which
+ * has only the lane open. Exits with 0 if it does not get so far.
  */
 static void serve_and_exec(int shadow, int sock)
 {
@@ -362,7 +375,10 @@ static void serve_and_exec(int shadow, int sock)
 	_exit(0);
 }
 
-/* The test is the agent, as vgpud's shadows can execute nothing. Return: a shadow's file, or -1. */
+/*
+ * Makes the test the agent, as shadows of vgpud can execute nothing. Return: a file for a
+ * shadow, or -1.
+ */
 static int begin_agent(int agent, int sock)
 {
 	struct vgpu_host_agent role = {
@@ -381,8 +397,8 @@ static int begin_agent(int agent, int sock)
 }
 
 /*
- * Return: the error of a thread that serves a lane again after it has executed a program; minus the
- * signal that it had to be ended by.
+ * Returns the error of a thread that serves a lane again after it has executed a program, or
+ * minus the signal that killed the thread.
  */
 static int error_after_exec(int agent)
 {
@@ -413,8 +429,8 @@ static int error_after_exec(int agent)
 }
 
 /*
- * A thread that has served a lane stays the same when it executes a program, but it has other
- * memory then, of which the module knows nothing.
+ * A thread that has served a lane is the same thread after it has executed a program, but has
+ * another mm, which the module does not know.
  */
 TEST_F(shadow, executes_a_program)
 {
@@ -422,7 +438,7 @@ TEST_F(shadow, executes_a_program)
 	uint64_t end = tool_now_ms() + 20000;
 
 	EXPECT_EQ(EINVAL, error_after_exec(agent));
-	/* The module has nothing left of that. */
+	/* Nothing of the shadow is left in the module. */
 	close(agent);
 	while (references() && tool_now_ms() < end)
 		usleep(20000);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a host says of windows and exports that a guest cannot have: it costs the guest neither
- * memory nor warnings, and the rest of what the host says counts as before. The test is the host.
+ * A host announces windows and exports that a guest cannot have. They cost the guest neither
+ * memory nor warnings, and the host's other messages work as before. The test is the host.
  *
- * A guest loses the device of its window (tests/mock/virtio.c) while it has ranges in its memory:
- * nothing of the kernel's shows that memory when the device's driver has let go of it.
+ * In a second group of tests, a guest loses the device of its window (tests/mock/virtio.c)
+ * while it uses ranges of the window's memory. The kernel must not map that memory any more
+ * when the device's driver has released it.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -19,12 +20,15 @@
 
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* Taint flag of a kernel that has warned. */
+/* The kernel has this taint flag when it has warned. */
 #define TAINT_WARN	(1UL << 9)
-/* Exports of all hosts together that there are devices for. */
+/* The guest has devices for this many exports of all hosts together. */
 #define EXPORTS_MOST	256
 #define EXPORTS		(EXPORTS_MOST + 500)
-/* Where the kernel counts lines, it says so many in five seconds (DEFAULT_RATELIMIT_BURST). */
+/*
+ * The kernel prints this many lines in five seconds where it limits them
+ * (DEFAULT_RATELIMIT_BURST).
+ */
 #define BURST		10
 #define PATIENCE_MS	180000
 
@@ -88,7 +92,7 @@ FIXTURE_TEARDOWN(host)
 		host_end();
 }
 
-/* The guest has no memory of that size, so it makes no record of what is free there. */
+/* A window of more than the guest can address needs no memory for a record of its free ranges. */
 TEST_F_TIMEOUT(host, windows_of_any_size, 120)
 {
 	static const uint64_t sizes[] = { 1ULL << 44, 1ULL << 47, 1ULL << 62, -4096ULL };
@@ -99,13 +103,13 @@ TEST_F_TIMEOUT(host, windows_of_any_size, 120)
 		ASSERT_TRUE(say_window(i + 1, sizes[i]));
 		ASSERT_TRUE(say_window(i + 1, 0));
 	}
-	/* It has read all of that, and goes on. */
+	/* The guest has read all these messages, and works on. */
 	ASSERT_TRUE(say_export("after"));
 	EXPECT_TRUE(await_export("after"));
 	EXPECT_EQ(before, kernel_has_warned());
 }
 
-/* The log is not the host's to fill. */
+/* A host cannot fill the guest's log. */
 TEST_F_TIMEOUT(host, more_exports_than_devices, 120)
 {
 	uint64_t start = tool_now_ms(), bursts;
@@ -118,7 +122,7 @@ TEST_F_TIMEOUT(host, more_exports_than_devices, 120)
 		snprintf(name, sizeof(name), "export%d", i);
 		ASSERT_TRUE(say_export(name));
 	}
-	/* Each is taken back, so that the last one has a place. */
+	/* Each export is removed, so that there is a device for the last one. */
 	for (i = 1; i <= EXPORTS; i++) {
 		struct vgpu_export_del del = {
 			.hdr.len = htole32(sizeof(del)),
@@ -139,17 +143,20 @@ TEST_F_TIMEOUT(host, more_exports_than_devices, 120)
 /* --- the window's device -------------------------------------------------- */
 
 #define MODULE		"vgpu_mock_virtio"
-/* Its driver lets go of it. */
+/* The command unbinds the device from its driver. */
 #define UNBIND		"cd /sys/devices/vgpu-mock-virtio/virtio* && device=${PWD##*/} && " \
 			"echo $device >/sys/bus/virtio/drivers/vgpu_window/unbind"
-/* The device's memory, and who maps it, as the kernel says. */
+/* These show whether the device's memory is reserved, and how often it is mapped in the kernel. */
 #define IS_TAKEN	"grep -q '^ *4000000000-.* : vgpu_guest' /proc/iomem"
 #define MAPPED		"grep -c 'phys=0x00000040000[0-9a-f]* ioremap' /proc/vmallocinfo"
 #define REGION		(1UL << 20)
 #define NUMBER		0x77696e646f77
 #define OBJECT		7
 
-/* The host stops at a MMAP in the window; it has got one; it is to end. */
+/*
+ * holds_mmap: the host delays its answer to a MMAP in the window. has_mmap: the host has
+ * received one. ending: the host's threads are to end.
+ */
 static bool holds_mmap, has_mmap, ending;
 
 static bool lane_reply(int lane, const struct vgpu_call *call, int64_t result,
@@ -192,7 +199,7 @@ static bool lane_mmap(int lane, const struct vgpu_call *call)
 		.cache = htole32(VGPU_CACHE_UC),
 	};
 
-	/* The guest has not found the window yet. */
+	/* The guest does not know the window yet. */
 	if (!call->args.mmap.window)
 		return lane_reply(lane, call, -EAGAIN, NULL);
 	__atomic_store_n(&has_mmap, true, __ATOMIC_SEQ_CST);
@@ -201,7 +208,10 @@ static bool lane_mmap(int lane, const struct vgpu_call *call)
 	return lane_reply(lane, call, 0, &out);
 }
 
-/* Return: a message came; each that a test like this causes has room for it. */
+/*
+ * Receives a message, which must fit into a struct vgpu_call, as all messages of this test do.
+ * Return: true if it came.
+ */
 static bool msg_recv(int from, struct vgpu_call *msg)
 {
 	size_t rest;
@@ -226,7 +236,7 @@ static void *serve_lane(void *data)
 	ok = recv(lane, &hello, sizeof(hello), MSG_WAITALL) == sizeof(hello) &&
 	     send(lane, &ready, sizeof(ready), MSG_NOSIGNAL) == sizeof(ready);
 	while (ok && msg_recv(lane, &call)) {
-		/* Others are acknowledgements. */
+		/* Other messages are ACKs. */
 		if (call.hdr.type != htole16(VGPU_MSG_CALL))
 			continue;
 		ok = le16toh(call.op) == VGPU_OP_MMAP ? lane_mmap(lane, &call) :
@@ -236,7 +246,7 @@ static void *serve_lane(void *data)
 	return NULL;
 }
 
-/* Answers UNBIND at once, and takes the guest's lanes. */
+/* Answers each UNBIND at once, and accepts the guest's lanes. */
 static void *serve(void *data)
 {
 	struct pollfd polled[] = {
@@ -269,13 +279,16 @@ static void *serve(void *data)
 	return NULL;
 }
 
-/* A program that maps memory of a card, which never is a copy, and has it until its end. */
+/*
+ * Plays a program that maps memory of a card, which is never mapped by copy, until it is
+ * killed.
+ */
 static void use(int result_fd)
 {
 	int fd = open("/dev/nvidia0", O_RDWR), result = errno;
 	void *memory = MAP_FAILED;
 
-	/* A test that fails leaves no program that keeps the module. */
+	/* The program ends with a test that fails, so that it does not keep the module in use. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (fd >= 0 && memory == MAP_FAILED) {
 		memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -293,7 +306,7 @@ FIXTURE(lost_device)
 {
 	pthread_t server;
 	pid_t program;
-	/* The errno of the program's mmap() can be read from it. */
+	/* file from which the errno of the program's mmap() can be read */
 	int result;
 };
 
@@ -332,7 +345,7 @@ FIXTURE_SETUP(lost_device)
 	ASSERT_EQ(0, pthread_create(&self->server, NULL, serve, NULL));
 }
 
-/* Return: it has begun, and maps memory. */
+/* Starts the program. Return: true if it maps memory. */
 static bool program_begin(FIXTURE_DATA(lost_device) *self)
 {
 	uint64_t deadline = tool_now_ms() + PATIENCE_MS;
@@ -353,7 +366,7 @@ static bool program_begin(FIXTURE_DATA(lost_device) *self)
 	return self->program > 0;
 }
 
-/* Return: the errno of its mmap(), 0 if there is none. */
+/* Returns the errno of the program's mmap(), 0 if it succeeded, -1 if unknown. */
 static int program_result(const FIXTURE_DATA(lost_device) *self)
 {
 	int result = -1;
@@ -376,22 +389,25 @@ FIXTURE_TEARDOWN(lost_device)
 	tool_run("rmmod " MODULE);
 }
 
-/* A range that a mapping has is the program's for as long as it likes, but shows nothing. */
+/*
+ * A program keeps the range of its mapping when the device goes, but the range shows nothing
+ * any more.
+ */
 TEST_F_TIMEOUT(lost_device, range_of_a_mapping, 120)
 {
 	ASSERT_TRUE(program_begin(self));
 	ASSERT_EQ(0, program_result(self));
-	/* The file of the kernel names the mapping while it is there. */
+	/* The kernel lists the mapping while it exists. */
 	ASSERT_STREQ("1\n", tool_run(MAPPED)->out);
 	ASSERT_EQ(0, tool_run(UNBIND)->status);
 	ASSERT_STREQ("0\n", tool_run(MAPPED)->out);
-	/* The program does not keep the device, and with that the module, either. */
+	/* The program keeps neither the device nor its module in use. */
 	EXPECT_EQ(0, tool_run("rmmod " MODULE)->status);
 }
 
 /*
- * The host answers when the device is gone. Its driver waits for what the host may yet show; one
- * who is killed lets go of the memory at once.
+ * The host answers a MMAP when the device is gone. The device's driver waits for answers that
+ * may still use the memory, but if the waiting task is killed it releases the memory at once.
  */
 TEST_F_TIMEOUT(lost_device, range_that_comes_later, 120)
 {
@@ -408,7 +424,7 @@ TEST_F_TIMEOUT(lost_device, range_that_comes_later, 120)
 			_exit(1);
 		}
 		ASSERT_GT(pid, 0);
-		/* The unbinding may not have come as far. */
+		/* The task may not have reached the driver's wait yet. */
 		usleep(patience_us *= 2);
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
