@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The host is lost while messages are in the arena: what programs get is an error or their
- * own bytes, and the next connection has the same slots. Needs the host in the same machine:
+ * The host is lost while messages are in the arena. Programs get an error or their own bytes,
+ * and the next connection can use the same slots. The tests need the host in the same machine:
  * the loopback tier.
  */
 #ifndef _GNU_SOURCE
@@ -21,7 +21,7 @@ struct worker {
 	int fd;
 	unsigned int seed;
 	volatile unsigned int done;
-	int result;		/* of the last one: see inverted() */
+	int result;		/* result of the last call: see inverted() */
 	int error;
 };
 
@@ -96,7 +96,7 @@ TEST_F_TIMEOUT(agent, lost, 200)
 		EXPECT_TRUE(agent_gone(pidfd));
 		fd = agent_start(getenv("VGPU_NAME"));
 		ASSERT_LE(0, fd);
-		/* The window is the same, and nobody of before has a slot of it. */
+		/* The window is the same, and no lane of the lost connection has a slot. */
 		EXPECT_TRUE(window_await("slots", 0));
 		moved = window_status("arena_bytes");
 		EXPECT_TRUE(round || moved > 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of exports.d: what is no such file, and what vgpud makes of one that has changed. The
- * latter needs the host in the same machine: the tiers loopback and user.
+ * These tests give vgpud files of exports.d that have errors, and change such files while vgpud
+ * runs. The latter needs the host in the same machine: the tiers loopback and user.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -37,12 +37,12 @@ static bool write_file(const char *path, const char *text)
 	return file && fputs(text, file) >= 0 && !fclose(file);
 }
 
-/* Looks through one file of exports, and perhaps another one behind it. */
+/* Checks one file of exports, and a second one if @other is not NULL. */
 static struct tool_run *check(const char *text, const char *other)
 {
 	static struct tool_run none = { .status = -1 };
 
-	/* An earlier check may have left any of these. */
+	/* An earlier check may have left any of these files. */
 	if ((mkdir(CHECK_DIR, 0755) && errno != EEXIST) ||
 	    (remove(CHECK_DIR "/1.conf") && errno != ENOENT) ||
 	    (remove(CHECK_DIR "/2.conf") && errno != ENOENT) ||
@@ -61,7 +61,7 @@ static struct tool_run *check(const char *text, const char *other)
 
 #define CHECK_SETTINGS	"vgpud --check --config " CHECK_DIR ".conf --exports-dir /nonexistent"
 
-/* The file of settings is looked through, likewise. */
+/* EXPECT_SETTINGS checks the file of settings in the same way. */
 #define EXPECT_SETTINGS(expected, words, text) do {			\
 	struct tool_run *run_;						\
 									\
@@ -71,7 +71,7 @@ static struct tool_run *check(const char *text, const char *other)
 	EXPECT_NE(NULL, strstr(run_->out, words)) TH_LOG("%s", run_->out); \
 } while (0)
 
-/* An empty list is a mistake: without a list everything would be allowed. */
+/* An empty list is an error, as no list means that everything is allowed. */
 TEST(lists_of_nothing)
 {
 	EXPECT_CHECK(3, "1.conf:4: [a]: allow-ioctls: the list is empty", A "allow-ioctls =\n", NULL);
@@ -105,7 +105,7 @@ TEST(said_twice)
 	EXPECT_CHECK(3, "1.conf:5: [a]: deny-ioctls: 0x10 is named twice",
 		     A "deny-ioctls = 16, 17\ndeny-ioctls = 0x10\n", NULL);
 	EXPECT_CHECK(0, "", A "to = 4, 3:22587\ndeny-ioctls = 16\ndeny-ioctls = 17\n", NULL);
-	/* One that cards of NVIDIA's need. */
+	/* These names belong to the files that NVIDIA's cards need. */
 	EXPECT_CHECK(3, "2.conf:1: [nvidiactl]: the name is taken by nvidia= of [b]",
 		     "[b]\nnvidia = 0\nto = 3\n", "[nvidiactl]\npath = /dev/null\nto = 4\n");
 	EXPECT_CHECK(3, "2.conf:1: [b]: nvidia= needs the name [nvidia7], which is taken by",
@@ -124,7 +124,7 @@ TEST(settings_said_twice)
 	unlink(CHECK_DIR ".conf");
 }
 
-/* A list of policy is not cut where somebody's buffer ends. */
+/* A long list of ioctls is not cut at the end of a buffer. */
 TEST(lines_of_any_length)
 {
 	static char text[65536];
@@ -140,7 +140,7 @@ TEST(lines_of_any_length)
 	EXPECT_CHECK(3, "1.conf:4: [a]: allow-ioctls: these are more than 1024", text, NULL);
 }
 
-/* A line is what stands on it, whatever is in front of it, and above. */
+/* A line means the same with and without blanks in front, whatever the line above is. */
 TEST(lines_that_are_indented)
 {
 	EXPECT_CHECK(0, "", "  [a]\n\tpath = /dev/null\n  to = 3\n  any-port = yes\n  ; so\n", NULL);
@@ -156,7 +156,7 @@ TEST(lines_that_say_nothing)
 	EXPECT_CHECK(3, "1.conf:4: not understood: a section is [name]", A "[b] c\n", NULL);
 	EXPECT_CHECK(3, "1.conf:4: [a]: not understood: neither", A "= 5\n", NULL);
 	EXPECT_CHECK(3, "1.conf:4: [a]: not understood: neither", A "master\n", NULL);
-	/* All of them are said. */
+	/* All errors are reported. */
 	EXPECT_CHECK(3, "1.conf:5: [a]: y: there is no such setting", A "x = 1\ny = 2\n", NULL);
 	EXPECT_EQ(0, tool_run("printf '[a]\\npath = /dev/null\\000\\nto = 3' >" CHECK_DIR "/1.conf")->status);
 	EXPECT_NE(NULL, strstr(tool_run("vgpud --check --config /dev/null --exports-dir " CHECK_DIR)->out,
@@ -165,7 +165,7 @@ TEST(lines_that_say_nothing)
 	EXPECT_EQ(3, tool_run("vgpud --check --config /dev/null --exports-dir " CHECK_DIR)->status);
 }
 
-/* Mistakes in a path are found as far as they can be seen without exporting it. */
+/* Errors in a path are found if they can be seen without exporting it. */
 TEST(paths_of_no_device)
 {
 	EXPECT_CHECK(3, "1.conf:1: [a]: 'dev/null': give an absolute path",
@@ -180,7 +180,7 @@ TEST(paths_of_no_device)
 		     NULL);
 	EXPECT_CHECK(3, "1.conf:1: [a]: a path has no blanks and no control characters",
 		     "[a]\npath = /dev/null\033[m\nto = 3\n", NULL);
-	/* It may be plugged in later. */
+	/* The device may be plugged in later. */
 	EXPECT_CHECK(0, "", "[a]\npath = /dev/no-such-device\nto = 3\n", NULL);
 	if (!access("/dev/vgpu-host", F_OK))
 		EXPECT_CHECK(3, "1.conf:1: [a]: /dev/vgpu-host belongs to vgpu itself",
@@ -189,11 +189,14 @@ TEST(paths_of_no_device)
 
 #define VHOST_NODE	"/run/vgpu-test-vhost"
 
-/* Drivers that protection keys do not keep from memory of other calls, under whatever path. */
+/*
+ * Devices are refused under any path if protection keys do not keep their drivers from memory
+ * of other calls.
+ */
 TEST(paths_that_ignore_keys)
 {
 	ASSERT_EQ(0, mknod(VHOST_NODE, S_IFCHR | 0600, makedev(10, 241)));
-	/* The module of that number may be there, or not yet. */
+	/* The module of that number may not be loaded yet. */
 	EXPECT_CHECK(3, "1.conf:1: [a]: " VHOST_NODE " is of VFIO, iommufd or vhost",
 		     "[a]\npath = " VHOST_NODE "\nto = 3\n", NULL);
 	EXPECT_EQ(0, unlink(VHOST_NODE));
@@ -206,11 +209,11 @@ TEST(paths_that_ignore_keys)
 #define OTHER_CONF	DIR_EXPORTS "/config-2.conf"
 #define LOG		"/run/vgpud.log"
 
-/* The root directory of shadows, and what is logged of one that has none. */
+/* This is the root directory of shadows, and the log's message of a shadow that has none. */
 #define EMPTY_ROOT	"/run/vgpu/empty"
 #define ENOENT_OF_ROOT	": namespaces: No such file or directory"
 
-/* Counts the lines in which vgpud logged these words. */
+/* Returns the number of lines in which vgpud logged these words. */
 static int logged(const char *words)
 {
 	FILE *stream = fopen(LOG, "r");
@@ -226,7 +229,7 @@ static int logged(const char *words)
 	return nr;
 }
 
-/* Writes such a section, for this machine's own guest and perhaps others. */
+/* Writes a section for these guests. */
 static bool write_export(const char *conf, const char *name, const char *to, const char *more)
 {
 	char text[512];
@@ -236,7 +239,7 @@ static bool write_export(const char *conf, const char *name, const char *to, con
 	return write_file(conf, text);
 }
 
-/* vgpud has read what the files hold now. */
+/* Has vgpud read its files again. Return: true if vgpud has done so. */
 static bool reload(void)
 {
 	int before = logged("reading the exports again"), tries;
@@ -245,7 +248,7 @@ static bool reload(void)
 	if (tool_processes("/vgpud", &pid) != 1 || kill(pid, SIGHUP))
 		return false;
 	for (tries = 0; tries < 1000; tries++) {
-		/* It answers when it is done with all files. */
+		/* vgpud answers only after it has read all files. */
 		if (logged("reading the exports again") > before)
 			return !tool_run("vgpuctl list")->status;
 		usleep(20000);
@@ -253,7 +256,7 @@ static bool reload(void)
 	return false;
 }
 
-/* Return: vgpuctl lists something in a line of that pattern. */
+/* Return: true if a line of vgpuctl's list has this pattern. */
 static bool listed(const char *pattern)
 {
 	struct tool_run *run = tool_run("vgpuctl list");
@@ -284,7 +287,7 @@ FIXTURE_TEARDOWN(room)
 	EXPECT_TRUE(tool_write(NR_OPEN, self->before));
 }
 
-/* Limits of processes that the kernel does not have are found out before anything is started. */
+/* Limits beyond those of the kernel are reported before anything is started. */
 TEST_F(room, for_open_files)
 {
 	static const struct {
@@ -308,7 +311,7 @@ TEST_F(room, for_open_files)
 		snprintf(text, sizeof(text), "room for %u open files", engines[i].files);
 		EXPECT_NE(NULL, strstr(tool_run(CHECK_SETTINGS)->out, text)) TH_LOG("%s", text);
 	}
-	/* No line says so, and it is too many all the same. */
+	/* The default is too large for this kernel, too, though no line sets it. */
 	ASSERT_TRUE(tool_write(NR_OPEN, "16384"));
 	EXPECT_SETTINGS(3, CHECK_DIR ".conf: [limits]: objects: with 16384 ", "");
 	unlink(CHECK_DIR ".conf");
@@ -346,7 +349,7 @@ TEST_F_TIMEOUT(files, list_of_nothing_exports_nothing, 120)
 	EXPECT_TRUE(listed("^config-a "));
 }
 
-/* A mistake changes nothing: earlier exports stay, and those of other files wait. */
+/* A file with an error changes nothing: earlier exports stay, and those of other files wait. */
 TEST_F_TIMEOUT(files, mistake_changes_nothing, 120)
 {
 	static const char *const mistakes[] = {
@@ -376,14 +379,16 @@ TEST_F_TIMEOUT(files, mistake_changes_nothing, 120)
 }
 
 /**
- * struct user - a program that draws, say, all the time
- * @node: of the device that it uses
- * @number: of the buffer that it has mapped
- * @fd: a file that it has had open since it started
- * @memory: a mapping, likewise
- * @rounds: how often it has done it all
- * @failed: the step of the first round that went wrong
- * @end: it is to end
+ * struct user - program that uses a device all the time
+ * @node: path of the device's node
+ * @inode: inode of the node when the program started
+ * @fd: file that is open from the start
+ * @create: buffer that is mapped
+ * @memory: mapping of the buffer from the start
+ * @rounds: number of rounds that are done
+ * @failed: step at which the first failed round failed, or 0
+ * @end: true if the thread is to end
+ * @thread: thread that does the rounds
  */
 struct user {
 	char node[32];
@@ -411,7 +416,7 @@ static int user_round(struct user *user)
 	if (ioctl(user->fd, VGPU_MOCK_IOC_NOOP, 0))
 		return 1;
 	user->memory[0]++;
-	/* An open file stays open in any case: a new open shows whether the device is there. */
+	/* An open file stays open in any case, so a new open shows whether the device is there. */
 	fd = open(user->node, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return 2;
@@ -430,7 +435,7 @@ static void *user_run(void *data)
 		if (failed && !user->failed)
 			user->failed = failed;
 		user->rounds++;
-		/* A gap that is shorter is seen all the same: the node is another one then. */
+		/* A shorter gap is noticed, too, as the node has another inode then. */
 		usleep(5000);
 	}
 	return NULL;
@@ -452,7 +457,7 @@ static bool user_start(struct user *user, const char *name)
 	return user->memory != MAP_FAILED && !pthread_create(&user->thread, NULL, user_run, user);
 }
 
-/* It has gone on since, for some rounds, and nothing was wrong. */
+/* Return: true if some more rounds were done and none has failed. */
 static bool user_goes_on(struct user *user)
 {
 	int rounds = user->rounds, tries;
@@ -472,7 +477,7 @@ static void user_end(struct user *user)
 	close(user->fd);
 }
 
-/* Other guests come and go, and this one notices nothing. */
+/* A guest does not notice that other guests are added and removed. */
 TEST_F_TIMEOUT(files, guest_is_added, 240)
 {
 	struct user user;
@@ -490,18 +495,18 @@ TEST_F_TIMEOUT(files, guest_is_added, 240)
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(user_goes_on(&user));
 	EXPECT_TRUE(listed("^config-a .* 1 (connected), 67:22612$"));
-	/* Nor of other files. */
+	/* The guest does not notice a change of another file. */
 	ASSERT_TRUE(write_export(OTHER_CONF, "config-b", "1", ""));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(user_goes_on(&user));
 	EXPECT_TRUE(listed("^config-b "));
-	/* Nor that the section is in another one now. */
+	/* The guest does not notice that the section moves to another file. */
 	ASSERT_EQ(0, unlink(CONF));
 	ASSERT_TRUE(write_export(OTHER_CONF, "config-a", "1", ""));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(user_goes_on(&user));
 	EXPECT_FALSE(listed("^config-b "));
-	/* Nor that it could come from elsewhere. */
+	/* The guest does not notice that it may connect from any port. */
 	ASSERT_TRUE(write_export(OTHER_CONF, "config-a", "1", "any-port = yes\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(user_goes_on(&user));
@@ -509,7 +514,7 @@ TEST_F_TIMEOUT(files, guest_is_added, 240)
 	user_end(&user);
 }
 
-/* Other terms are another device, and nobody else's. */
+/* An export with changed terms is another device, and other exports do not change. */
 TEST_F_TIMEOUT(files, terms_change, 240)
 {
 	uint64_t end = tool_now_ms() + 60000;
@@ -527,7 +532,7 @@ TEST_F_TIMEOUT(files, terms_change, 240)
 	close(fd);
 	ASSERT_TRUE(write_export(CONF, "config-a", "1", "read-only = yes\n"));
 	ASSERT_TRUE(reload());
-	/* Those who write are refused, and nobody else is. */
+	/* Opens for writing fail, and others do not. */
 	for (refused = false; !refused && tool_now_ms() < end; usleep(20000)) {
 		snprintf(node, sizeof(node), "/dev/vgpu%d", tool_find_export("config-a"));
 		fd = open(node, O_RDWR | O_CLOEXEC);
@@ -543,7 +548,7 @@ TEST_F_TIMEOUT(files, terms_change, 240)
 	user_end(&user);
 }
 
-/* An export that vgpuctl has made stays vgpuctl's, whether it is in a file or not. */
+/* An export made by vgpuctl stays, whether a file has it or not. */
 TEST_F_TIMEOUT(files, guest_added_by_hand, 240)
 {
 	const char *real = getenv("VGPU_REAL");
@@ -563,7 +568,10 @@ TEST_F_TIMEOUT(files, guest_added_by_hand, 240)
 	EXPECT_TRUE(user_goes_on(&user));
 	user_end(&user);
 
-	/* Nor may a file mean something else by the name, or give a guest more. */
+	/*
+	 * A file can neither give the name to another device nor give a guest of vgpuctl's more
+	 * rights.
+	 */
 	ASSERT_TRUE(write_file(CONF, "[config-a]\npath = /dev/zero\nto = 66\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(logged(CONF ":1: [config-a]: vgpuctl has exported"));
@@ -574,7 +582,7 @@ TEST_F_TIMEOUT(files, guest_added_by_hand, 240)
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --force")->status);
 }
 
-/* Nor may a file change the terms of what vgpuctl has given, in an export of both. */
+/* A file cannot change the terms of a guest of vgpuctl's in an export that both have made. */
 TEST_F_TIMEOUT(files, terms_of_both, 120)
 {
 	const char *real = getenv("VGPU_REAL");
@@ -592,7 +600,7 @@ TEST_F_TIMEOUT(files, terms_of_both, 120)
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --to 78")->status);
 	EXPECT_EQ(0, tool_run("vgpuctl reload")->status);
 
-	/* A right that both ask for. */
+	/* Both have made the export for the same guest. */
 	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
 	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
 	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 66 --name config-a", real)->status);
@@ -607,7 +615,7 @@ TEST_F_TIMEOUT(files, terms_of_both, 120)
 	EXPECT_TRUE(listed("^config-a .* 66 any-port$"));
 }
 
-/* A directory that is gone, as one that is not mounted, takes nothing with it. */
+/* A missing directory, as one that is not mounted, removes no export. */
 TEST_F_TIMEOUT(files, no_directory, 120)
 {
 	struct tool_run *run;
@@ -623,7 +631,7 @@ TEST_F_TIMEOUT(files, no_directory, 120)
 	EXPECT_TRUE(listed("^config-a .* 66$"));
 }
 
-/* Guests that are named together are all given the export, or none of them is. */
+/* Guests that are named in one command get the export together, or none of them does. */
 TEST_F_TIMEOUT(files, guests_together, 120)
 {
 	const char *real = getenv("VGPU_REAL");
@@ -640,7 +648,7 @@ TEST_F_TIMEOUT(files, guests_together, 120)
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-w")->status);
 }
 
-/* Sends vgpud a line, as vgpuctl does not. Return: it refuses it with EINVAL. */
+/* Sends vgpud a line that vgpuctl would not send. Return: true if the answer is EINVAL. */
 static bool refused(const char *line)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "/run/vgpu/vgpud.sock" };
@@ -655,7 +663,10 @@ static bool refused(const char *line)
 	return len > 0 && strstr(answer, "\"errno\":22,");
 }
 
-/* A guest that is not understood is not none, which would mean all. */
+/*
+ * A guest that is not understood is an error. It must not be taken for no guest, which would
+ * mean all guests.
+ */
 TEST_F_TIMEOUT(files, guests_not_understood, 120)
 {
 	static const char *const wrong[] = {
@@ -675,14 +686,17 @@ TEST_F_TIMEOUT(files, guests_not_understood, 120)
 		EXPECT_TRUE(refused(line)) TH_LOG("%s", line);
 		EXPECT_TRUE(listed("^config-w .* 70, 71$")) TH_LOG("%s", line);
 	}
-	/* Nor is it taken from one alone, or is it a mistake to name one twice. */
+	/*
+	 * The export is not taken from one of two guests alone if the other does not have it. A
+	 * guest may be named twice.
+	 */
 	EXPECT_NE(0, tool_run("vgpuctl unexport config-w --to 70 --to 72")->status);
 	EXPECT_TRUE(listed("^config-w .* 70, 71$"));
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-w --to 70 --to 71 --to 70")->status);
 	EXPECT_FALSE(listed("^config-w "));
 }
 
-/* A port that somebody listens on already is found out before anything is changed. */
+/* A port on which another process listens is found before anything is changed. */
 TEST_F_TIMEOUT(files, port_that_somebody_has, 120)
 {
 	struct sockaddr_vm addr = {
@@ -708,7 +722,7 @@ TEST_F_TIMEOUT(files, port_that_somebody_has, 120)
 	EXPECT_TRUE(listed("^config-b "));
 }
 
-/* A program that asks for a reload waits for what comes of it. */
+/* vgpuctl reload waits for the result and reports it. */
 TEST_F_TIMEOUT(files, reload_says_why, 120)
 {
 	struct tool_run *run;
@@ -739,7 +753,7 @@ TEST_F_TIMEOUT(files, reload_says_why, 120)
 	EXPECT_EQ(4, tool_run("su -s /bin/sh nobody -c 'vgpuctl diff'")->status);
 }
 
-/* The diff shows what a reload will do, and does nothing itself. */
+/* The diff shows what a reload will do, and changes nothing. */
 TEST_F_TIMEOUT(files, diff, 120)
 {
 	static const struct {
@@ -789,13 +803,16 @@ TEST_F_TIMEOUT(files, diff, 120)
 	unlink("/run/config-before");
 }
 
-/* The log has a line of that pattern behind its first @from lines. */
+/* Return: true if the log has a line of that pattern behind its first @from lines. */
 static bool logged_since(int from, const char *pattern)
 {
 	return !tool_run("tail -n +%d " LOG " | grep -q '%s'", from + 1, pattern)->status;
 }
 
-/* A program of the guest's, which has a shadow of its own. Return: it can use the device. */
+/*
+ * Runs a program of the guest, which has a shadow of its own. Return: true if it can use the
+ * device.
+ */
 static bool program_works(const char *node)
 {
 	pid_t pid = fork();
@@ -808,7 +825,10 @@ static bool program_works(const char *node)
 	return waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* A guest has as many shadows begin as it likes, and each that cannot be confined says why. */
+/*
+ * The log has the reason why shadows cannot be confined, but not once for each of the many
+ * shadows of a guest.
+ */
 TEST_F_TIMEOUT(files, shadows_without_a_root, 120)
 {
 	const int before = logged(ENOENT_OF_ROOT);
@@ -818,7 +838,7 @@ TEST_F_TIMEOUT(files, shadows_without_a_root, 120)
 
 	ASSERT_TRUE(write_export(CONF, "config-a", "1", ""));
 	ASSERT_TRUE(reload());
-	/* The node is there then. */
+	/* The device's node is there from here on. */
 	fd = tool_open_export("config-a");
 	ASSERT_GE(fd, 0);
 	close(fd);
@@ -830,14 +850,14 @@ TEST_F_TIMEOUT(files, shadows_without_a_root, 120)
 		worked += program_works(node);
 	EXPECT_EQ(0, mkdir(EMPTY_ROOT, 0555));
 	EXPECT_EQ(0, worked);
-	/* One in ten seconds. */
+	/* The log has one line in ten seconds. */
 	lines = logged(ENOENT_OF_ROOT) - before;
 	EXPECT_LE(1, lines);
 	EXPECT_GE(1 + (tool_now_ms() - start) / 10000, lines);
 	EXPECT_TRUE(program_works(node));
 }
 
-/* The log has what is given and taken, and who asked. */
+/* The log says what is granted and taken back, and who asked for it. */
 TEST_F_TIMEOUT(files, who_asked, 120)
 {
 	const int from = atoi(tool_run("wc -l <" LOG)->out);
@@ -869,7 +889,7 @@ TEST_F_TIMEOUT(files, who_asked, 120)
 	EXPECT_TRUE(logged_since(from, "window of guest 68:22586: is taken away, by vgpuctl (uid 0, pid [0-9]*)$"));
 }
 
-/* Settings that are in order are those with which a guest is served. */
+/* A guest is served with the largest setting that vgpud accepts. */
 TEST_F_TIMEOUT(files, as_many_objects_as_go, 240)
 {
 	const char *name = getenv("VGPU_NAME");
@@ -901,7 +921,7 @@ static bool await_listed(const char *line)
 	return false;
 }
 
-/* A name that the kernel does not make comes at any time, and no uevent tells of it. */
+/* A link or file that the kernel does not make may come at any time, without a uevent. */
 TEST_F_TIMEOUT(files, link_comes_late, 120)
 {
 	const char *real = getenv("VGPU_REAL");
@@ -910,7 +930,7 @@ TEST_F_TIMEOUT(files, link_comes_late, 120)
 	ASSERT_TRUE(write_file(CONF, "[config-l]\npath = " LATE "/by-path/device\nto = 66\n"));
 	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
 	EXPECT_TRUE(listed("^config-l  *" LATE "/by-path/device .*absent"));
-	/* One directory after the other, and a link before what it leads to. */
+	/* Directories come one after the other, and the link comes before its target. */
 	ASSERT_EQ(0, tool_run("mkdir " LATE)->status);
 	usleep(500000);
 	ASSERT_EQ(0, tool_run("mkdir " LATE "/by-path")->status);
@@ -920,12 +940,12 @@ TEST_F_TIMEOUT(files, link_comes_late, 120)
 	EXPECT_TRUE(listed("^config-l .*absent"));
 	ASSERT_EQ(0, tool_run("ln -s %s " LATE "/device", real)->status);
 	EXPECT_TRUE(await_listed("^config-l .* vgpu-mock "));
-	/* It leads elsewhere now, and nowhere. */
+	/* The link's target is replaced by another device, and then by none. */
 	ASSERT_EQ(0, tool_run("ln -s /dev/zero " LATE "/new && mv -T " LATE "/new " LATE "/device")->status);
 	EXPECT_TRUE(await_listed("^config-l .* zero "));
 	ASSERT_EQ(0, tool_run("ln -s /dev/no-such-device " LATE "/new && mv -T " LATE "/new " LATE "/device")->status);
 	EXPECT_TRUE(await_listed("^config-l .*absent"));
-	/* A path that leads to no device is waited for as well. */
+	/* vgpud also waits if the path leads to a file that is no device. */
 	ASSERT_EQ(0, tool_run("ln -s /etc/passwd " LATE "/new && mv -T " LATE "/new " LATE "/device")->status);
 	usleep(500000);
 	ASSERT_EQ(0, tool_run("ln -s %s " LATE "/new && mv -T " LATE "/new " LATE "/device", real)->status);
@@ -933,14 +953,15 @@ TEST_F_TIMEOUT(files, link_comes_late, 120)
 	tool_run("rm -rf " LATE);
 }
 
-/* --- what the host's engine refuses ------------------------------------------- */
+/* --- calls that fail in the host's engine -------------------------------------- */
 
-/* Answers to the calls below come from here: 0, or a negative errno. */
+/* This is the result of the calls below: a negative errno, or 0 to let the call through. */
 static volatile int *refusal;
 
 /*
- * The calls by which the module hears of a grant, and by which an engine's guest gets the device's
- * node, are answered by the process that holds the filter's file. Return: the file, or -1.
+ * Installs a filter. The process that holds the filter's file answers the calls by which the
+ * module is notified of a grant, or by which an engine's guest gets the device's node. Return:
+ * the file, or -1.
  */
 static int filter_install(void)
 {
@@ -975,8 +996,8 @@ static void filter_serve(int fd)
 }
 
 /*
- * Starts vgpud so that grants can be refused to it. Return: the process that does that until it is
- * killed, or -1.
+ * Starts vgpud so that its grants can fail. Return: the process that answers the calls until it
+ * is killed, or -1.
  */
 static pid_t agent_run_filtered(void)
 {
@@ -996,7 +1017,7 @@ static pid_t agent_run_filtered(void)
 
 #define NEWCOMER_PORT	22604
 
-/* A guest comes until it was let in so often, and goes. Return: it was. */
+/* Connects as a guest and leaves, until it was accepted @times times. Return: true if it was. */
 static bool newcomer_comes(unsigned int times)
 {
 	struct vgpu_hello hello = peer_hello_msg();
@@ -1008,19 +1029,22 @@ static bool newcomer_comes(unsigned int times)
 		fd = peer_connect(1, NEWCOMER_PORT, true);
 		if (fd < 0)
 			return false;
-		/* The host may not have done with the one before. */
+		/* The host may not have finished with the connection before. */
 		if (peer_send(fd, &hello, sizeof(hello)) &&
 		    peer_recv(fd, answer, sizeof(answer), 20000) > 0 &&
 		    peer_type(answer) == VGPU_MSG_WELCOME)
 			times--;
-		/* vgpud gives the guest its rights before it answers. */
+		/* vgpud grants the guest its exports before it answers this command. */
 		tool_run("vgpuctl status");
 		close(fd);
 	}
 	return !times;
 }
 
-/* A guest that is connected does not get it, and whoever has asked hears so, and why. */
+/*
+ * If a grant fails, a connected guest does not get the export, and the user who asked for it is
+ * told why.
+ */
 TEST_F_TIMEOUT(files, grant_refused, 240)
 {
 	const char *words = "refused to let guest 1:22586 use config-", *name = getenv("VGPU_NAME");
@@ -1050,7 +1074,7 @@ TEST_F_TIMEOUT(files, grant_refused, 240)
 	EXPECT_EQ(1, run->status);
 	EXPECT_NE(NULL, strstr(run->out, "\"reason\":\"failed\"")) TH_LOG("%s", run->out);
 
-	/* Other guests, and other files, have what they ask for all the same. */
+	/* Other guests get the export, and other files are read, all the same. */
 	ASSERT_TRUE(write_export(CONF, "config-a", "66, 1, 67", ""));
 	ASSERT_TRUE(write_export(OTHER_CONF, "config-b", "67", ""));
 	run = tool_run("vgpuctl reload");
@@ -1059,7 +1083,7 @@ TEST_F_TIMEOUT(files, grant_refused, 240)
 	EXPECT_NE(NULL, strstr(run->out, words)) TH_LOG("%s", run->out);
 	EXPECT_TRUE(listed("^config-a .* 66, 67$"));
 	EXPECT_TRUE(listed("^config-b .* 67$"));
-	/* It is said as long as it is so. */
+	/* The error is reported as long as it lasts. */
 	run = tool_run("vgpuctl reload");
 	EXPECT_EQ(1, run->status);
 	EXPECT_NE(NULL, strstr(run->out, words)) TH_LOG("%s", run->out);
@@ -1071,7 +1095,7 @@ TEST_F_TIMEOUT(files, grant_refused, 240)
 	EXPECT_GE(fd, 0);
 	close(fd);
 
-	/* Neither does it keep a right on terms that are no more. */
+	/* The guest does not keep the export on its former terms, either. */
 	*refusal = -ENOMEM;
 	ASSERT_TRUE(write_export(CONF, "config-a", "66, 1, 67", "read-only = yes\n"));
 	run = tool_run("vgpuctl reload");
@@ -1084,7 +1108,10 @@ TEST_F_TIMEOUT(files, grant_refused, 240)
 	EXPECT_EQ(0, run->status) TH_LOG("%s", run->out);
 	EXPECT_NE(NULL, strstr(run->out, "config-a: guest 1:22586 may use it\n")) TH_LOG("%s", run->out);
 
-	/* The log has twenty lines in ten seconds of a guest that comes again and again. */
+	/*
+	 * The log has at most twenty lines in ten seconds of a guest that connects again and
+	 * again.
+	 */
 	ASSERT_TRUE(write_export(CONF, "config-a", "1:22604", ""));
 	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
 	*refusal = -ENOMEM;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A host may lack something that a user-space engine needs: vgpud says what that is, and what to do.
- * A filter of system calls stands for a kernel, or a container, that does not have it. The test
- * needs that engine in the same machine: the tier user.
+ * A host may lack something that a user-space engine needs: vgpud says what is missing, and
+ * what to do. A filter of system calls stands for a kernel, or a container, that lacks it. The
+ * tests need that engine in the same machine: the tier user.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -24,17 +24,18 @@
 #define LOG		"/run/vgpud.log"
 #define CONF		"/tmp/vgpud-needs.conf"
 #define MAPS_MAX	"/proc/sys/vm/max_map_count"
-/* vgpud ends with it where the engine cannot serve. */
+/* vgpud exits with this status where the engine cannot serve. */
 #define EXIT_MODULE	4
 #define PATIENCE_MS	60000
 
 /**
- * struct refusal - a system call that fails
- * @nr: its number
- * @arg: index of the argument that is looked at
- * @mask: bits of that argument's lower half that are looked at; 0: any argument will do
+ * struct refusal - system call that fails
+ * @nr: number of the system call
+ * @arg: index of the argument that is compared
+ * @mask: bits of the lower half of the argument that are compared; 0 if any argument
+ * 	matches
  * @value: value of these bits
- * @error: errno that it fails with
+ * @error: errno of the failure
  */
 struct refusal {
 	int nr;
@@ -62,8 +63,8 @@ static bool filter_install(const struct refusal *refusal)
 }
 
 /*
- * The command runs where that call fails; NULL: none does. @out: what it prints. Return: its exit
- * status.
+ * Runs a command while the call fails; no call fails if @refusal is NULL. @out: output of the
+ * command. Return: the exit status.
  */
 static int run_refused(const struct refusal *refusal, const char *command, char out[4096])
 {
@@ -94,7 +95,7 @@ static int run_refused(const struct refusal *refusal, const char *command, char 
 }
 
 /*
- * This vgpud is started beside the one that runs, and so ends in any case, after it has looked for
+ * This vgpud is started while another one runs. So it ends in any case, after it has looked for
  * what it needs.
  */
 #define VGPUD	"vgpud --config " CONF " --exports-dir /nonexistent --socket /run/vgpud-needs.sock"
@@ -108,7 +109,7 @@ static bool config_write(const char *limits)
 	       !fclose(file);
 }
 
-/* Return: the log has these words, from byte @from on. */
+/* Return: true if the log has these words behind its first @from bytes. */
 static bool logged_since(long from, const char *words)
 {
 	return !tool_run("tail -c +%ld " LOG " | grep -qF \"%s\"", from + 1, words)->status;
@@ -176,14 +177,14 @@ FIXTURE_TEARDOWN(needs)
 
 #define EXPECT_SAID(refusal, ...)	EXPECT_SAID_BY(VGPUD, refusal, __VA_ARGS__)
 
-/* Nothing is said where nothing is missing. */
+/* A vgpud that lacks nothing reports nothing. */
 TEST_F(needs, nothing_is_missing)
 {
 	EXPECT_EQ(EXIT_MODULE, run_refused(NULL, VGPUD, self->out));
 	EXPECT_STREQ(BESIDE "\n", self->out);
 }
 
-/* The device is not there: a kernel without it. */
+/* A kernel without userfaultfd has no such device. */
 TEST_F(needs, no_userfaultfd)
 {
 	EXPECT_SAID_BY("exec unshare -m sh -c 'mount --bind /dev /mnt && mount -t tmpfs tmpfs /dev && "
@@ -192,7 +193,7 @@ TEST_F(needs, no_userfaultfd)
 		       "Linux 6.1 or later with CONFIG_USERFAULTFD", "modprobe vgpu_host");
 }
 
-/* The device is there, and gives no userfaultfd. */
+/* The device exists, but gives no userfaultfd. */
 TEST_F(needs, userfaultfd_refused)
 {
 	const struct refusal refusal = {
@@ -203,7 +204,7 @@ TEST_F(needs, userfaultfd_refused)
 		    "CONFIG_USERFAULTFD", "a container", "SystemCallFilter=", "modprobe vgpu_host");
 }
 
-/* The device gives a userfaultfd that lacks what shadows ask for. */
+/* The device gives a userfaultfd that lacks features which shadows need. */
 TEST_F(needs, userfaultfd_without_features)
 {
 	const struct refusal refusal = {
@@ -214,7 +215,7 @@ TEST_F(needs, userfaultfd_without_features)
 		    "Linux 6.1 or later with CONFIG_USERFAULTFD");
 }
 
-/* Programs without rights need not have userfaultfd: shadows get it from vgpud. */
+/* Unprivileged programs need no userfaultfd, as vgpud gives it to shadows. */
 TEST_F(needs, userfaultfd_for_others)
 {
 	int fd, before = -1;
@@ -246,7 +247,7 @@ TEST_F(needs, no_kcmp)
 		    "modprobe vgpu_host");
 }
 
-/* The settings let a guest have more mapped than the kernel lets a process. */
+/* The settings allow a guest more mappings than the kernel allows a process. */
 TEST_F(needs, room_for_mappings)
 {
 	ASSERT_TRUE(config_write("mappings = 20000\npages = 5000"));
@@ -259,13 +260,13 @@ TEST_F(needs, room_for_mappings)
 	EXPECT_EQ(NULL, strstr(self->out, "max_map_count"));
 }
 
-/* The number of mappings that a process has. */
+/* Returns the number of VMAs of a process. */
 static int maps_of(pid_t pid)
 {
 	return atoi(tool_run("wc -l </proc/%d/maps", pid)->out);
 }
 
-/* A program touches more than the kernel lets its shadow map. */
+/* A program makes its shadow need more mappings than the kernel allows. */
 TEST_F_TIMEOUT(needs, shadow_without_room, 120)
 {
 	enum { NR = VGPU_MOCK_MAX_STRUCTS };
@@ -276,7 +277,7 @@ TEST_F_TIMEOUT(needs, shadow_without_room, 120)
 	pid_t shadow = 0;
 	int fd, i;
 
-	/* One page of two, so that each has a mapping of its own there. */
+	/* Every second page is used, so that each needs a mapping of its own in the shadow. */
 	memory = mmap(NULL, 2 * NR * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, memory);
 	for (i = 0; i < NR; i++) {
@@ -298,9 +299,9 @@ TEST_F_TIMEOUT(needs, shadow_without_room, 120)
 	munmap(memory, 2 * NR * PAGE);
 }
 
-/* --- what only shadows lack -------------------------------------------------------- */
+/* --- calls that fail in shadows only ----------------------------------------------- */
 
-/* Starts vgpud, where that call fails. Return: it was started. */
+/* Starts vgpud with a system call that fails. Return: true if it was started. */
 static bool agent_run_refused(const struct refusal *refusal)
 {
 	pid_t pid = fork();
@@ -315,7 +316,10 @@ static bool agent_run_refused(const struct refusal *refusal)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* Return: a program has not got its device, and the log says so. */
+/*
+ * Restarts vgpud with a system call that fails. Return: true if the log has these words after a
+ * program has tried to open the device.
+ */
 static bool open_fails(const struct refusal *refusal, const char *words)
 {
 	const char *name = getenv("VGPU_NAME");
@@ -326,7 +330,7 @@ static bool open_fails(const struct refusal *refusal, const char *words)
 
 	if (!agent_gone(agent_kill(SIGTERM)) || !agent_run_refused(refusal))
 		return false;
-	/* The node of before may still be there for a moment. */
+	/* The node of the connection before may still exist for a moment. */
 	while (!logged_since(from, words)) {
 		if (tool_now_ms() > end)
 			return false;
@@ -359,7 +363,10 @@ TEST_F_TIMEOUT(needs, shadow_is_refused_them, 240)
 #define ADVICE(setting)	" and may not raise that (CAP_SYS_RESOURCE): give it more, or lower '" \
 	setting "' in [limits]"
 
-/* Root that may not raise limits is told which, and which setting wants that. */
+/*
+ * vgpud as root without the right to raise limits says which limit is too low, and which
+ * setting needs more.
+ */
 TEST_F_TIMEOUT(needs, room_in_limits, 120)
 {
 	static const struct {
@@ -419,7 +426,7 @@ static int hypervisor_connect(unsigned int guest)
 	return hypervisor_connect_by(guest, 22586);
 }
 
-/* Asks what its device can do. Return: the keeper has answered. */
+/* Asks for the device's features. Return: true if the keeper has answered. */
 static bool hypervisor_asks(int fd, struct vhost_u64 *msg)
 {
 	*msg = (struct vhost_u64) { GET_PROTOCOL_FEATURES, VHOST_VERSION, 0, 0 };
@@ -427,7 +434,10 @@ static bool hypervisor_asks(int fd, struct vhost_u64 *msg)
 	       recv(fd, msg, sizeof(*msg), MSG_WAITALL) == sizeof(*msg);
 }
 
-/* A hypervisor that lacks those features, as it says itself. Return: it was hung up on. */
+/*
+ * Plays a hypervisor that says that it lacks these features. Return: true if the keeper has
+ * closed the connection.
+ */
 static bool hypervisor_without(unsigned int guest, uint64_t features)
 {
 	int fd = hypervisor_connect(guest);
@@ -448,8 +458,8 @@ static bool hypervisor_without(unsigned int guest, uint64_t features)
 }
 
 /*
- * Older QEMUs have no shared memory regions, and without config_size a device has no space in which
- * the window would be described.
+ * Older versions of QEMU have no shared memory regions. Without config_size a device has no
+ * space for the description of the window.
  */
 TEST_F_TIMEOUT(needs, hypervisor_without_regions, 180)
 {
@@ -476,7 +486,7 @@ TEST_F_TIMEOUT(needs, hypervisor_without_regions, 180)
 
 #define FAKE_VFIO	"/dev/vfio/66"
 
-/* Return: @count of the lines of status warn of this process. */
+/* Return: true if status has @count lines that warn of this process. */
 static bool warned_of(unsigned int guest, int count)
 {
 	return !tool_run("[ $(vgpuctl status | grep -cF 'warning: process %d, which has the window of guest %u, has a device of VFIO as well, "
@@ -486,7 +496,7 @@ static bool warned_of(unsigned int guest, int count)
 #define MAKE_VFIO	"mkdir -p /dev/vfio && rm -f " FAKE_VFIO " && mknod " FAKE_VFIO " c 1 3"
 #define REMOVE_VFIO	"rm -r " FAKE_VFIO "; rmdir /dev/vfio 2>/dev/null; "
 
-/* The log's words, of this process. */
+/* Returns the log's message about this process. */
 static const char *no_window(const char *guest)
 {
 	static char words[200];
@@ -497,7 +507,7 @@ static const char *no_window(const char *guest)
 	return words;
 }
 
-/* VFIO would have what was mapped once, whatever a driver takes away. */
+/* A device of VFIO would keep what was mapped once, even if a driver takes it away. */
 TEST_F_TIMEOUT(needs, hypervisor_beside_vfio, 180)
 {
 	struct vhost_u64 msg;
@@ -506,7 +516,7 @@ TEST_F_TIMEOUT(needs, hypervisor_beside_vfio, 180)
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 79 --size 1M && " MAKE_VFIO)->status);
 	fd = hypervisor_connect(79);
 	ASSERT_GE(fd, 0);
-	/* The keeper is there. */
+	/* The keeper is running. */
 	ASSERT_TRUE(hypervisor_asks(fd, &msg));
 	EXPECT_TRUE(warned_of(79, 0));
 	vfio = open(FAKE_VFIO, O_RDWR | O_CLOEXEC);
@@ -514,7 +524,7 @@ TEST_F_TIMEOUT(needs, hypervisor_beside_vfio, 180)
 	EXPECT_TRUE(warned_of(79, 1));
 	EXPECT_EQ(0, tool_run("vgpuctl status --json | grep -A 45 '\"path\":\"/run/vgpu/window-79-22586\"' | "
 			      "grep -F '\"hypervisor\":%d'", getpid())->status);
-	/* Who has left is nobody's hypervisor. */
+	/* A hypervisor that has left is not warned of. */
 	close(fd);
 	EXPECT_EQ(0, tool_run("for i in $(seq 600); do vgpuctl status --json | grep -A 45 "
 			      "'\"path\":\"/run/vgpu/window-79-22586\"' | grep -qF '\"hypervisor\":0' && exit 0; "
@@ -524,7 +534,7 @@ TEST_F_TIMEOUT(needs, hypervisor_beside_vfio, 180)
 	EXPECT_EQ(0, tool_run(REMOVE_VFIO "vgpuctl window destroy --to 79 --force")->status);
 }
 
-/* A hypervisor that has such a device already gets no window. */
+/* A hypervisor that has a device of VFIO already gets no window. */
 TEST_F_TIMEOUT(needs, hypervisor_that_has_vfio, 180)
 {
 	struct vhost_u64 msg;
@@ -541,7 +551,10 @@ TEST_F_TIMEOUT(needs, hypervisor_that_has_vfio, 180)
 	EXPECT_TRUE(await_logged(from, no_window("80:22586")));
 	close(fd);
 	close(vfio);
-	/* Who has given it back gets one, and everybody may have the name. */
+	/*
+	 * A hypervisor that has closed the device gets a window. A file opened with O_PATH does
+	 * not count.
+	 */
 	vfio = open(FAKE_VFIO, O_PATH | O_CLOEXEC);
 	ASSERT_GE(vfio, 0);
 	fd = hypervisor_connect(80);
@@ -554,7 +567,7 @@ TEST_F_TIMEOUT(needs, hypervisor_that_has_vfio, 180)
 
 #define PEER_PORT	22640
 
-/* QEMU connects before it makes its devices: so it is looked at again when the guest comes. */
+/* QEMU connects before it opens its devices, so vgpud checks again when the guest connects. */
 TEST_F_TIMEOUT(needs, guest_of_a_hypervisor_that_has_vfio, 180)
 {
 	struct vhost_u64 msg;
@@ -583,14 +596,17 @@ TEST_F_TIMEOUT(needs, guest_of_a_hypervisor_that_has_vfio, 180)
 			      "vgpuctl unexport needs-vfio --force", PEER_PORT)->status);
 }
 
-/* Return: @count of the lines of status say that these may open the window of guest 81 as well. */
+/*
+ * Return: true if status has @count lines that say that @who may open the window of guest 81 as
+ * well.
+ */
 static bool warned_of_openers(const char *who, int count)
 {
 	return !tool_run("[ $(vgpuctl status | grep -cF 'warning: more than the hypervisor of "
 			 "guest 81 may open it: %s') = %d ]", who, count)->status;
 }
 
-/* A socket that is more open than vgpud made it is found, as a device file is. */
+/* A socket with wider permissions than vgpud gave it is reported, as a device file is. */
 TEST_F_TIMEOUT(needs, socket_open_to_others, 60)
 {
 	static const char path[] = "/run/vgpu/window-81-22586";

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Before Linux 6.13 a guest that runs guests of its own keeps pages of its window that are taken
- * away, with kvm_intel. So windows are made, and opened by hypervisors, only while that does not
- * let guests do so. A module that has but its name and parameter stands for it here: processors of
- * test machines are emulated, and have SVM if anything. And a window is one hypervisor's.
+ * A guest that runs guests of its own with kvm_intel keeps pages of its window that are taken
+ * away, before Linux 6.13. So windows are made, and opened by hypervisors, only while
+ * kvm_intel's parameter nested is off. A module that has only the name and the parameter stands
+ * for kvm_intel here, because processors of test machines are emulated and have SVM if
+ * anything. A last test shows that a window has one hypervisor.
  *
- * Needs the host in the same machine: the tiers loopback and user.
+ * The tests need the host in the same machine: the tiers loopback and user.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 #define CREATE		"vgpuctl window create --to 71 --size 1M"
 #define ADVICE		"nested=0"
 
-/* The kernel's own KVM refuses such pages. */
+/* Return: true if the kernel's own KVM does not keep such pages. */
 static bool kernel_is_new(void)
 {
 	unsigned int major = 0, minor = 0;
@@ -71,7 +72,10 @@ static int hypervisor_connects(void)
 	return error;
 }
 
-/* A keeper waits for what the hypervisor says. Return: ours has closed the socket in that time. */
+/*
+ * Return: true if the keeper has closed the socket within @timeout_ms. Otherwise it waits for
+ * the hypervisor.
+ */
 static bool is_closed(int fd, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -80,7 +84,10 @@ static bool is_closed(int fd, int timeout_ms)
 	return poll(&pfd, 1, timeout_ms) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
 }
 
-/* As a hypervisor does it. Return: 0, or an errno; of a socket: ECONNRESET if it was closed. */
+/*
+ * Opens the window as a hypervisor does. Return: 0, or an errno: ECONNRESET if the socket was
+ * closed.
+ */
 static int hypervisor_opens(bool user)
 {
 	int fd, error;
@@ -111,7 +118,7 @@ TEST_F(nested, window_is_not_made)
 		return;
 	}
 	EXPECT_EQ(4, run->status);
-	/* It says what to do. */
+	/* The message says what to do. */
 	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl window list")->out, "71:"));
 	ASSERT_EQ(0, load("N"));
@@ -119,7 +126,7 @@ TEST_F(nested, window_is_not_made)
 	EXPECT_EQ(0, hypervisor_opens(self->user));
 }
 
-/* Return: how often the host has said what to do. */
+/* Returns how often the host has logged what to do. */
 static int advised(bool user)
 {
 	return atoi(tool_run("%s | grep -c " ADVICE, user ? "cat /run/vgpud.log" : "dmesg")->out);
@@ -129,7 +136,7 @@ TEST_F(nested, window_is_not_opened)
 {
 	const int before = advised(self->user);
 
-	/* Not loaded is as good as off. */
+	/* The window can be opened if kvm_intel is not loaded. */
 	ASSERT_EQ(0, tool_run(CREATE)->status);
 	EXPECT_EQ(0, hypervisor_opens(self->user));
 	ASSERT_EQ(0, load("Y"));
@@ -141,8 +148,8 @@ TEST_F(nested, window_is_not_opened)
 }
 
 /*
- * A hypervisor that is taken over has no other guest's window while that guest's own hypervisor has
- * it. What the module does is in hostile_limits (window_of_one_process).
+ * A compromised hypervisor cannot have another guest's window while that guest's own hypervisor
+ * has it. The module's windows are tested in hostile_limits (window_of_one_process).
  */
 TEST_F(nested, second_hypervisor)
 {
@@ -159,7 +166,7 @@ TEST_F(nested, second_hypervisor)
 	EXPECT_FALSE(is_closed(first, 0));
 	close(second);
 	close(first);
-	/* The next one has it when that is gone. */
+	/* The next hypervisor gets the window when the first is gone. */
 	for (tries = 0; error && tries < 20; tries++)
 		error = hypervisor_opens(true);
 	EXPECT_EQ(0, error);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vgpud is killed and started again: what was open is lost with plain errors
- * and at once, no shadow stays, and new opens work; and with small limits. Needs the host in the same
- * machine: the tiers loopback and user.
+ * vgpud is killed and started again. Open files fail with plain errors at once, no shadow
+ * stays, and new opens work. Another test has vgpud serve with small limits. The tests need the
+ * host in the same machine: the tiers loopback and user.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,13 @@
 #include "kselftest_harness.h"
 
 #define PAGE	4096
-/* More than half of what a guest may map. */
+/* The part is more than half of what a guest may map. */
 #define PART	(10 * PAGE)
 
-/* A call that blocks in the driver until its connection is gone. */
+/*
+ * Makes a call that sleeps in the driver until its connection is gone. Return: address of its
+ * errno.
+ */
 static void *blocked_call(void *data)
 {
 	struct vgpu_mock_sleep sleep = {
@@ -35,7 +38,7 @@ static void *blocked_call(void *data)
 	return &result;
 }
 
-/* What a process that touches lost memory gets: the signal, or 0. */
+/* Reads lost memory in a child. Return: the signal that killed the child, or 0. */
 static int touch(volatile char *byte)
 {
 	pid_t pid = fork();
@@ -62,13 +65,13 @@ static void restart(struct __test_metadata *_metadata, int signal)
 
 	fd = agent_open(name);
 	ASSERT_GE(fd, 0);
-	/* One page is read, one written, one neither. */
+	/* The first page is read, the second is written, and the third is not accessed. */
 	ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
 	memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, create.out_offset);
 	ASSERT_NE(MAP_FAILED, memory);
 	EXPECT_EQ(0, touch(memory));
 	memory[PAGE] = memory[0] + 1;
-	/* Who has the file and the mapping, but does nothing with them, is left alone. */
+	/* A process that has the file and the mapping, but does not use them, is not affected. */
 	bystander = fork();
 	if (!bystander) {
 		pause();
@@ -84,7 +87,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	start = tool_now_ms();
 	ASSERT_EQ(0, pthread_join(thread, &result));
 	EXPECT_EQ(ENODEV, *(long *)result);
-	/* Long before the driver would have come back. */
+	/* The call is over long before the driver's sleep. */
 	EXPECT_LT(tool_now_ms() - start, 20000);
 	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
 	EXPECT_EQ(ENODEV, errno);
@@ -101,7 +104,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 
 	new_fd = agent_start(name);
 	EXPECT_GE(new_fd, 0);
-	/* What was lost stays lost. */
+	/* Lost files and memory stay lost after the restart. */
 	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
 	EXPECT_EQ(ENODEV, errno);
 	EXPECT_EQ(SIGBUS, touch(memory));
@@ -135,7 +138,7 @@ TEST_F_TIMEOUT(agent, terminated, 60)
 	restart(_metadata, SIGTERM);
 }
 
-/* What another process gets that opens the device: an errno, or 0. */
+/* Opens the device in another process. Return: 0, or the errno. */
 static int open_elsewhere(const char *node)
 {
 	pid_t pid = fork();
@@ -146,7 +149,10 @@ static int open_elsewhere(const char *node)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Each limit answers with its errno, is counted, and goes with what was below it. */
+/*
+ * Each limit fails with its errno, is counted, and no longer applies when enough was given
+ * back.
+ */
 TEST_F_TIMEOUT(agent, limits, 120)
 {
 	struct vgpu_mock_buf_create create = { .size = 64 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
@@ -206,7 +212,7 @@ TEST_F_TIMEOUT(agent, limits, 120)
 	mapped[0] = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, create.out_offset);
 	EXPECT_NE(MAP_FAILED, mapped[0]);
 
-	/* This process is one of two. */
+	/* This process has one of the two sessions. */
 	holder = fork();
 	if (!holder) {
 		open(node, O_RDWR);
@@ -225,7 +231,7 @@ TEST_F_TIMEOUT(agent, limits, 120)
 	EXPECT_TRUE(agent_start_with(getenv("VGPU_NAME"), ""));
 }
 
-/* How many mmaps of the device have come to the driver. */
+/* Returns the number of mmaps of the device that have come to the driver. */
 static uint64_t mmaps(void)
 {
 	static struct vgpu_mock_counters counters;
@@ -238,7 +244,10 @@ static uint64_t mmaps(void)
 	return count;
 }
 
-/* A program that maps part of a buffer in @delay_ms and stops, or ends with an errno. */
+/*
+ * Starts a program that maps a buffer, which takes the driver @delay_ms, and stops; or exits
+ * with an errno.
+ */
 static pid_t program_maps(const char *node, int delay_ms)
 {
 	struct vgpu_mock_buf_create create = { .size = PART, .flavour = VGPU_MOCK_BUF_PFN };
@@ -260,7 +269,7 @@ static pid_t program_maps(const char *node, int delay_ms)
 	_exit(0);
 }
 
-/* Ends it. Return: its errno; 0: it has mapped its part. */
+/* Ends a program. Return: its errno, or 0 if it has mapped the buffer. */
 static int program_result(pid_t pid)
 {
 	int status;
@@ -274,8 +283,9 @@ static int program_result(pid_t pid)
 }
 
 /*
- * Memory counts while a driver is still mapping it: of two programs of a guest that may map so
- * much each, only one may at a time. Memory that was unmapped counts no more.
+ * Memory counts while a driver is still mapping it: only one of two programs of a guest can map
+ * a buffer at a time, as the two buffers exceed the limit. Unmapped memory does not count any
+ * more.
  */
 TEST_F_TIMEOUT(agent, mapped_bytes_of_two_programs, 120)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows that files of exports.d ask for: vgpud makes them, changes them, and takes
- * them away, but not while a hypervisor has them, and finds them again when it was away.
- * What was made by hand stays. Needs the host in the same machine: the loopback tier.
+ * Files of exports.d ask for windows. vgpud makes these windows, changes and removes them, but
+ * not while a hypervisor uses them, and recognizes them after its restart. Windows made by hand
+ * stay. The tests need the host in the same machine: the loopback tier.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -20,7 +20,7 @@
 #include "kselftest_harness.h"
 
 #define DIR_EXPORTS	"/etc/vgpu/exports.d"
-/* Read in this order. */
+/* vgpud reads the files in this order. */
 #define CONF		DIR_EXPORTS "/test-window-1.conf"
 #define OTHER_CONF	DIR_EXPORTS "/test-window-2.conf"
 #define PATH		"/dev/vgpu-window-66"
@@ -28,7 +28,7 @@
 
 FIXTURE(config)
 {
-	long log;		/* where the test's part of it begins */
+	long log;		/* length of the log when the test began */
 	bool restarted;
 };
 
@@ -39,7 +39,7 @@ static bool write_file(const char *path, const char *text)
 	return file && fputs(text, file) >= 0 && !fclose(file);
 }
 
-/* The export of guest 66 in CONF, with these lines. */
+/* Writes the export of guest 66 to CONF, with these lines. */
 static bool write_conf(const char *lines)
 {
 	char text[512];
@@ -55,7 +55,7 @@ static bool agent_signal(int signal)
 	return tool_processes("/vgpud", &pid) == 1 && !kill(pid, signal);
 }
 
-/* How often vgpud logged these words since its log was so long. */
+/* Returns how often vgpud has logged these words behind the log's first @from bytes. */
 static int logged(long from, const char *words)
 {
 	static char text[65536];
@@ -79,7 +79,7 @@ static long log_length(void)
 	return stat(LOG, &st) ? 0 : st.st_size;
 }
 
-/* vgpud has read what the files hold now. */
+/* Has vgpud read its files again. Return: true if vgpud has done so. */
 static bool reload(void)
 {
 	long from = log_length();
@@ -88,7 +88,7 @@ static bool reload(void)
 	if (!agent_signal(SIGHUP))
 		return false;
 	for (tries = 0; tries < 1000; tries++) {
-		/* It answers when it is done with all files. */
+		/* vgpud answers only after it has read all files. */
 		if (logged(from, "reading the exports again"))
 			return !tool_run("vgpuctl list")->status;
 		usleep(20000);
@@ -112,7 +112,7 @@ static long owner_of(const char *path)
 	return stat(path, &st) ? -1 : (long)st.st_uid;
 }
 
-/* Polls until the device file has that size (-1: there is none), for 20 seconds. */
+/* Polls until the device file has that size, or does not exist if @size is -1, for 20 seconds. */
 static bool await_size(const char *path, long size)
 {
 	int tries;
@@ -125,7 +125,7 @@ static bool await_size(const char *path, long size)
 	return false;
 }
 
-/* A member of the JSON of guest 66's window. */
+/* Return: true if the JSON of guest 66's window has this member. */
 static bool shows(const char *member)
 {
 	return !tool_run("vgpuctl status --json | grep -A 6 '\"path\":\"" PATH "\"' | grep -F '%s'",
@@ -165,7 +165,7 @@ TEST_F_TIMEOUT(config, comes_and_goes, 120)
 	EXPECT_TRUE(shows("\"owner\":\"daemon\""));
 	EXPECT_TRUE(shows("\"automatic\":true"));
 	EXPECT_EQ(0, tool_run("vgpuctl status | grep '" PATH ".*of user daemon.*automatically'")->status);
-	/* It is the file's to take it away. */
+	/* Only the file can remove its window. */
 	EXPECT_EQ(6, tool_run("vgpuctl window destroy --to 66")->status);
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl window destroy --to 66")->out, CONF));
 	EXPECT_EQ(6, tool_run("vgpuctl window create --to 66 --size 1M")->status);
@@ -188,7 +188,7 @@ TEST_F_TIMEOUT(config, changes, 120)
 	EXPECT_EQ(1L << 20, file_size(PATH));
 	ASSERT_EQ(0, stat(PATH, &st));
 	inode = st.st_ino;
-	/* The same once more is the same window. */
+	/* The window stays the same if the file has not changed. */
 	ASSERT_TRUE(reload());
 	ASSERT_EQ(0, stat(PATH, &st));
 	EXPECT_EQ(inode, st.st_ino);
@@ -199,7 +199,7 @@ TEST_F_TIMEOUT(config, changes, 120)
 	ASSERT_TRUE(write_conf("window = 2M\nwindow-user = daemon\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_EQ(1, owner_of(PATH));
-	/* A mistake changes nothing, whatever else the file says. */
+	/* A file with an error changes nothing, whatever else it has. */
 	ASSERT_TRUE(write_conf("window = 3M\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(logged(self->log, CONF ":4: [window-a]: window: "));
@@ -210,7 +210,7 @@ TEST_F_TIMEOUT(config, changes, 120)
 	EXPECT_EQ(-1, file_size(PATH));
 }
 
-/* libvirt's user, where there is one; it may be installed later. */
+/* The default owner is libvirt's user if there is one, even if it is added later. */
 TEST_F_TIMEOUT(config, user_by_default, 120)
 {
 	if (!tool_run("getent passwd libvirt-qemu qemu")->out[0]) {
@@ -226,7 +226,7 @@ TEST_F_TIMEOUT(config, user_by_default, 120)
 		EXPECT_EQ(64055, owner_of(PATH));
 		EXPECT_TRUE(shows("\"owner\":\"libvirt-qemu\""));
 		ASSERT_EQ(0, tool_run("mv /run/passwd.keep /etc/passwd")->status);
-		/* A user that is no more has a number. */
+		/* A user that was deleted is shown by its number. */
 		EXPECT_TRUE(shows("\"owner\":\"64055\""));
 	} else {
 		SKIP(return, "this machine has such a user");
@@ -246,13 +246,13 @@ TEST_F_TIMEOUT(config, stays_while_a_hypervisor_has_it, 120)
 	header = mmap(NULL, 1 << 20, PROT_READ, MAP_SHARED, fd, 0);
 	ASSERT_NE(MAP_FAILED, header);
 	number = header->window;
-	/* The mapping is enough. */
+	/* The mapping alone keeps the window in use. */
 	close(fd);
 
 	ASSERT_TRUE(write_conf("window = 2M\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(logged(self->log, "vgpu-window-66 stays until nobody uses it"));
-	/* vgpud looks each second. */
+	/* vgpud tries again each second. */
 	sleep(2);
 	EXPECT_EQ(1L << 20, file_size(PATH));
 	EXPECT_EQ(number, header->window);
@@ -267,7 +267,7 @@ TEST_F_TIMEOUT(config, stays_while_a_hypervisor_has_it, 120)
 	EXPECT_EQ(2L << 20, file_size(PATH));
 	close(fd);
 	EXPECT_TRUE(await_size(PATH, -1));
-	/* It said so once each time. */
+	/* vgpud has logged one line each time. */
 	EXPECT_EQ(2, logged(self->log, "stays until nobody"));
 }
 
@@ -291,7 +291,7 @@ TEST_F_TIMEOUT(config, made_by_hand, 120)
 {
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 66 --size 1M")->status);
 	EXPECT_TRUE(shows("\"automatic\":false"));
-	/* What fits is used, what does not stays. */
+	/* A window made by hand is used if it fits, and stays as it is if it does not. */
 	ASSERT_TRUE(write_conf("window = 1M\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_FALSE(logged(self->log, "by hand"));
@@ -313,11 +313,11 @@ TEST_F_TIMEOUT(config, two_exports_of_one_guest, 120)
 	ASSERT_TRUE(reload());
 	EXPECT_FALSE(logged(self->log, "another window"));
 	EXPECT_EQ(1L << 20, file_size("/dev/vgpu-window-68"));
-	/* One of them is enough. */
+	/* A single export that asks for the window is enough. */
 	ASSERT_TRUE(write_conf(""));
 	ASSERT_TRUE(reload());
 	EXPECT_EQ(1L << 20, file_size(PATH));
-	/* They have to agree. */
+	/* The exports have to agree about the window. */
 	ASSERT_TRUE(write_conf("window = 2M\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(logged(self->log, OTHER_CONF ":4: [window-b]: guest 66:22586 has another window by [window-a] of " CONF));
@@ -329,7 +329,7 @@ TEST_F_TIMEOUT(config, two_exports_of_one_guest, 120)
 	EXPECT_EQ(-1, file_size("/dev/vgpu-window-68"));
 }
 
-/* Ends vgpud and starts it again. Return: forwarded devices are back. */
+/* Ends vgpud and starts it again. Return: true if forwarded devices are back. */
 static bool restart(void)
 {
 	const char *name = getenv("VGPU_NAME");
@@ -348,19 +348,19 @@ static bool restart(void)
 }
 
 /**
- * struct hypervisor - a process that has the window mapped
- * @pid: it
- * @fd: says what it sees for each seed that is written
+ * struct hypervisor - process that has the window mapped
+ * @pid: process id
+ * @fd: socket; for each seed that is written to it, a struct sight can be read
  *
- * Not the test's own: a process that has both a window and a device in it mapped is one
- * that Documentation/window.rst advises against.
+ * The hypervisor is a process of its own, because Documentation/window.rst advises against a
+ * process that has both a window and a device in it mapped.
  */
 struct hypervisor {
 	pid_t pid;
 	int fd;
 };
 
-/* What it sees: the window's number, and where a page of the pattern is. */
+/* struct sight: the window's number, and the address of a page with the pattern, or 0. */
 struct sight {
 	__le64 number;
 	unsigned long at;
@@ -373,7 +373,7 @@ static void hypervisor_run(int fd)
 	struct sight sight;
 	__u32 seed;
 
-	/* As QEMU does. */
+	/* QEMU closes the file, too. */
 	close(file);
 	if (window == MAP_FAILED)
 		_exit(1);
@@ -418,7 +418,7 @@ static void hypervisor_end(const struct hypervisor *hypervisor)
 	waitpid(hypervisor->pid, NULL, 0);
 }
 
-/* What the hypervisor has mapped shows programs' memory again when vgpud is back. */
+/* A hypervisor's mapping of the window shows programs' memory again after vgpud's restart. */
 TEST_F_TIMEOUT(config, agent_restarted, 120)
 {
 	static const char conf[] = "[window-a]\npath = /dev/null\nto = 1\nwindow = 1M\n";
@@ -453,7 +453,7 @@ TEST_F_TIMEOUT(config, agent_restarted, 120)
 		EXPECT_EQ(number, sight.number);
 		EXPECT_EQ(0, sight.at);
 	}
-	/* It knows that the window was its own. */
+	/* vgpud recognizes the window as one that it has made itself. */
 	ASSERT_EQ(0, unlink(CONF));
 	ASSERT_TRUE(restart());
 	EXPECT_EQ(number, hypervisor_look(&hypervisor, 1).number);
@@ -462,18 +462,18 @@ TEST_F_TIMEOUT(config, agent_restarted, 120)
 	EXPECT_TRUE(await_size(WINDOW_PATH, -1));
 }
 
-/* --- what only an administrator can do is looked at -------------------------- */
+/* --- checks of what only an administrator can configure ----------------------- */
 
 #define FAKE_VFIO	"/dev/vfio/66"
 
-/* A line of status --json below the window's path. */
+/* Return: true if status --json has a line with @member soon below the window's path. */
 static bool shows_far(const char *path, const char *member)
 {
 	return !tool_run("vgpuctl status --json | grep -A 45 '\"path\":\"%s\"' | grep -F '%s'",
 			 path, member)->status;
 }
 
-/* Return: status succeeds, and has no such words. */
+/* Return: true if status succeeds, and has no such words. */
 static bool says_nothing_of(const char *words)
 {
 	return !tool_run("vgpuctl status >/run/status && ! grep -F '%s' /run/status",
@@ -481,9 +481,9 @@ static bool says_nothing_of(const char *words)
 }
 
 /**
- * struct played - a process that has such files open as a hypervisor has
- * @pid: it
- * @fd: it ends when this is closed
+ * struct played - process that has files open as a hypervisor has
+ * @pid: process id
+ * @fd: socket; the process ends when it is closed
  */
 struct played {
 	pid_t pid;
@@ -506,7 +506,10 @@ static void played_run(int fd, const char *window, bool mapped, const char *othe
 	_exit(0);
 }
 
-/* @mapped: the window's file is closed again. Return: it has these files, opened with @flags. */
+/*
+ * Starts a process that opens the window and another file with @flags, each if not NULL.
+ * @mapped: it maps the window and closes the window's file. Return: true if it has these files.
+ */
 static bool played_start(struct played *played, const char *window, bool mapped,
 			 const char *other, int flags)
 {
@@ -531,7 +534,7 @@ static void played_end(const struct played *played)
 	waitpid(played->pid, NULL, 0);
 }
 
-/* Return: status warns of that process, in words and in JSON. */
+/* Return: true if status warns of that process, in words and in JSON. */
 static bool warns_of(const struct played *played, const char *other)
 {
 	char pid[32];
@@ -542,7 +545,10 @@ static bool warns_of(const struct played *played, const char *other)
 	       shows_far(PATH, pid) && shows_far(PATH, other);
 }
 
-/* With a virtual IOMMU a device that QEMU gives the guest reaches the windows of all others. */
+/*
+ * A device that QEMU gives the guest by VFIO can reach all other guests' windows, if the guest
+ * has a virtual IOMMU.
+ */
 TEST_F_TIMEOUT(config, window_beside_vfio, 120)
 {
 	static const char *const others[] = { FAKE_VFIO, "/dev/iommu" };
@@ -553,7 +559,7 @@ TEST_F_TIMEOUT(config, window_beside_vfio, 120)
 	ASSERT_TRUE(write_conf("window = 1M\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(shows_far(PATH, "\"vfio\":[]"));
-	/* Neither one without VFIO nor one without a window is warned of. */
+	/* Status does not warn of a process without VFIO, or without a window. */
 	ASSERT_TRUE(played_start(&hypervisor, PATH, false, NULL, O_RDWR));
 	mkdir("/dev/vfio", 0755);
 	for (i = 0; i < 2; i++) {
@@ -562,7 +568,10 @@ TEST_F_TIMEOUT(config, window_beside_vfio, 120)
 		ASSERT_TRUE(played_start(&stranger, NULL, false, others[i], O_RDWR));
 		EXPECT_TRUE(says_nothing_of("warning: process"));
 		played_end(&stranger);
-		/* Nor is one that can name both and use neither. */
+		/*
+		 * Status does not warn of a process that has opened both with O_PATH, and
+		 * cannot use them.
+		 */
 		ASSERT_TRUE(played_start(&stranger, PATH, false, others[i], O_PATH));
 		EXPECT_TRUE(says_nothing_of("warning: process"));
 		played_end(&stranger);
@@ -574,7 +583,7 @@ TEST_F_TIMEOUT(config, window_beside_vfio, 120)
 		EXPECT_TRUE(warns_of(&hypervisor, others[i % 2])) TH_LOG("turn %zu", i);
 		played_end(&hypervisor);
 	}
-	/* Who may not see others' files does not know. */
+	/* A user who may not see other users' files gets no answer. */
 	EXPECT_EQ(0, tool_run("su -s /bin/sh nobody -c 'vgpuctl status --json' | "
 			      "grep -A 45 '\"path\":\"" PATH "\"' | grep '\"vfio\":null'")->status);
 	for (i = 0; i < 2; i++)
@@ -583,14 +592,17 @@ TEST_F_TIMEOUT(config, window_beside_vfio, 120)
 	rmdir("/dev/vfio");
 }
 
-/* Return: status says that those may open the window of guest 66 as well. */
+/* Return: true if status says that @who may open the window of guest 66 as well. */
 static bool warns_of_openers(const char *who)
 {
 	return !tool_run("vgpuctl status | grep -F 'warning: more than the hypervisor of guest 66 may open it: %s ('",
 			 who)->status;
 }
 
-/* A list of access with one user more: version, and entries of tag, permissions and id. */
+/*
+ * Sets an access control list with one more user: a version, and entries of tag, permissions
+ * and id.
+ */
 static bool add_to_acl(const char *path, uint32_t uid)
 {
 	const struct {
@@ -609,7 +621,7 @@ static bool add_to_acl(const char *path, uint32_t uid)
 	return !setxattr(path, "system.posix_acl_access", list, sizeof(list), 0);
 }
 
-/* libvirt's hypervisors are one user, so that each may open each window. */
+/* All of libvirt's hypervisors run as one user, so each may open each window. */
 TEST_F_TIMEOUT(config, open_to_others, 120)
 {
 	struct passwd *daemon = getpwnam("daemon");
@@ -627,13 +639,13 @@ TEST_F_TIMEOUT(config, open_to_others, 120)
 	EXPECT_TRUE(shows_far(PATH, "\"kind\":\"user\","));
 	EXPECT_TRUE(shows_far(PATH, "\"name\":\"daemon\""));
 	EXPECT_EQ(0, tool_run("vgpuctl status | grep -F \"'A user for each guest' in Documentation/window.rst\"")->status);
-	/* A number of its own for each is what helps. */
+	/* A user for each guest solves this. */
 	ASSERT_TRUE(write_file(OTHER_CONF, "[window-b]\npath = /dev/zero\nto = 68\nwindow = 1M\n"
 			       "window-user = 4711\n"));
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(says_nothing_of("more than the hypervisor"));
 
-	/* Rules of udev give files other modes. */
+	/* Rules of udev may give files other modes. */
 	ASSERT_EQ(0, chown(PATH, -1, daemon->pw_gid));
 	ASSERT_EQ(0, chmod(PATH, 0640));
 	EXPECT_TRUE(warns_of_openers("group daemon"));
@@ -641,7 +653,7 @@ TEST_F_TIMEOUT(config, open_to_others, 120)
 	EXPECT_TRUE(warns_of_openers("group daemon, everybody"));
 	EXPECT_TRUE(shows_far(PATH, "\"kind\":\"everybody\","));
 	ASSERT_EQ(0, chmod(PATH, 0600));
-	/* Not each /dev has access control lists. */
+	/* The file system of /dev may have no access control lists. */
 	if (add_to_acl(PATH, 4712))
 		EXPECT_TRUE(warns_of_openers("user 4712"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The same of 32-bit programs (the Makefile sees to that), with times of 32 bits. */
+/* This builds clock_stamps.c as a 32-bit program (see the Makefile), with times of 32 bits. */
 #include "clock_stamps.c"
 
 _Static_assert(sizeof(long) == 4, "a 32-bit program");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When something happened, as drivers tell, is between what this machine's clocks show
- * before and after: page flips, vblanks, fences, camera buffers and events, sound. All of
- * it has to hold natively, too. Two machines' clocks differ by what each has been running;
- * the mock tells how its own stands, to be sure of that.
+ * Drivers report when something happened: page flips, vblanks, fences, camera buffers and
+ * events, sound. The time must be between the times of this machine's clocks before and after,
+ * natively as well. Clocks of two machines differ by the time for which each has been running;
+ * the mock reports its machine's clock, to make sure that they do.
  *
- * Exports a camera and a sound card, as root: where the host is in the same machine to the guest
- * of this machine; between two, where it runs on the host first, to the guest of the other one.
+ * The tests export a camera and a sound card, as root: to the guest of this machine where the
+ * host is in the same machine, and to the guest of the other machine where the test runs on the
+ * host first.
  */
 #include <linux/sync_file.h>
 #include <linux/videodev2.h>
@@ -18,10 +19,10 @@
 
 #define MS		1000000LL
 #define SECOND		1000000000LL
-/* How much earlier than it is told a vblank may have been, on a busy machine. */
+/* A vblank may be reported this much too late on a busy machine. */
 #define LATE		(200 * MS)
 #define TRIES		20
-/* Machines whose clocks differ by less could not be told from one. */
+/* Machines whose clocks differ by less could not be distinguished. */
 #define APART		(20 * MS)
 
 static long long clock_ns(clockid_t clock)
@@ -37,7 +38,10 @@ static long long now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* To be told only where it is wrong: accounts have to be equal. */
+/*
+ * Checks a time. It is logged only where it is wrong, as the logs of both runs have to be
+ * equal.
+ */
 static bool between(long long from, long long stamp, long long to, const char *what)
 {
 	if (stamp >= from - MS && stamp <= to + MS)
@@ -48,7 +52,7 @@ static bool between(long long from, long long stamp, long long to, const char *w
 
 #define BETWEEN(from, stamp, what)	CHECK(between(from, stamp, now_ns(), what))
 
-/* The rate of the processor's counter, which is measured once. */
+/* Returns the rate of the processor's counter, which is measured once. */
 static long long ticks_a_ms(void)
 {
 	static long long ticks;
@@ -71,7 +75,7 @@ static struct vgpu_mock_times times_of(int fd, __u32 flags)
 	return t;
 }
 
-/* Is the driver's machine another one, with other clocks? */
+/* Return: true if the driver's machine has other clocks than this one. */
 static bool apart(int fd)
 {
 	long long from = now_ns();
@@ -98,7 +102,7 @@ static void mock_once(int fd, long long *last)
 	CHECK(between(raw, t.raw_ns, clock_ns(CLOCK_MONOTONIC_RAW), "raw time"));
 	CHECK((long long)t.ns >= *last);
 	*last = t.ns;
-	/* It is a number there that only looks like one. */
+	/* The field is a number here that only looks like a time. */
 	t = times_of(fd, 0);
 	CHECK(t.seconds == VGPU_MOCK_TIMES_SECONDS && t.micro == 77);
 }
@@ -113,7 +117,7 @@ DIFF_TEST(mock)
 		CHECK(apart(fd));
 	for (i = 0; i < 50; i++)
 		mock_once(fd, &last);
-	/* Likewise while others want the processor. */
+	/* The check is repeated while other processes want the processor. */
 	for (i = 0; i < 2; i++) {
 		spinner[i] = fork();
 		while (!spinner[i])
@@ -205,7 +209,7 @@ static struct screen screen_set(void)
 	return s;
 }
 
-/* What comes of something, with its time. */
+/* union event: an event of a display, with its time. */
 union event {
 	struct drm_event base;
 	struct drm_event_vblank vblank;
@@ -280,8 +284,8 @@ static long long get_sequence(const struct screen *s)
 }
 
 /*
- * vkms tells when a vblank was due, and is asked after that by a machine that may be late:
- * never more than so much before, and sometimes not at all.
+ * vkms reports when a vblank was due, and is asked by a machine that may be late. So the time
+ * may be up to LATE before, and there may be no new vblank.
  */
 static void try(const struct screen *s, long long (*what)(const struct screen *), const char *name)
 {
@@ -320,7 +324,7 @@ DIFF_TEST_NODE(vblank, "VKMS_CARD", DIFF_SECONDS)
 	try(&s, get_sequence, "a sequence number");
 }
 
-/* --- what is exported here ------------------------------------------------ */
+/* --- exported devices ------------------------------------------------------- */
 
 static void offer(const char *node, const char *name)
 {
@@ -335,7 +339,10 @@ static void offer(const char *node, const char *name)
 		MUST(!tool_run("vgpuctl export %s --to 1 --name %s", node, name)->status);
 }
 
-/* Between two machines it stays until these end. Others want the module with other devices. */
+/*
+ * Removes an export and its module, which other tests need with other devices. An export
+ * between two machines stays until the machines end.
+ */
 static void take_back(const char *name, const char *module)
 {
 	__u64 end = now_ms() + 10000;
@@ -347,7 +354,7 @@ static void take_back(const char *name, const char *module)
 		sleep_ms(50);
 }
 
-/* The device that a shell command finds here, or what is forwarded of it. */
+/* Opens the device that a shell command finds here, or its forwarded node. */
 static int device(const char *name, const char *module, const char *find)
 {
 	static char node[64];
@@ -375,7 +382,7 @@ static void set_control(int fd, __u32 id, __s32 value)
 	MUST(!ioctl(fd, VIDIOC_S_CTRL, &control));
 }
 
-/* By its name, as its number is nobody's business. */
+/* Finds a control by its name, as its number may change. */
 static __u32 find_control(int fd, const char *name)
 {
 	struct v4l2_queryctrl query = { .id = V4L2_CTRL_FLAG_NEXT_CTRL };
@@ -411,7 +418,7 @@ static void camera_frames(int fd)
 	struct v4l2_buffer buffer = { .type = type, .memory = V4L2_MEMORY_MMAP };
 	long long from, stamp, last = 0;
 
-	/* Their start: the end is yet to come. */
+	/* The time of a frame's start is used, as its end is still to come. */
 	set_control(fd, find_control(fd, "Timestamp Source"), 1);
 	MUST(!ioctl(fd, VIDIOC_REQBUFS, &request));
 	for (i = 0; i < 2; i++) {
@@ -488,7 +495,7 @@ static void sound_by(int fd, unsigned int type, bool old)
 	MUST(!ioctl(fd, SNDRV_PCM_IOCTL_START));
 	stamp = status_of(fd, &trigger);
 	CHECK(between(from, trigger, clock_ns(sound_clocks[type]), "its start"));
-	/* Until the first samples are there. */
+	/* The driver reports no time until the first samples have come. */
 	while (!stamp && now_ns() < end) {
 		sleep_ms(5);
 		stamp = status_of(fd, &trigger);
@@ -506,7 +513,10 @@ DIFF_TEST(sound)
 	int fd;
 
 	for (i = 0; i < 6; i++) {
-		/* Opened anew: it remembers the last time, by whatever clock that was. */
+		/*
+		 * The device is opened once more, as it remembers the last time, of whatever
+		 * clock.
+		 */
 		fd = device("clock-sound", "snd-aloop",
 			    "c=$(readlink /proc/asound/Loopback) && "
 			    "echo /dev/snd/pcmC${c#card}D0c");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A 32-bit program (the Makefile sees to that) on DRM nodes: commands whose struct
- * the kernel translates for such, and others.
+ * A 32-bit program (the Makefile compiles it so) uses DRM nodes: ioctls whose struct the kernel
+ * translates for such programs, and others.
  */
 #include <linux/dma-buf.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "drm_node.h"
 
 _Static_assert(sizeof(long) == 4, "a 32-bit program");
-/* 4 bytes less than in 64-bit programs: the modifiers are aligned to 4. */
+/* The struct has 4 bytes less than in 64-bit programs, as the modifiers are aligned to 4. */
 _Static_assert(sizeof(struct drm_mode_fb_cmd2) == 100, "no padding before modifier");
 
 static struct drm_mode_create_dumb create_dumb(int fd)
@@ -37,7 +37,7 @@ static void log_version(int fd)
 		 desc, version.desc_len);
 }
 
-/* Pointers and lengths of 32 bits. */
+/* The struct has pointers and lengths of 32 bits. */
 DIFF_TEST_NODE(version, "VGEM_CARD", DIFF_SECONDS)
 {
 	struct drm_version empty = { 0 }, bad = { .name = (char *)8, .name_len = 4 };
@@ -64,7 +64,7 @@ DIFF_TEST_NODE(capabilities, "VGEM_CARD", DIFF_SECONDS)
 		log_line("%llu: %llu", (unsigned long long)cap.capability,
 			 (unsigned long long)cap.value);
 	}
-	/* Longs in them. */
+	/* The structs have longs. */
 	drm_node = "VGEM_CARD";
 	LOG_CALL(drm_counted(fd, DRM_IOCTL_GET_CLIENT, &client, "GET_CLIENT", 1));
 	CHECK(client.pid == (unsigned long)getpid());
@@ -80,7 +80,7 @@ DIFF_TEST_NODE(capabilities, "VGEM_CARD", DIFF_SECONDS)
 	LOG_CALL(ioctl(fd, DRM_IOWR(0xfe, struct drm_get_cap), &cap));
 }
 
-/* A buffer, its memory, and as an fd out and in again. */
+/* A buffer's memory is mapped, and the buffer is exported as an fd and imported again. */
 DIFF_TEST_NODE(buffers, "VGEM_CARD", DIFF_SECONDS)
 {
 	struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW };
@@ -107,7 +107,10 @@ DIFF_TEST_NODE(buffers, "VGEM_CARD", DIFF_SECONDS)
 	LOG_CALL(ioctl(out.fd, DMA_BUF_IOCTL_SYNC, &sync));
 	LOG_CALL(ioctl(out.fd, DMA_BUF_IOCTL_SYNC, NULL));
 
-	/* The same buffer by the same file, another handle by another. */
+	/*
+	 * The same file gets the same handle of the buffer, and another file gets another
+	 * handle.
+	 */
 	in.fd = out.fd;
 	LOG_CALL(ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &in));
 	CHECK(in.handle == dumb.handle);
@@ -119,7 +122,7 @@ DIFF_TEST_NODE(buffers, "VGEM_CARD", DIFF_SECONDS)
 	LOG_CALL(ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &in));
 }
 
-/* Three arrays, behind pointers of 64 bits. */
+/* The struct has three arrays behind pointers of 64 bits. */
 DIFF_TEST_NODE(resources, "VKMS_CARD", DIFF_SECONDS)
 {
 	__u32 crtcs[4], connectors[4], encoders[4];
@@ -143,7 +146,7 @@ DIFF_TEST_NODE(resources, "VKMS_CARD", DIFF_SECONDS)
 	LOG_CALL(ioctl(fd, DRM_IOCTL_MODE_GETRESOURCES, &res));
 }
 
-/* Longs in it, and 4 bytes less. */
+/* The struct has longs, and 4 bytes less than in 64-bit programs. */
 DIFF_TEST_NODE(vblank, "VKMS_CARD", DIFF_SECONDS)
 {
 	union drm_wait_vblank wait = { .request.type = _DRM_VBLANK_RELATIVE };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connectors of a card are in sysfs, and their files hold what they hold natively, also
- * when a display was unplugged, or so the host's driver believes.
+ * The connectors of a card are in sysfs, and their files have the native contents, also when a
+ * display was unplugged, or the host's driver believes so.
  */
 #include <dirent.h>
 
@@ -39,7 +39,10 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Their names, in order, without that of the card. */
+/*
+ * Stores the names of a card's connectors, in order, without the card's name. Return: their
+ * number.
+ */
 static unsigned int connectors(const char *node, char names[16][64])
 {
 	const char *card = card_of(node);
@@ -62,7 +65,7 @@ static unsigned int connectors(const char *node, char names[16][64])
 	return nr;
 }
 
-/* Once the host has said all: it does so soon after the card is there. */
+/* Waits until the host has announced the connectors, soon after the card. Return: their number. */
 static unsigned int await_connectors(char names[16][64])
 {
 	__u64 end = now_ms() + CHANGE_MS;
@@ -75,11 +78,14 @@ static unsigned int await_connectors(char names[16][64])
 
 static void dir_of(char *dir, size_t size, const char *node, const char *connector)
 {
-	/* As programs find it: all are in the class. */
+	/* Programs find all connectors in the class's directory. */
 	snprintf(dir, size, "/sys/class/drm/%.32s-%.63s", card_of(node), connector);
 }
 
-/* What a program made of a display before is told after a while. */
+/*
+ * Waits until the guest's files of a connector are as the host's. Changes by earlier programs
+ * arrive after a while.
+ */
 static void await_same(const char *node, const char *connector)
 {
 	static char here[65536], there[65536];
@@ -153,7 +159,7 @@ static void force(const char *real, const char *connector, const char *what)
 	close(fd);
 }
 
-/* Root of the host says that there is no display, and then that the driver may look. */
+/* Has root of the host force the display off, and then has the driver detect it again. */
 static void unplug(const char *node, const char *connector)
 {
 	const char *real = diff_node("VGPU_REAL", node);

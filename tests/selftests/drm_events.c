@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events of a DRM file, read as programs like it: one a read(), several, with other readers
- * of the file. Forwarded, what is queued comes in one call.
+ * Events of a DRM file are read in the ways of different programs: one event or several in a
+ * read(), or beside other readers of the file. When forwarded, all queued events come in one
+ * call.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -22,7 +23,7 @@ static void screen_on(void)
 	MUST(!screen_show(&screen));
 }
 
-/* @nr events that come with the same frame, not far from now. */
+/* Queues @nr events for one frame, soon from now. */
 static void queue_events(unsigned int nr)
 {
 	struct drm_crtc_get_sequence now = { .crtc_id = screen.crtc };
@@ -30,7 +31,7 @@ static void queue_events(unsigned int nr)
 
 	MUST(!ioctl(screen.fd, DRM_IOCTL_CRTC_GET_SEQUENCE, &now));
 	for (i = 0; i < nr; i++) {
-		/* One that is late comes at once. */
+		/* An event for a past frame would come at once. */
 		struct drm_crtc_queue_sequence queue = {
 			.crtc_id = screen.crtc, .sequence = now.sequence + nr / 2 + 20,
 			.user_data = TAG + i,
@@ -40,7 +41,7 @@ static void queue_events(unsigned int nr)
 	}
 }
 
-/* Readable within this time? */
+/* Returns true if the file is readable within @ms. */
 static bool is_ready(int ms)
 {
 	struct pollfd pollfd = { .fd = screen.fd, .events = POLLIN };
@@ -48,7 +49,7 @@ static bool is_ready(int ms)
 	return poll(&pollfd, 1, ms) == 1 && pollfd.revents == POLLIN;
 }
 
-/* All of them are there: those of one frame come under one lock. */
+/* Waits until all of @nr events can be read: events of one frame are queued under one lock. */
 static void await_events(unsigned int nr)
 {
 	queue_events(nr);
@@ -77,7 +78,7 @@ static ssize_t read_events(unsigned int room)
 
 #define ONE	sizeof(struct drm_event_crtc_sequence)
 
-/* As IGT's kms_sequence and others do. */
+/* Programs like IGT's kms_sequence read one event at a time. */
 DIFF_TEST_NODE(one_a_read, "VKMS_CARD", DIFF_SECONDS)
 {
 	struct drm_event_crtc_sequence event;
@@ -95,7 +96,10 @@ DIFF_TEST_NODE(one_a_read, "VKMS_CARD", DIFF_SECONDS)
 	}
 	if (forwarded) {
 		trips = drm_counter("round_trips") - trips;
-		/* One, and another where a poll did not know yet. */
+		/*
+		 * The guest makes one round trip, and another if a poll's answer was not known
+		 * yet.
+		 */
 		if (!CHECK(trips <= 3))
 			log_line("%lld round trips", trips);
 	}
@@ -103,7 +107,7 @@ DIFF_TEST_NODE(one_a_read, "VKMS_CARD", DIFF_SECONDS)
 	close(screen.fd);
 }
 
-/* Whole events, as many as there is room for; what is left stays. */
+/* A read() gets as many whole events as fit into its buffer. The others stay. */
 DIFF_TEST_NODE(room, "VKMS_CARD", DIFF_SECONDS)
 {
 	void *volatile nowhere = (void *)16;
@@ -130,7 +134,7 @@ DIFF_TEST_NODE(room, "VKMS_CARD", DIFF_SECONDS)
 	read_events(ONE);
 	read_events(ONE);
 	log_line("ready: %d", is_ready(0));
-	/* What comes later comes after what is there. */
+	/* New events are queued behind those that are left. */
 	queue_events(2);
 	log_line("ready: %d", is_ready(0));
 	read_events(ONE);
@@ -141,14 +145,14 @@ DIFF_TEST_NODE(room, "VKMS_CARD", DIFF_SECONDS)
 	close(screen.fd);
 }
 
-/* The first event that does not fit into the buffer across the end of a mapping. */
+/* Reads stop at the first event that does not fit into the memory before the end of a mapping. */
 DIFF_TEST_NODE(bad_buffer, "VKMS_CARD", DIFF_SECONDS)
 {
 	char *page = alloc_pages(1);
 
 	screen_on();
 	await_events(4);
-	/* Room for one and a half. */
+	/* The memory has room for one event and a half. */
 	LOG_CALL(read(screen.fd, page + sysconf(_SC_PAGESIZE) - ONE - ONE / 2, 3 * ONE));
 	LOG_CALL(read(screen.fd, page + sysconf(_SC_PAGESIZE) - ONE / 2, 3 * ONE));
 	read_events(8 * ONE);
@@ -156,7 +160,7 @@ DIFF_TEST_NODE(bad_buffer, "VKMS_CARD", DIFF_SECONDS)
 	close(screen.fd);
 }
 
-/* Level and edge, with some that were left. */
+/* Level- and edge-triggered epoll notice events, also if some were left. */
 DIFF_TEST_NODE(epoll, "VKMS_CARD", DIFF_SECONDS)
 {
 	struct epoll_event level = { .events = EPOLLIN }, edge = { .events = EPOLLIN | EPOLLET };
@@ -191,7 +195,10 @@ static void *reader(void *data)
 	return NULL;
 }
 
-/* Each of several that wait gets one, whichever, and none sleeps beside it. */
+/*
+ * Each of several waiting readers gets one event, in any order, and none sleeps while an event
+ * is left.
+ */
 DIFF_TEST_NODE(readers, "VKMS_CARD", DIFF_SECONDS)
 {
 	pthread_t threads[READERS];
@@ -203,7 +210,7 @@ DIFF_TEST_NODE(readers, "VKMS_CARD", DIFF_SECONDS)
 		seen = 0;
 		for (i = 0; i < READERS; i++)
 			MUST(!pthread_create(&threads[i], NULL, reader, NULL));
-		/* In the second round they may be late. */
+		/* The readers may come after the events in the second round. */
 		if (!round)
 			sleep_ms(100);
 		queue_events(READERS);
@@ -222,7 +229,7 @@ static void on_alarm(int signo)
 {
 }
 
-/* Who is interrupted lets the others go on; a child reads what its parent left. */
+/* A reader that is interrupted does not block others, and a child reads what its parent left. */
 DIFF_TEST_NODE(turns, "VKMS_CARD", DIFF_SECONDS)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
@@ -237,13 +244,13 @@ DIFF_TEST_NODE(turns, "VKMS_CARD", DIFF_SECONDS)
 	sleep_ms(50);
 	pid = fork();
 	if (!pid) {
-		/* It waits behind the thread, at first. */
+		/* The child's first read waits behind the thread's. */
 		read_events(ONE);
 		read_events(ONE);
 		_exit(0);
 	}
 	sleep_ms(50);
-	/* Nobody who must not wait waits for those who do. */
+	/* A nonblocking read does not wait for the blocking ones. */
 	MUST(!fcntl(screen.fd, F_SETFL, O_RDWR | O_NONBLOCK));
 	read_events(ONE);
 	MUST(!fcntl(screen.fd, F_SETFL, O_RDWR));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /proc/PID/fdinfo of DRM files, read by a program that has nothing to do with the device.
- * The test is the host, whose GPU is a PCI device that tells of itself.
+ * A program that does not use the device reads /proc/PID/fdinfo of DRM files. The test is the
+ * host, whose GPU is a PCI device that reports its bus address.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #define OBJECT		7
 #define MAX_LANES	32
 
-/* What the driver says, in more lines than one, and what it might say of other things. */
+/* The driver's text has several lines, one of which only looks like drm-pdev. */
 static const char driver_text[] =
 	"drm-driver:\ttest\n"
 	"drm-pdev:\t" BUS_ID "\n"
@@ -27,7 +27,10 @@ static const char driver_text[] =
 	"drm-pdev-of-another:\t" BUS_ID "\n"
 	"drm-engine-gfx:\t12345 ns\n";
 
-/* Of the host: sessions that it heard of, calls, and whether it answers one of FDINFO. */
+/*
+ * The lock protects the host's state: the sessions it knows, the number of FDINFO calls, and
+ * whether it leaves FDINFO unanswered.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t sessions[MAX_LANES];
 static unsigned int nr_sessions, nr_fdinfo;
@@ -98,7 +101,7 @@ static bool serve_call(int lane, const struct vgpu_call *call)
 	}
 }
 
-/* One lane, until its end. */
+/* Serves one lane until its end. */
 static void *serve_lane(void *data)
 {
 	const struct vgpu_hdr ready = {
@@ -153,7 +156,7 @@ static void *serve(void *data)
 	return NULL;
 }
 
-/* The program that uses the GPU: it opens the node and waits for its end. */
+/* struct user: a program that uses the GPU. It opens the node and waits until it is killed. */
 struct user {
 	pid_t pid;
 	int fd;
@@ -187,7 +190,7 @@ static void user_end(const struct user *user)
 	waitpid(user->pid, NULL, 0);
 }
 
-/* What procfs shows of the user's file. Return: milliseconds that it took. */
+/* Reads what procfs shows of the user's file. Return: the time it took, in ms. */
 static uint64_t read_fdinfo(const struct user *user, char *text, size_t size)
 {
 	uint64_t start = tool_now_ms();
@@ -206,7 +209,10 @@ static uint64_t read_fdinfo(const struct user *user, char *text, size_t size)
 	return tool_now_ms() - start;
 }
 
-/* Likewise, until the driver's part is there: a busy machine may be late, and is left alone. */
+/*
+ * Reads the file again and again until the driver's part is there, as a busy machine may be
+ * late.
+ */
 static void await_fdinfo(const struct user *user, char *text, size_t size)
 {
 	uint64_t deadline = tool_now_ms() + 100000;
@@ -252,7 +258,7 @@ FIXTURE_SETUP(fdinfo)
 	ASSERT_EQ(sscanf(run->out, "%48s %48s", self->node, self->place), 2);
 	memmove(self->node + strlen("/dev/dri/"), self->node, strlen(self->node) + 1);
 	memcpy(self->node, "/dev/dri/", strlen("/dev/dri/"));
-	/* It is made by devtmpfs, a moment later. */
+	/* devtmpfs makes the node a moment later. */
 	while (access(self->node, R_OK) && tool_now_ms() < deadline)
 		usleep(50000);
 }
@@ -266,7 +272,10 @@ FIXTURE_TEARDOWN(fdinfo)
 	host_end();
 }
 
-/* Monitors look for the PCI device of this machine; all else is as the driver says. */
+/*
+ * drm-pdev names the PCI device of this machine, for which monitors look. All other lines are
+ * the driver's.
+ */
 TEST_F_TIMEOUT(fdinfo, pdev, 150)
 {
 	struct user user = user_start(self->node);
@@ -285,7 +294,7 @@ TEST_F_TIMEOUT(fdinfo, pdev, 150)
 	user_end(&user);
 }
 
-/* Whoever reads it gets no shadow: that of the user answers. */
+/* A program that reads fdinfo gets no shadow: the shadow of the file's user answers. */
 TEST_F_TIMEOUT(fdinfo, no_session, 150)
 {
 	struct user user = user_start(self->node);
@@ -301,8 +310,8 @@ TEST_F_TIMEOUT(fdinfo, no_session, 150)
 }
 
 /*
- * A host that does not answer costs two seconds once, not for each file, nor does
- * it harm the program whose shadow was asked.
+ * A host that does not answer delays readers by two seconds once, and not for each file. The
+ * program whose shadow was asked is not affected.
  */
 TEST_F_TIMEOUT(fdinfo, stuck, 240)
 {
@@ -326,10 +335,10 @@ TEST_F_TIMEOUT(fdinfo, stuck, 240)
 	for (i = 0; i < 20; i++)
 		read_fdinfo(i % 2 ? &user : &other, text, sizeof(text));
 	TH_LOG("%llu ms for 20", (unsigned long long)(tool_now_ms() - ms));
-	/* Where the machine is slow, another file's turn may come in between. */
+	/* Another file may be asked meanwhile on a slow machine. */
 	EXPECT_LT(tool_now_ms() - ms, 20000);
 	EXPECT_LE(nr_fdinfo, 4);
-	/* Those of other files and programs are there again soon. */
+	/* The lines of other files and programs are there again soon. */
 	pthread_mutex_lock(&lock);
 	silent = false;
 	pthread_mutex_unlock(&lock);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that is told that a buffer is ready reads what the device wrote, by whatever way it
- * was told: poll() or epoll of a fence or of the buffer's own file, a fence's status, the eventfd
- * of a syncobj. Here the nodes of DRM drivers tell it.
+ * A program that is notified that a buffer is ready reads what the device has written, whatever
+ * the notification is: poll() or epoll of a fence or of the buffer's own file, a fence's
+ * status, or the eventfd of a syncobj. DRM drivers' nodes notify it here.
  *
- * The device is the real node's: a program of the same machine, which writes to the same
- * buffer and signals its fence, with no forwarded call.
+ * A program of the same machine plays the device: it uses the real node to write to the same
+ * buffer and to signal the buffer's fence, without forwarded calls.
  */
 #include <linux/sync_file.h>
 #include <poll.h>
@@ -17,25 +17,25 @@
 #include "drm_node.h"
 #include "keep.h"
 
-/* Time for the program to wait before the device is ready. */
+/* The program waits for this time before the device is ready. */
 #define JOB_MS	200
 #define PATIENCE_MS	15000
 
 struct buffer {
-	int fd;				/* the program's */
-	int buf;			/* its dma-buf */
-	__u32 *memory;			/* the program's */
-	__u32 *device;			/* the same, past the forwarded node */
-	int real_buf;			/* likewise */
-	__u32 seed;			/* of what the device writes next, or is writing */
-	int vgem;			/* whose fence it waits for */
+	int fd;				/* file of the program */
+	int buf;			/* dma-buf of the program */
+	__u32 *memory;			/* mapping of the program */
+	__u32 *device;			/* mapping by the real node */
+	int real_buf;			/* dma-buf of the real node */
+	__u32 seed;			/* first word that the device writes next, or is writing */
+	int vgem;			/* file of the device whose fence the buffer waits for */
 	__u32 fence;
 	pthread_t job;
 };
 
 static void need_one_machine(void)
 {
-	/* A pair's host records for the guest, which skips these. */
+	/* The host of a pair only records for the guest, which skips these tests. */
 	if (getenv("VGPU_RECORD") || !diff_one_machine())
 		diff_skip("the real device is in another machine");
 	if (geteuid())
@@ -50,7 +50,7 @@ static int open_real(const char *node)
 	return fd;
 }
 
-/* The buffer of another file of the same device. */
+/* Opens another file's buffer of the same device. Return: its handle. */
 static __u32 open_shared(int real, int fd, __u32 handle)
 {
 	struct drm_gem_flink flink = { .handle = handle };
@@ -65,7 +65,7 @@ static __u32 open_shared(int real, int fd, __u32 handle)
 	return gem_open.handle;
 }
 
-/* The device is busy with the buffer until it signals the fence. */
+/* Makes the device busy with the buffer until it signals the fence. */
 static void make_busy(struct buffer *buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
@@ -85,7 +85,10 @@ static struct buffer make_buffer(const char *node)
 	__u32 handle, real_handle;
 	int fd, real;
 
-	/* The first one is the master, who says that the other may share buffers by names. */
+	/*
+	 * The first file is the master, which authenticates the other one, so that they can
+	 * share buffers by names.
+	 */
 	real = open_real(node);
 	fd = open_device(O_RDWR);
 	buffer.vgem = open_real("VGEM_CARD");
@@ -123,7 +126,7 @@ static unsigned int new_words(const struct buffer *buffer)
 	return nr;
 }
 
-/* The program keeps what the device overwrites, which then begins. */
+/* Has the device begin. The program has read the memory that the device will overwrite. */
 static void begin(struct buffer *buffer)
 {
 	CHECK(!new_words(buffer));
@@ -148,7 +151,7 @@ static void by_epoll(int fd)
 	close(epoll);
 }
 
-/* The fence that the buffer waits for, as a file. */
+/* Returns a file of the fence for which the buffer waits. */
 static int fence_of(const struct buffer *buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
@@ -177,8 +180,8 @@ static void fresh(const char *node, bool fence, void (*await)(int fd))
 }
 
 /*
- * The host has said unasked that the fence is signalled, and poll() makes no call. But for the
- * first fence, which makes the host watch the others.
+ * The host has reported unasked that the fence is signalled, so poll() makes no call. This does
+ * not hold for the first fence, which makes the host watch further ones.
  */
 static void fresh_known(const char *node)
 {
@@ -192,10 +195,10 @@ static void fresh_known(const char *node)
 	need_one_machine();
 	drm_node = node;
 	buffer = make_buffer(node);
-	/* Somebody else's call has the answer asked for anew, which is rare. */
+	/* Another call meanwhile makes poll() ask again, which is rare. */
 	for (i = 0; i < 2 || (!known && i < 5); i++) {
 		if (i) {
-			/* No word of before is in what comes now. */
+			/* The device writes no word now that it has written before. */
 			buffer.seed += 2 * DUMB_WORDS;
 			make_busy(&buffer);
 		}
@@ -216,7 +219,7 @@ static void fresh_known(const char *node)
 	CHECK(known);
 }
 
-/* The fence's status is asked for, each time with old bytes in memory that is mapped. */
+/* The fence's status is read, with old bytes in mapped memory each time. */
 static void fresh_status(const char *node)
 {
 	struct sync_file_info info;
@@ -238,7 +241,7 @@ static void fresh_status(const char *node)
 	end(&buffer);
 }
 
-/* A syncobj that has the fence signals an eventfd, of which this machine's kernel tells. */
+/* A syncobj with the fence has an eventfd, which the guest's kernel signals. */
 static void fresh_event(const char *node)
 {
 	struct drm_syncobj_handle import = {

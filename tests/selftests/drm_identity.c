@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What libdrm says of the device behind a forwarded node is what it says on the
- * host, but for the PCI domain; and nobody but vgpu_guest drives it.
+ * libdrm reports the device behind a forwarded node as it does on the host, except for the PCI
+ * domain. The device's only driver in the guest is vgpu_guest.
  */
 #include <xf86drm.h>
 
@@ -10,8 +10,8 @@
 #define DOMAIN_FIRST	0x8000
 
 /*
- * A file or, with @link, the end of a link in the folder of the node's device: for
- * one behind virtio, of the transport, as libdrm has it.
+ * Reads a file, or with @link the target of a link, in the directory of the node's device. A
+ * device behind virtio has the files of its transport, as in libdrm.
  */
 static int device_file(const char *name, void *data, size_t size, bool link)
 {
@@ -37,7 +37,10 @@ static int device_file(const char *name, void *data, size_t size, bool link)
 	return len;
 }
 
-/* The command register, BARs, capabilities and interrupts are the host's own business. */
+/*
+ * The command register, BARs, capabilities and interrupts differ between guest and host, so
+ * they are not compared.
+ */
 static void check_header(void)
 {
 	unsigned char header[256];
@@ -74,7 +77,7 @@ static void check_driver(void)
 	CHECK(slash && !strcmp(slash, "/vgpu-drm"));
 }
 
-/* Xorg, for one, looks for the device of this name on this machine. */
+/* Programs such as Xorg look for a device of this bus id on this machine. */
 static void check_busid(int fd, const drmPciBusInfo *bus)
 {
 	drmSetVersion version = {
@@ -108,7 +111,10 @@ static void check_pci(int fd, const drmDevice *device)
 	check_busid(fd, bus);
 }
 
-/* The host's, and what tells it from a device of this machine that has that name. */
+/*
+ * Checks the device's name: the host's name, with a suffix that distinguishes it from this
+ * machine's devices.
+ */
 static void check_platform(const drmDevice *device)
 {
 	const char *name = device->businfo.platform->fullname;
@@ -141,7 +147,7 @@ static void identity(const char *node)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (!CHECK(fd >= 0))
 		return;
-	/* An old libdrm fails for what is on the faux bus. */
+	/* Old versions of libdrm fail for devices on the faux bus. */
 	ret = drmGetDevice2(fd, DRM_DEVICE_GET_PCI_REVISION, &device);
 	log_line("drmGetDevice2 = %d", ret);
 	if (ret)

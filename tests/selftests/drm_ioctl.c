@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every ioctl of DRM core, mode setting, vgem and virtio-gpu that a schema
- * describes, with non-empty arrays, on each DRM device there is. Forwarded, each
- * takes one round trip and fetches no page; what it returns and leaves in memory
- * is what the real node does. Those that a device does not implement are listed
- * by name.
+ * Each ioctl of DRM core, mode setting, vgem and virtio-gpu that a schema describes is made
+ * with non-empty arrays on each DRM device. When forwarded, each takes one round trip and
+ * fetches no page. Its result and the memory afterwards are as on the real node. Ioctls that a
+ * device does not implement are listed by name.
  */
 #include <virtgpu_drm.h>
 
 #include "drm_node.h"
 
-/* Newer than libdrm's header. */
+/* These structs are newer than libdrm's header. */
 struct create_blob {
 	__u32 blob_mem, blob_flags, bo_handle, res_handle;
 	__u64 size;
@@ -34,7 +33,10 @@ static union {
 	__u64 words[64];
 } arg;
 
-/* At one address in every run, as arguments are written down with pointers to it. */
+/*
+ * The arrays are at the same address in every run, as arguments are logged with pointers to
+ * them.
+ */
 #define ARRAYS_ADDRESS	((void *)0x200000000000)
 
 static union {
@@ -45,13 +47,13 @@ static union {
 
 #define ARRAY(n)	((__u64)(uintptr_t)&arrays[n])
 
-/* What the device has; 0 where it has none. */
+/* The device has these objects; 0 means none. */
 static struct {
 	__u32 gamma_size, crtc, connector, encoder, plane, property, handle, magic, blob, syncobj[2];
 	int dma_buf;
 } ids;
 
-/* --- arguments of what needs more than zeros --------------------------------- */
+/* --- arguments that need more than zeros ------------------------------------- */
 
 static void arg_version(void *p)
 {
@@ -251,7 +253,7 @@ static void arg_gamma(void *p)
 	l->red = ARRAY(0);
 	l->green = ARRAY(1);
 	l->blue = ARRAY(2);
-	/* What the device has, so that it succeeds; 256 if it has none. */
+	/* The call succeeds with the device's own size; 256 is used if there is none. */
 	l->gamma_size = ids.gamma_size ? ids.gamma_size : 256;
 }
 
@@ -454,7 +456,7 @@ static void arg_create_blob_resource(void *p)
 {
 	struct create_blob *b = p;
 
-	b->blob_mem = 1;	/* of the guest */
+	b->blob_mem = 1;	/* memory of the guest */
 	b->size = 4096;
 	b->cmd = ARRAY(0);
 	b->cmd_size = 32;
@@ -474,7 +476,7 @@ static void arg_context_init(void *p)
 
 /* --- the list ------------------------------------------------------------- */
 
-/* Numbers of the whole device or times are in the result. */
+/* The result has numbers of the whole device, or times, and is not logged. */
 #define OPAQUE		1
 
 struct probe {
@@ -482,7 +484,7 @@ struct probe {
 	unsigned long cmd;
 	void (*fill)(void *arg);
 	unsigned int flags;
-	/* What must hold of the result, and is another in each run: taken out of it. */
+	/* checks a part of the result that differs in each run, and clears it */
 	void (*settle)(void *arg);
 };
 
@@ -603,7 +605,7 @@ static const struct probe mode[] = {
 	P(DROP_MASTER),
 };
 
-/* vgem_drm.h is not among libdrm's headers. */
+/* libdrm's headers lack vgem_drm.h. */
 #define DRM_IOCTL_VGEM_FENCE_ATTACH	DRM_IOWR(DRM_COMMAND_BASE + 1, __u32[4])
 #define DRM_IOCTL_VGEM_FENCE_SIGNAL	DRM_IOW(DRM_COMMAND_BASE + 2, __u32[2])
 
@@ -649,7 +651,7 @@ static void find_ids(int fd)
 
 	memset(&ids, 0, sizeof(ids));
 	ids.dma_buf = -1;
-	/* Without it planes and properties are hidden. */
+	/* Planes and properties are hidden without this capability. */
 	ioctl(fd, DRM_IOCTL_SET_CLIENT_CAP, &cap);
 	ids.crtc = first_id(fd, DRM_IOCTL_MODE_GETRESOURCES, &r, &r.count_crtcs, &r.crtc_id_ptr);
 	crtc.crtc_id = ids.crtc;
@@ -669,7 +671,7 @@ static void find_ids(int fd)
 				&props.props_ptr);
 }
 
-/* Later ones use what earlier ones made. */
+/* Keeps the results of ioctls that later ones use. */
 static void keep_ids(const struct probe *probe)
 {
 	switch (probe->cmd) {
@@ -739,7 +741,7 @@ static void all_on(const char *node, const struct probe *own, size_t nr)
 	MUST(arrays == ARRAYS_ADDRESS);
 	fd = open_device(O_RDWR | O_CLOEXEC);
 	second = open_device(O_RDWR | O_CLOEXEC);
-	/* As an ordinary user: the host has no privileges to lend. */
+	/* The probes run as an ordinary user, as shadows on the host have no privileges. */
 	MUST(getuid() || !setresuid(65534, 65534, 65534));
 	find_ids(fd);
 	RUN(fd, core);

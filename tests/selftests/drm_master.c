@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who is master of a card that several have open: by the rights of a process, as on a
- * real node. Of a forwarded one the process's machine says whether it has them.
+ * These tests show which file is master of a card that several files have open. The rights of a
+ * process decide, as on a real node; for a forwarded node the guest checks the rights.
  */
 #include <poll.h>
 
@@ -22,7 +22,7 @@ static int drop_master(int fd)
 	return ioctl(fd, DRM_IOCTL_DROP_MASTER, 0);
 }
 
-/* May this file set modes? What is asked for is no mode of anything. */
+/* Logs whether the file may set modes, by an invalid request. */
 static void log_may_set_modes(const char *who, int fd)
 {
 	struct drm_mode_crtc crtc = { .crtc_id = 4711 };
@@ -31,7 +31,7 @@ static void log_may_set_modes(const char *who, int fd)
 	log_line("%s: %s", who, error == EACCES ? "no" : "yes");
 }
 
-/* Root, with a file that was opened beside a master. */
+/* A process with rights uses a file that was opened beside a master. */
 static void beside(void)
 {
 	int first = open_device(O_RDWR), second = open_device(O_RDWR);
@@ -51,7 +51,7 @@ static void beside(void)
 	LOG_CALL(drop_master(second));
 	LOG_CALL(set_master(first));
 	close(first);
-	/* The master is gone, and nobody took its place. */
+	/* The master's file is closed, and no other file is master. */
 	log_may_set_modes("the second", second);
 	LOG_CALL(set_master(second));
 	close(second);
@@ -72,7 +72,7 @@ DIFF_TEST_NODE(beside_vgem, "VGEM_CARD", DIFF_SECONDS)
 	beside();
 }
 
-/* Without rights only who was master may be it again, and only by its own file. */
+/* A process without rights can become master again only by a file that was master before. */
 DIFF_TEST_NODE(without_rights, "VKMS_CARD", DIFF_SECONDS)
 {
 	int first = open_device(O_RDWR), second = open_device(O_RDWR);
@@ -89,7 +89,7 @@ DIFF_TEST_NODE(without_rights, "VKMS_CARD", DIFF_SECONDS)
 	close(second);
 }
 
-/* Of all capabilities, these. Return: 0, or -1. */
+/* Drops all capabilities that are not in the mask. Return: 0, or -1. */
 static int keep_capabilities(__u64 mask)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -106,7 +106,7 @@ static int keep_capabilities(__u64 mask)
 	return syscall(SYS_capset, &header, data);
 }
 
-/* One capability is enough, and all others are not. */
+/* CAP_SYS_ADMIN alone is enough, and all others together are not. */
 DIFF_TEST_NODE(one_capability, "VKMS_CARD", DIFF_SECONDS)
 {
 	int first = open_device(O_RDWR), second = open_device(O_RDWR);
@@ -126,7 +126,7 @@ DIFF_TEST_NODE(one_capability, "VKMS_CARD", DIFF_SECONDS)
 	close(second);
 }
 
-/* Words of one process to the other: each waits for its turn. */
+/* Sends a word to the other process, so that the processes take turns. */
 static void say(int socket, char word)
 {
 	MUST(write(socket, &word, 1) == 1);
@@ -141,9 +141,9 @@ static void hear(int socket, char word)
 }
 
 /*
- * A splash screen shows its picture from when the machine starts; the compositor comes while
- * it is there, opens the card, makes its buffers, and tells it to go. The picture stays until
- * the compositor shows its own: the splash screen closes its file after that.
+ * A splash screen shows its picture from the machine's start. The compositor starts meanwhile,
+ * opens the card, makes its buffers, and asks the splash screen to end. The picture stays until
+ * the compositor shows its own; the splash screen closes its file after that.
  */
 static void splash(int socket)
 {
@@ -208,8 +208,8 @@ DIFF_TEST_NODE(splash_to_compositor_virtio_gpu, "GPU_CARD", DIFF_SECONDS)
 }
 
 /*
- * As logind does: it has rights, opens the card, gives a compositor that has none the file,
- * and switches between seats by making it master or not.
+ * A process with rights does as logind: it opens the card, passes the file to a compositor
+ * without rights, and switches between seats by making the file master or not.
  */
 DIFF_TEST_NODE(logind, "VKMS_CARD", DIFF_SECONDS)
 {
@@ -218,7 +218,7 @@ DIFF_TEST_NODE(logind, "VKMS_CARD", DIFF_SECONDS)
 	pid_t pid;
 
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
-	/* The first session, which has the card when the second one begins. */
+	/* The first session has the card when the second one begins. */
 	other = open_device(O_RDWR);
 	first.fd = other;
 	screen_make(&first, 0x778899);

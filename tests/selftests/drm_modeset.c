@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A display set up and driven as a compositor does, on each DRM device that has
- * one: every query with its arrays, a mode set, page flips with their events,
- * damage, atomic commits with fences, blobs, and a lease whose fd is used.
- * Everything succeeds, and takes one round trip and no fetched page an ioctl.
+ * A display is set up and driven as by a compositor, on each DRM device that has one: every
+ * query with its arrays, a mode set, page flips with their events, damage, atomic commits with
+ * fences, blobs, and a lease whose fd is used. Everything succeeds, and each ioctl takes one
+ * round trip and fetches no page.
  */
 #include "drm_node.h"
 
@@ -54,7 +54,10 @@ static void query_property(int fd, __u32 id)
 		log_line("  %llu is '%s'", (unsigned long long)enums[i].value, enums[i].name);
 }
 
-/* Id and value of an object's property by name; its blob is read, too. */
+/*
+ * Finds an object's property by name and stores its value, or logs all properties if @name is
+ * NULL. Return: the property's id, or 0.
+ */
 static __u32 find_property(int fd, __u32 object, __u32 type, const char *name, __u64 *value)
 {
 	__u32 props[MAX];
@@ -219,7 +222,10 @@ static void flip(struct screen *s, int nr)
 	CHECK(event.user_data == f.user_data && event.crtc_id == s->crtc);
 }
 
-/* Some devices have no vblanks: they say so, here as there. */
+/*
+ * Asks for a vblank. Return: true if it succeeded; devices without vblanks fail in the same way
+ * natively.
+ */
 static bool ask_vblank(struct screen *s, __u32 type, __u32 sequence, __u64 user_data)
 {
 	union drm_wait_vblank v = {
@@ -240,7 +246,10 @@ static __u64 read_event(struct screen *s)
 	return event.user_data;
 }
 
-/* Events of vblanks, or of sequence numbers, in the order in which they come. */
+/*
+ * Reads and logs @nr events of vblanks or sequence numbers, in the order in which they come.
+ * Return: 0, or less if there were more.
+ */
 static int take_events(struct screen *s, int nr)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
@@ -278,8 +287,8 @@ static void ask_flip(struct screen *s, int nr)
 }
 
 /*
- * The host says what a wakeup was good for, and what is ready after a call. So there are
- * frames in which nobody asks, unless the machine is too busy for the host to be first.
+ * The host reports what a wakeup was for, and what is ready after a call. So poll() makes no
+ * call in some frames, unless the machine is too busy for the host's report to come first.
  */
 static bool flip_without_asking(struct screen *s)
 {
@@ -306,11 +315,14 @@ static void readiness(struct screen *s)
 	bool spared = false;
 	int i;
 
-	/* A user-space engine's news of readiness is a hint, which the guest asks about. */
+	/* The reports of a user-space engine are hints, and the guest asks the host each time. */
 	while (!spared && !diff_user_engine() && now_ms() < end)
 		spared = flip_without_asking(s);
 	CHECK(spared || diff_user_engine());
-	/* Read without a poll: the news of it must not outlive it. */
+	/*
+	 * The event is read without poll(): the host's report must not make the file readable
+	 * afterwards.
+	 */
 	for (i = 0; i < 20; i++) {
 		ask_flip(s, i & 1);
 		MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
@@ -319,7 +331,7 @@ static void readiness(struct screen *s)
 	}
 }
 
-/* Each event is an edge, whether the earlier one was read or not. */
+/* Each event triggers an edge, whether the event before was read or not. */
 static void edges(struct screen *s)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
@@ -348,7 +360,7 @@ static void vblanks(struct screen *s)
 	char small[8];
 	int flags;
 
-	/* Waited for by the call, and then told by events. */
+	/* The first vblank is waited for by the call, and the others come as events. */
 	if (!ask_vblank(s, relative, 1, 0))
 		return;
 	MUST(ask_vblank(s, relative | _DRM_VBLANK_EVENT, 1, 0x111));
@@ -356,12 +368,12 @@ static void vblanks(struct screen *s)
 	CHECK(!take_events(s, 2));
 	DO(s->fd, DRM_IOCTL_CRTC_QUEUE_SEQUENCE, &queue);
 	CHECK(!take_events(s, 1));
-	/* No room for it: nothing is read, and nothing is lost. */
+	/* An event that does not fit into the buffer is not read, and is not lost. */
 	MUST(ask_vblank(s, relative | _DRM_VBLANK_EVENT, 1, 0x333));
 	MUST(poll(&p, 1, 5000) == 1);
 	LOG_CALL(read(s->fd, small, sizeof(small)));
 	CHECK(!take_events(s, 1));
-	/* A read that does not wait, and one that does. */
+	/* The first read does not wait, and the second does. */
 	flags = fcntl(s->fd, F_GETFL);
 	MUST(!fcntl(s->fd, F_SETFL, flags | O_NONBLOCK));
 	LOG_CALL(read(s->fd, small, sizeof(small)));
@@ -414,7 +426,7 @@ static void atomic(struct screen *s)
 	log_line("a property of another object: %s", strerrorname_np(errno));
 }
 
-/* A commit with these values of two plane and two crtc properties. */
+/* Commits these values of two plane and two crtc properties. Return: the result of the ioctl. */
 static int commit_fences(struct screen *s, int nr, __u32 flags, __u64 in_fence, __u64 out_fence)
 {
 	__u64 type_plane = DRM_MODE_OBJECT_PLANE, type_crtc = DRM_MODE_OBJECT_CRTC;
@@ -439,7 +451,7 @@ static int commit_fences(struct screen *s, int nr, __u32 flags, __u64 in_fence, 
 	return ret;
 }
 
-/* A fence for each commit, which the next one waits for. */
+/* Each commit makes a fence, for which the next one waits. */
 static void fences(struct screen *s)
 {
 	struct sync_fence_info one[4] = { 0 };
@@ -459,7 +471,7 @@ static void fences(struct screen *s)
 	MUST(!commit_fences(s, 1, 0, out[1], (__u64)(uintptr_t)&again));
 	CHECK(again > 2);
 	close(again);
-	/* No fence: a closed fd, and a file of another kind. */
+	/* A closed fd, and a file of another kind, are no fence. */
 	close(out[1]);
 	CHECK(commit_fences(s, 1, 0, out[1], 0) == -1);
 	log_line("a closed fence: %s", strerrorname_np(errno));
@@ -467,7 +479,7 @@ static void fences(struct screen *s)
 	log_line("a device for a fence: %s", strerrorname_np(errno));
 }
 
-/* A fence of another device of the host, which ends when it is told to. */
+/* struct late_fence: a fence of another device of the host, which the test signals. */
 struct late_fence {
 	int vgem, fd;
 	__u32 number;
@@ -502,7 +514,7 @@ static int end_late_fence(const struct late_fence *late)
 	return ioctl(late->vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, argument);
 }
 
-/* A fence that nobody has signalled yet: the commit waits for it, in the call or after it. */
+/* A commit waits for a fence that is not signalled yet, in the call or after it. */
 static void late_fences(struct screen *s)
 {
 	struct late_fence late = make_late_fence();
@@ -554,7 +566,7 @@ static void blobs(struct screen *s)
 	g.length = 10;
 	g.data = (__u64)(uintptr_t)&mode;
 	DO(s->fd, DRM_IOCTL_MODE_GETPROPBLOB, &g);
-	/* Too short: nothing is written, but the length is told. */
+	/* The buffer is too short: nothing is written, but the length is returned. */
 	CHECK(g.length == sizeof(mode) && *(__u8 *)&mode == 0xee);
 	DO(s->fd, DRM_IOCTL_MODE_GETPROPBLOB, &g);
 	CHECK(!memcmp(&mode, &s->mode, sizeof(mode)));
@@ -562,7 +574,7 @@ static void blobs(struct screen *s)
 	DO(s->fd, DRM_IOCTL_MODE_DESTROYPROPBLOB, &d);
 }
 
-/* By its number, as libdrm finds out what it has. */
+/* libdrm finds the device of a file by its number. */
 static void lease_is_the_device(struct screen *s, int fd)
 {
 	struct stat card, lessee;
@@ -573,7 +585,7 @@ static void lease_is_the_device(struct screen *s, int fd)
 	log_line("flags %o", fcntl(fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK));
 }
 
-/* A forwarded lease is a file of its own, and its inode no device's to open. */
+/* A forwarded lease is a file of its own, and its inode cannot be opened as a device. */
 static void lease_is_not_opened_anew(int fd)
 {
 	char path[32];

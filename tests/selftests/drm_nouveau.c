@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program for nouveau's own ioctls, on the real node and on the forwarded one
- * if there are both, else on what there is: parameters, buffers, a channel with
- * its objects, and copies by the card's M2MF engine that are checked byte by byte.
+ * A program uses nouveau's own ioctls, on the real node and on the forwarded one, or on the one
+ * that exists: parameters, buffers, a channel with its objects, and copies by the card's M2MF
+ * engine that are checked byte by byte.
  *
- * NV40 and newer. Up to NV4x the kernel puts addresses into the commands, by
- * relocations; from NV50 on buffers have addresses of the channel's own. Cards
- * from Kepler on have another engine for copies: there they are left out.
+ * The tests are for NV40 and newer. Up to NV4x the kernel puts addresses into the commands, by
+ * relocations; from NV50 on buffers have addresses of the channel's own. Cards from Kepler on
+ * have another engine for copies, which is not tested.
  */
 #include <dirent.h>
 #include <drm.h>
@@ -21,13 +21,13 @@
 #define LINES		15u
 #define BYTES		((LINES + 1) * PAGE)
 
-/* What a program calls the objects of its channel. */
+/* A program gives the objects of its channel these handles. */
 #define VRAM		0xbeef0201
 #define GART		0xbeef0202
 #define NOTIFIER	0xbeef0301
 #define M2MF		0xbeef3901
 
-/* In the header there are numbers only. */
+/* The header has only the ioctl's number. */
 struct grobj_alloc {
 	__s32 channel;
 	__u32 handle;
@@ -46,7 +46,7 @@ struct grobj_alloc {
 
 /* --- nodes ---------------------------------------------------------------- */
 
-/* Does the node belong to a device of an export? */
+/* Return: true if the node belongs to a device of an export. */
 static bool is_forwarded(const char *node)
 {
 	char link[300], device[PATH_MAX], export[PATH_MAX];
@@ -82,7 +82,10 @@ static bool is_nouveau(const char *node)
 	return is;
 }
 
-/* Unless the environment tells them: the first real one and the first forwarded one. */
+/*
+ * Sets the nodes that the environment does not name to the first real and the first forwarded
+ * node.
+ */
 static void __attribute__((constructor)) find_nodes(void)
 {
 	const char *real = getenv("VGPU_REAL_NOUVEAU_RENDER"), *fwd = getenv("VGPU_FWD_NOUVEAU_RENDER");
@@ -131,7 +134,10 @@ static unsigned int chipset(int fd)
 	return value;
 }
 
-/* NV4x, and the NV6x that are like them; NV50 to NVAx; NVCx and NVDx. */
+/*
+ * is_curie() is true for NV4x and the NV6x that are like them, and is_tesla() for NV50 to NVAx;
+ * NVCx and NVDx are newer.
+ */
 static bool is_curie(unsigned int chip)
 {
 	return chip < 0x50 || (chip & 0xf0) == 0x60;
@@ -142,7 +148,7 @@ static bool is_tesla(unsigned int chip)
 	return !is_curie(chip) && chip < 0xc0;
 }
 
-/* 0: it has none. */
+/* Returns the class of the chip's M2MF engine, or 0 if it has none. */
 static __s32 m2mf_class(unsigned int chip)
 {
 	if (is_curie(chip))
@@ -177,7 +183,7 @@ NOUVEAU_TEST(parameters)
 	log_line("chipset %x", chipset(fd));
 }
 
-/* As libdrm opens a device: it is given a name, asked, and taken away. */
+/* The device object is made, asked, and removed, as libdrm does when it opens a device. */
 NOUVEAU_TEST(nvif_device)
 {
 	struct head {
@@ -190,7 +196,7 @@ NOUVEAU_TEST(nvif_device)
 		__u64 token, object;
 		__u32 handle;
 		__s32 class;
-		__u64 device[2];	/* version 0, and any */
+		__u64 device[2];	/* version 0, any device */
 	} new = {
 		.head = { .type = 2, .owner = 0xff }, .token = 0x1234, .object = 0x1234,
 		.class = 0x80, .device = { 0, ~0ULL },
@@ -214,11 +220,11 @@ NOUVEAU_TEST(nvif_device)
 	CHECK(info.info.chipset == chipset(fd) && info.info.ram_user <= info.info.ram_size);
 	log_line("platform %u, family %u, ram %llx %llx", info.info.platform, info.info.family,
 		 info.info.ram_size, info.info.ram_user);
-	/* Linux 6.1 says 1. */
+	/* Linux 6.1 returns 1. */
 	CHECK(LOG_CALL(ioctl(fd, NVIF(del), &del)) >= 0);
 	del.version = 9;
 	LOG_CALL(ioctl(fd, NVIF(del), &del));
-	/* Shorter than what each message begins with. */
+	/* The message is shorter than the head of every message. */
 	LOG_CALL(ioctl(fd, NVIF(__u64), &del));
 }
 
@@ -293,7 +299,7 @@ static void buffer_test(__u32 domain)
 	CHECK(!LOG_CALL(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gone)));
 	CHECK(LOG_CALL(cpu_prep(fd, &buffer, 0)) == -1 && errno == ENOENT);
 	CHECK(LOG_CALL(ioctl(fd, DRM_IOCTL_NOUVEAU_GEM_INFO, &info)) == -1 && errno == ENOENT);
-	/* The mapping holds the memory. */
+	/* The mapping keeps the memory. */
 	log_bytes("buffer", again, BYTES);
 }
 
@@ -307,7 +313,7 @@ NOUVEAU_TEST(buffer_in_gart)
 	buffer_test(NOUVEAU_GEM_DOMAIN_GART);
 }
 
-/* One memory: two handles of two files, and a mapping of the fd. */
+/* Two handles of two files, and a mapping of the fd, are the same memory. */
 NOUVEAU_TEST(prime)
 {
 	int fd = open_device(O_RDWR), other = open_device(O_RDWR);
@@ -360,7 +366,7 @@ static void channel_new(int fd, struct channel *channel)
 	if (ret && errno == ENODEV)
 		diff_skip("this card does no work for programs");
 	MUST(!ret);
-	/* How commands have to end. */
+	/* The answer says with which words commands have to end. */
 	nothing.channel = channel->alloc.channel;
 	MUST(!ioctl(fd, DRM_IOCTL_NOUVEAU_GEM_PUSHBUF, &nothing));
 	CHECK(nothing.vram_available);
@@ -396,7 +402,7 @@ NOUVEAU_TEST(channel_and_objects)
 	log_line("notifier at %x", notifier.offset);
 	if (m2mf_class(channel.chip))
 		CHECK(!LOG_CALL(grobj_alloc(fd, &channel, M2MF, m2mf_class(channel.chip))));
-	/* No such class, no handle, no such channel. */
+	/* The class, the handle and the channel do not exist, one after the other. */
 	CHECK(LOG_CALL(grobj_alloc(fd, &channel, M2MF + 1, 0x7777)) == -1);
 	CHECK(LOG_CALL(grobj_alloc(fd, &channel, ~0U, 0x39)) == -1 && errno == EINVAL);
 	channel.alloc.channel += 1000;
@@ -432,7 +438,7 @@ static void push_word(struct copy *copy, __u32 word)
 	((__u32 *)copy->buffers[PUSH].map)[copy->words++] = word;
 }
 
-/* @count words for the methods from @method on, of subchannel 0. */
+/* Begins a sequence of @count words for the methods from @method on, of subchannel 0. */
 static void push_method(struct copy *copy, __u32 method, __u32 count)
 {
 	if (copy->channel->chip < 0xc0)
@@ -441,7 +447,7 @@ static void push_method(struct copy *copy, __u32 method, __u32 count)
 		push_word(copy, 0x20000000 | count << 16 | method >> 2);
 }
 
-/* A word that the kernel is to put together. */
+/* Pushes a word that the kernel puts together. */
 static void push_reloc(struct copy *copy, __u32 target, __u32 flags, __u32 data, __u32 vor,
 		       __u32 tor)
 {
@@ -460,10 +466,10 @@ static void push_last(struct copy *copy)
 	push_word(copy, LINES);
 }
 
-/* All but the first page of SRC to all but the last one of DST. */
+/* Copies all but the first page of SRC to all but the last page of DST. */
 static void push_curie(struct copy *copy)
 {
-	push_method(copy, 0x0180, 3);	/* notifier, from, to */
+	push_method(copy, 0x0180, 3);	/* notifier, source, destination */
 	push_word(copy, NOTIFIER);
 	push_reloc(copy, SRC, NOUVEAU_GEM_RELOC_OR, 0, VRAM, GART);
 	push_reloc(copy, DST, NOUVEAU_GEM_RELOC_OR, 0, VRAM, GART);
@@ -471,8 +477,8 @@ static void push_curie(struct copy *copy)
 	push_reloc(copy, SRC, NOUVEAU_GEM_RELOC_LOW, PAGE, 0, 0);
 	push_reloc(copy, DST, NOUVEAU_GEM_RELOC_LOW, 0, 0, 0);
 	push_last(copy);
-	push_word(copy, 0x0101);	/* bytes */
-	push_word(copy, 0);		/* goes */
+	push_word(copy, 0x0101);	/* formats: bytes */
+	push_word(copy, 0);		/* starts the copy */
 	push_method(copy, 0x0100, 1);
 	push_word(copy, 0);
 }
@@ -481,9 +487,9 @@ static void push_tesla(struct copy *copy, __u64 from, __u64 to)
 {
 	push_method(copy, 0x0180, 3);
 	push_word(copy, NOTIFIER);
-	push_word(copy, VRAM);		/* all that the channel sees */
+	push_word(copy, VRAM);		/* address space of the channel */
 	push_word(copy, VRAM);
-	push_method(copy, 0x0200, 1);	/* no tiles */
+	push_method(copy, 0x0200, 1);	/* linear memory */
 	push_word(copy, 1);
 	push_method(copy, 0x021c, 1);
 	push_word(copy, 1);
@@ -510,7 +516,7 @@ static void push_fermi(struct copy *copy, __u64 from, __u64 to)
 	push_word(copy, from);
 	push_last(copy);
 	push_method(copy, 0x0300, 1);
-	push_word(copy, 0x00100110);	/* no tiles, goes */
+	push_word(copy, 0x00100110);	/* linear memory; starts the copy */
 }
 
 static void copy_build(struct copy *copy)
@@ -554,7 +560,7 @@ static int copy_submit(struct copy *copy)
 	return ret;
 }
 
-/* What the kernel wrote: where buffers are, and that into the commands. */
+/* Checks what the kernel has written: the places of buffers, and these in the commands. */
 static void copy_check_relocs(struct copy *copy)
 {
 	const __u32 *words = (void *)copy->buffers[PUSH].map;
@@ -619,7 +625,7 @@ static void copy_init(struct copy *copy, int fd, const struct channel *channel, 
 			.read_domains = i == DST ? 0 : domains[i],
 			.write_domains = i == DST ? domains[i] : 0,
 			.valid_domains = domains[i],
-			/* Nowhere: so it has to be told. */
+			/* address 0 is wrong, so the kernel has to correct it */
 			.presumed = { .valid = 1 },
 		};
 	}
@@ -638,7 +644,7 @@ static void copy_run(int fd, const struct channel *channel, __u32 from, __u32 to
 	copy_check(&copy, what);
 	if (is_curie(channel->chip))
 		copy_check_relocs(&copy);
-	/* Again, with what is known by now. */
+	/* The second copy presumes the places that the kernel has returned. */
 	for (i = 0; i < NR_BUFFERS; i++) {
 		CHECK(copy.list[i].user_priv == 77);
 		copy.list[i].presumed.valid = 1;
@@ -673,7 +679,7 @@ NOUVEAU_TEST(copies_are_right)
 	copy_run(fd, &channel, NOUVEAU_GEM_DOMAIN_GART, NOUVEAU_GEM_DOMAIN_GART, "in GART");
 }
 
-/* What is refused says why, and the channel goes on. */
+/* A command with an error fails with its errno, and the channel still works. */
 NOUVEAU_TEST(bad_commands)
 {
 	struct drm_nouveau_gem_pushbuf_push push = { .bo_index = 9, .length = 4 };

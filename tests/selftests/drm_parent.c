@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parents of nodes: what becomes of them while nodes are open; and those of
- * devices that no test machine has, where the test is the host.
+ * These tests show what happens to parents of nodes while nodes are open. Others use parents of
+ * devices that no test machine has; there the test is the host.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,10 @@
 #define NVIDIA		0x10de
 #define VIRTIO		0x1af4
 
-/* Where the node of that export hangs: a folder of sysfs; "" if it has no node. */
+/*
+ * Waits for the node of an export. Return: directory of the node's parent in sysfs, or "" if
+ * there is no node.
+ */
 static const char *parent_of(const char *name)
 {
 	static char real[PATH_MAX];
@@ -56,7 +59,10 @@ static bool driver_is(const char *dir, const char *name)
 	return realpath(link, driver) && !strcmp(strrchr(driver, '/') + 1, name);
 }
 
-/* PCI devices and buses that are not this machine's own: of our domains. */
+/*
+ * Returns the number of PCI devices and buses in the domains of vgpu, which this machine itself
+ * does not have.
+ */
 static int foreign_devices(void)
 {
 	static const char * const lists[] = { "/sys/bus/pci/devices", "/sys/class/pci_bus" };
@@ -98,7 +104,7 @@ static bool await_export(const char *name, bool there)
 	return true;
 }
 
-/* The host's GPU, opened: its render node, or its file of class vgpu. */
+/* Opens the host's GPU by its render node, or by its file of class vgpu if @plain. */
 static int open_gpu(bool plain)
 {
 	int number = tool_find_export("gpu-render");
@@ -118,7 +124,7 @@ static int open_gpu(bool plain)
 	return open(node, O_RDWR | O_CLOEXEC);
 }
 
-/* 0, or the errno of an ioctl that every DRM node has. */
+/* Makes an ioctl that every DRM node has. Return: 0, or the errno. */
 static int ask(int fd)
 {
 	struct drm_version version = {};
@@ -141,7 +147,7 @@ FIXTURE_TEARDOWN(live)
 {
 }
 
-/* Root removes the device: the node goes, what is open stays. */
+/* Root removes the device: the node goes, and open files stay. */
 TEST_F_TIMEOUT(live, removed_while_open, 120)
 {
 	char dir[PATH_MAX];
@@ -163,13 +169,13 @@ TEST_F_TIMEOUT(live, removed_while_open, 120)
 	EXPECT_NE(tool_run("rmmod vgpu_guest")->status, 0);
 	close(plain);
 	close(fd);
-	/* It is closed for good a moment later. */
+	/* The last reference of the file is dropped a moment later. */
 	EXPECT_EQ(tool_run("for i in $(seq 100); do rmmod vgpu_guest && exit; "
 			   "busybox usleep 50000; done; exit 1")->status, 0);
 	EXPECT_EQ(foreign_devices(), 0);
 }
 
-/* The host goes and comes back: so does the device, in the same place. */
+/* The device goes with the host and comes back with it, in the same place. */
 TEST_F_TIMEOUT(live, gone_and_back, 240)
 {
 	struct tool_run *run;
@@ -222,7 +228,7 @@ FIXTURE_TEARDOWN(parent)
 	}
 }
 
-/* Tells what a file of the last export's connector holds; NULL: it is gone. */
+/* Sends a file of the last export's connector; NULL: the file is gone. */
 static bool send_file(const char *name, const char *text)
 {
 	struct {
@@ -241,7 +247,10 @@ static bool send_file(const char *name, const char *text)
 	return send_all(&msg, sizeof(msg.head) + padded);
 }
 
-/* Until the file holds the line, or is not there (NULL). */
+/*
+ * Waits until the file has this line, or does not exist if @line is NULL. Return: true if it
+ * came to that.
+ */
 static bool await_line(const char *file, const char *line)
 {
 	uint64_t deadline = tool_now_ms() + 30000;
@@ -255,7 +264,7 @@ static bool await_line(const char *file, const char *line)
 	return same;
 }
 
-/* A connector has what files the host has, whenever that tells of them. */
+/* A connector gets each of the host's files as soon as the host sends it. */
 TEST_F_TIMEOUT(parent, connector_by_and_by, 120)
 {
 	char dir[64], status[128], modes[128], edid[128];
@@ -274,9 +283,9 @@ TEST_F_TIMEOUT(parent, connector_by_and_by, 120)
 	snprintf(modes, sizeof(modes), "%s/modes", dir);
 	snprintf(edid, sizeof(edid), "%s/edid", dir);
 	ASSERT_TRUE(await_line(status, "connected"));
-	/* A file that was not told of is not there. */
+	/* A file that the host has not sent does not exist. */
 	EXPECT_NE(access(modes, F_OK), 0);
-	/* Beside what is shown already. */
+	/* The file is added to those that exist already. */
 	ASSERT_TRUE(send_file("HDMI-A-1/modes", "640x480\n"));
 	EXPECT_TRUE(await_line(modes, "640x480"));
 	EXPECT_TRUE(await_line(status, "connected"));
@@ -286,7 +295,7 @@ TEST_F_TIMEOUT(parent, connector_by_and_by, 120)
 	ASSERT_TRUE(send_file("HDMI-A-1/modes", NULL));
 	EXPECT_TRUE(await_line(modes, NULL));
 	EXPECT_TRUE(await_line(status, "disconnected"));
-	/* The last one takes the connector with it, which may come again. */
+	/* The connector goes with its last file, and can come again. */
 	ASSERT_TRUE(send_file("HDMI-A-1/status", NULL));
 	EXPECT_TRUE(await_line(dir, NULL));
 	ASSERT_TRUE(send_file("HDMI-A-1/modes", "800x600\n"));
@@ -296,14 +305,14 @@ TEST_F_TIMEOUT(parent, connector_by_and_by, 120)
 
 #define DYNAMIC_DEBUG	"/proc/dynamic_debug/control"
 
-/* From here on the kernel's log names each driver that is tried on a device. */
+/* Has the kernel's log name each driver that is tried on a device from here on. */
 static bool log_probes(unsigned int round)
 {
 	return !tool_run("echo 'file drivers/base/dd.c +p' >" DYNAMIC_DEBUG " && "
 			 "echo vgpu-test: probes %d.%u >/dev/kmsg", getpid(), round)->status;
 }
 
-/* Those that were tried on a device in this round: a name a line. */
+/* Returns the names of the drivers that were tried on a device in this round, one a line. */
 static const char *probes_of(const char *device, unsigned int round)
 {
 	return tool_run("echo 'file drivers/base/dd.c -p' >" DYNAMIC_DEBUG "; "
@@ -311,14 +320,17 @@ static const char *probes_of(const char *device, unsigned int round)
 			"sed -n 's/.*probing driver \\([^ ]*\\) .*/\\1/p'", getpid(), round, device)->out;
 }
 
-/* Loads the module of a driver. */
+/* Loads the module of a driver. Return: true if the driver is registered. */
 static bool driver_is_there(const char *module, const char *driver)
 {
 	return !tool_run("modprobe %s", module)->status &&
 	       !tool_run("ls -d /sys/bus/pci/drivers/%s", driver)->status;
 }
 
-/* No driver of this machine gets it, loaded before or after it came, or told to. */
+/*
+ * No other driver of this machine gets the device, whether it was loaded before, is told to
+ * bind, or is allowed by driver_override.
+ */
 TEST_F_TIMEOUT(parent, no_other_driver, 120)
 {
 	static const struct { unsigned int vendor, device; const char *driver; } ids[] = {
@@ -329,7 +341,7 @@ TEST_F_TIMEOUT(parent, no_other_driver, 120)
 	const char *dir;
 	unsigned int i;
 
-	/* They would take it. The debug kernel has no nouveau. */
+	/* These drivers would match the device. The debug kernel has no nouveau. */
 	EXPECT_TRUE(driver_is_there("virtio_pci", "virtio-pci"));
 	if (tool_run("modprobe -nq nouveau")->status)
 		TH_LOG("this kernel has no nouveau");
@@ -356,7 +368,10 @@ TEST_F_TIMEOUT(parent, no_other_driver, 120)
 		EXPECT_TRUE(attribute_is(dir, "class", "0x030000"));
 		EXPECT_TRUE(attribute_is(dir, "driver_override", "vgpu-drm"));
 		EXPECT_TRUE(driver_is(dir, "vgpu-drm"));
-		/* None was even tried: driver_override was there before it could be. */
+		/*
+		 * No other driver was even tried, as driver_override was set before any could
+		 * be.
+		 */
 		if (probes_logged)
 			EXPECT_STREQ(probes_of(strrchr(dir, '/') + 1, i), "vgpu-drm\n");
 		tool_run("echo %s >/sys/bus/pci/drivers/%s/bind", strrchr(dir, '/') + 1,
@@ -364,7 +379,7 @@ TEST_F_TIMEOUT(parent, no_other_driver, 120)
 		tool_run("echo %s >%s/driver_override; echo %s >/sys/bus/pci/drivers_probe",
 			 ids[i].driver, dir, strrchr(dir, '/') + 1);
 		EXPECT_TRUE(driver_is(dir, "vgpu-drm"));
-		/* Neither BARs nor an interrupt. */
+		/* The device has neither BARs nor an interrupt. */
 		EXPECT_TRUE(attribute_is(dir, "irq", "0"));
 		EXPECT_EQ(tool_run("grep -v '^0x0* 0x0* 0x0*$' %s/resource", dir)->out[0], '\0');
 		EXPECT_TRUE(attribute_is(dir, "enable", "0"));
@@ -372,16 +387,16 @@ TEST_F_TIMEOUT(parent, no_other_driver, 120)
 	EXPECT_EQ(foreign_devices(), 4);	/* with their buses */
 }
 
-/* What is no display with an ordinary header is a platform device. */
+/* A device becomes a platform device if it is no display with an ordinary PCI header. */
 TEST_F_TIMEOUT(parent, refused, 120)
 {
 	static const struct { const char *bus_id; unsigned int at, value; } bad[] = {
-		{ "0000:01:00.0", 0x00, 0x0001 },	/* vendor */
+		{ "0000:01:00.0", 0x00, 0x0001 },	/* bad vendor */
 		{ "0000:01:00.0", 0x00, 0x0000 },
 		{ "0000:01:00.0", 0x00, 0xffff },
-		{ "0000:01:00.0", 0x0e, 0x0001 },	/* a bridge's header */
+		{ "0000:01:00.0", 0x0e, 0x0001 },	/* header of a bridge */
 		{ "0000:01:00.0", 0x0e, 0x007f },
-		{ "0000:01:00.0", 0x0a, 0x0604 },	/* class: bridge, disk */
+		{ "0000:01:00.0", 0x0a, 0x0604 },	/* class of a bridge, or of a disk */
 		{ "0000:01:00.0", 0x0a, 0x0101 },
 		{ "0000:01:20.0", 0x02, 0x1380 },
 		{ "0000:01:00.8", 0x02, 0x1380 },
@@ -408,7 +423,7 @@ TEST_F_TIMEOUT(parent, refused, 120)
 	EXPECT_EQ(foreign_devices(), 0);
 }
 
-/* Nodes of one device share a parent; it goes with the last of them. */
+/* Nodes of one device share a parent, which goes with the last of them. */
 TEST_F_TIMEOUT(parent, shared, 60)
 {
 	struct vgpu_export_del del = {
@@ -437,7 +452,7 @@ TEST_F_TIMEOUT(parent, shared, 60)
 	EXPECT_TRUE(await_foreign(0));
 }
 
-/* Root takes the device away, and looks for new ones; then the host is lost. */
+/* Root removes the device and rescans the bus; then the host is lost. */
 TEST_F_TIMEOUT(parent, removed, 60)
 {
 	struct vgpu_export_add add;
@@ -449,12 +464,12 @@ TEST_F_TIMEOUT(parent, removed, 60)
 	snprintf(dir, sizeof(dir), "%s", parent_of("gpu"));
 	EXPECT_EQ(foreign_devices(), 2);
 	EXPECT_EQ(tool_run("echo 1 >%s/remove", dir)->status, 0);
-	EXPECT_EQ(foreign_devices(), 1);	/* its bus */
+	EXPECT_EQ(foreign_devices(), 1);	/* bus of the device */
 	EXPECT_EQ(tool_run("ls -d %s/drm", dir)->status, 2);
 	EXPECT_GE(tool_find_export("gpu"), 0);
 	EXPECT_EQ(tool_run("echo 1 >/sys/bus/pci/rescan")->status, 0);
 	EXPECT_EQ(foreign_devices(), 1);
-	/* The host has another node of that device. */
+	/* The host adds another node of that device. */
 	fill_pci(&add, "late", "0000:01:00.0", NVIDIA, 0x1380);
 	add.device = htole64(42);
 	add.kind = htole32(VGPU_EXPORT_DRM_RENDER);
@@ -465,7 +480,7 @@ TEST_F_TIMEOUT(parent, removed, 60)
 	EXPECT_TRUE(await_foreign(0));
 }
 
-/* Root has devices wait for a driver until it says so: not ours. */
+/* Root has turned automatic probing off, which does not concern vgpu's devices. */
 TEST_F_TIMEOUT(parent, no_autoprobe, 60)
 {
 	struct vgpu_export_add add;
@@ -486,7 +501,10 @@ TEST_F_TIMEOUT(parent, reload, 240)
 	for (i = 0; i < times; i++) {
 		fill_pci(&add, "gpu", "0000:01:00.0", NVIDIA, 0x1380);
 		ASSERT_TRUE(send_all(&add, sizeof(add)));
-		/* With nodes, and on their way. */
+		/*
+		 * The module is unloaded when the nodes exist in even rounds, and while they
+		 * are made in odd ones.
+		 */
 		ASSERT_TRUE(i % 2 ? await_foreign(2) : *parent_of("gpu"));
 		close(control);
 		ASSERT_EQ(tool_run("rmmod vgpu_guest")->status, 0);
@@ -496,7 +514,7 @@ TEST_F_TIMEOUT(parent, reload, 240)
 	}
 }
 
-/* Nobody waits for a host that says nothing. */
+/* Unloading the module does not wait for a host that sends nothing. */
 TEST_F_TIMEOUT(parent, silence, 60)
 {
 	struct pollfd pollfd = { .fd = listener, .events = POLLIN };
@@ -508,20 +526,23 @@ TEST_F_TIMEOUT(parent, silence, 60)
 	while (poll(&pollfd, 1, 0) > 0)
 		close(accept(listener, NULL, NULL));
 	ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
-	/* It is connected before anybody accepts. */
+	/* The guest is connected before the connection is accepted. */
 	ASSERT_EQ(poll(&pollfd, 1, 20000), 1);
 	start = time(NULL);
 	EXPECT_EQ(tool_run("rmmod vgpu_guest")->status, 0);
 	EXPECT_LT(time(NULL) - start, 9);
 }
 
-/* How often the module has said that there is no host. */
+/* Returns how often the module has logged that there is no host. */
 static int complaints(void)
 {
 	return atoi(tool_run("dmesg | grep -c 'host .* does not answer'")->out);
 }
 
-/* Without a host the module loads, says so once, has no nodes and keeps trying. */
+/*
+ * Without a host the module loads, logs one line about it, has no nodes, and tries again and
+ * again.
+ */
 TEST_F_TIMEOUT(parent, nobody, 120)
 {
 	uint64_t deadline = tool_now_ms() + 30000;
@@ -535,7 +556,7 @@ TEST_F_TIMEOUT(parent, nobody, 120)
 	ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
 	while (complaints() == before && tool_now_ms() < deadline)
 		usleep(50000);
-	/* It has tried several times by then, each time later. */
+	/* The module has tried several times by then, each time later. */
 	usleep(2000000);
 	EXPECT_EQ(complaints(), before + 1);
 	EXPECT_NE(tool_run("ls /sys/class/vgpu/vgpu*")->status, 0);
@@ -546,7 +567,10 @@ TEST_F_TIMEOUT(parent, nobody, 120)
 	EXPECT_EQ(complaints(), before + 1);
 }
 
-/* libdrm takes two platform devices of one name for one. */
+/*
+ * The names of two platform devices differ, as libdrm takes devices with one name for one
+ * device.
+ */
 TEST_F_TIMEOUT(parent, names, 60)
 {
 	struct vgpu_export_add add;

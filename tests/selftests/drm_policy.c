@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a guest may not do with a card node: become DRM master, or pass for one,
- * unless its export says so, and whatever an export's list denies. DRM goes by an
- * ioctl's number alone, so neither helps another size or direction in the command.
+ * A guest may not become DRM master of a card node, or pass for one, unless its export allows
+ * it, and may not make ioctls that the export's list denies. DRM looks at an ioctl's number
+ * alone, so another size or direction in the command must not help the guest.
  *
- * The guest is this program, see hostile_peer.h. Runs where the host is, as
- * root: in the loopback and user tiers only.
+ * The guest is this program, see hostile_peer.h. The tests run as root where the host is: in
+ * the loopback and user tiers only.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -28,7 +28,7 @@
 
 static const char *real_path;
 
-/* The agent reads its configuration again. */
+/* Has the agent read its configuration again. */
 static void agent_reload(void)
 {
 	if (system("kill -HUP $(pidof vgpud)"))
@@ -107,7 +107,10 @@ static bool guest_open(FIXTURE_DATA(policy) * self)
 	return self->object;
 }
 
-/* An ioctl of the guest, whose argument goes there and back; -ETIME: no answer. */
+/*
+ * Makes an ioctl of the guest with an IN and OUT argument. Return: the result, or -ETIME if no
+ * answer came.
+ */
 static int64_t guest_ioctl_flags(FIXTURE_DATA(policy) * self, uint32_t cmd, void *arg,
 				 uint16_t flags)
 {
@@ -135,7 +138,7 @@ static int64_t admin_ioctl(FIXTURE_DATA(policy) * self, uint32_t cmd, void *arg)
 	return guest_ioctl_flags(self, cmd, arg, VGPU_CALL_ADMIN);
 }
 
-/* The host's own refusal, not the driver's. */
+/* Return: true if the host refuses the ioctl, and not the driver. */
 static bool refused(FIXTURE_DATA(policy) * self, uint32_t cmd)
 {
 	unsigned char arg[64] = { 0 };
@@ -155,7 +158,10 @@ TEST_F(policy, set_master_in_any_guise)
 	EXPECT_TRUE(refused(self, _IOC(0, 'd', 0x1e, 8)));
 }
 
-/* That it has all rights at home makes no master of a guest that is not to be one. */
+/*
+ * CAP_SYS_ADMIN in the guest does not make the guest a master if the export does not allow
+ * masters.
+ */
 TEST_F(policy, admin_of_the_guest)
 {
 	ASSERT_TRUE(agent_export(""));
@@ -166,7 +172,10 @@ TEST_F(policy, admin_of_the_guest)
 	EXPECT_EQ(0, le32toh(self->answer.reply.flags));
 }
 
-/* Where it may be, they are good for that and for nothing else. */
+/*
+ * If the export allows masters, the capability helps for the two ioctls of masters and for
+ * nothing else.
+ */
 TEST_F(policy, admin_is_lent_for_masters)
 {
 	struct drm_block block = { 0 };
@@ -176,20 +185,20 @@ TEST_F(policy, admin_is_lent_for_masters)
 	ASSERT_TRUE(agent_export("master = yes\n"));
 	fd = open(real_path, O_RDWR);
 	ASSERT_GE(fd, 0);
-	/* Another one is master. */
+	/* Another file is master. */
 	ASSERT_TRUE(guest_open(self));
 	EXPECT_EQ(-EACCES, guest_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
 	EXPECT_EQ(-EBUSY, admin_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
 	EXPECT_EQ(-EACCES, guest_ioctl(self, DRM_IOCTL_DROP_MASTER, NULL));
 	EXPECT_EQ(-EINVAL, admin_ioctl(self, DRM_IOCTL_DROP_MASTER, NULL));
 	ASSERT_EQ(0, ioctl(fd, DRM_IOCTL_DROP_MASTER, 0));
-	/* In another guise it would touch memory. */
+	/* A command with a size would make the driver access memory. */
 	EXPECT_EQ(-EACCES, admin_ioctl(self, _IOWR('d', 0x1e, uint64_t), arg));
 	EXPECT_EQ(-EACCES, guest_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
 	EXPECT_EQ(0, admin_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
 	EXPECT_NE(0, ioctl(fd, DRM_IOCTL_SET_MASTER, 0));
 	EXPECT_EQ(EBUSY, errno);
-	/* Of root alone, and does nothing: a master is not root. */
+	/* The ioctl is root's and does nothing: a master has not all rights of root. */
 	EXPECT_EQ(-EACCES, admin_ioctl(self, DRM_IOCTL_BLOCK, &block));
 	EXPECT_EQ(0, admin_ioctl(self, DRM_IOCTL_DROP_MASTER, NULL));
 	EXPECT_EQ(0, ioctl(fd, DRM_IOCTL_SET_MASTER, 0));
@@ -211,7 +220,10 @@ TEST_F(policy, denied_in_any_guise)
 	EXPECT_FALSE(refused(self, DRM_IOCTL_GEM_CLOSE));
 }
 
-/* What somebody without privileges gets who opens the card beside its master. */
+/*
+ * Makes an ioctl as an unprivileged process that opens the card beside its master. Return: the
+ * errno, or 0.
+ */
 static int beside_master(const char *path, unsigned long cmd, void *arg, size_t len)
 {
 	int master = open(path, O_RDWR), status;
@@ -226,12 +238,12 @@ static int beside_master(const char *path, unsigned long cmd, void *arg, size_t 
 
 		if (fd < 0 || setresuid(65534, 65534, 65534))
 			_exit(250);
-		/* Opened anew without root's rights, if its mode lets it. */
+		/* The card is opened once more without root's rights, if its mode allows that. */
 		close(fd);
 		fd = open(path, O_RDWR);
 		if (fd < 0 || ioctl(fd, DRM_IOCTL_MODE_CREATE_DUMB, &dumb))
 			_exit(251);
-		/* The handle is the argument's first field in both that are asked. */
+		/* The handle is the first field of both arguments that are tested. */
 		memcpy(copy, &dumb.handle, sizeof(dumb.handle));
 		_exit(ioctl(fd, cmd, copy) ? errno : 0);
 	}
@@ -242,9 +254,8 @@ static int beside_master(const char *path, unsigned long cmd, void *arg, size_t 
 }
 
 /*
- * Without the permission a guest is what any program is that opened the card
- * beside its master: not authenticated, so that it cannot look at buffers of
- * others by their global names.
+ * A guest that may not be master is like any program that opened the card beside its master: it
+ * is not authenticated, so it cannot access other programs' buffers by their global names.
  */
 TEST_F(policy, guest_is_not_authenticated)
 {
@@ -267,7 +278,10 @@ TEST_F(policy, guest_is_not_authenticated)
 		  guest_ioctl(self, DRM_IOCTL_GEM_CLOSE, &gem_close));
 }
 
-/* Opens the guest's node of the export @name, which denies these. Return: its dma-buf, or -1. */
+/*
+ * Opens the guest's node of the export @name, on which the two ioctls are denied. Return: a
+ * dma-buf, or -1.
+ */
 static int guest_buffer(const char *name, unsigned long denied, unsigned long also)
 {
 	struct drm_prime_handle prime = { .flags = O_CLOEXEC | O_RDWR, .fd = -1 };
@@ -293,8 +307,8 @@ static int guest_buffer(const char *name, unsigned long denied, unsigned long al
 }
 
 /*
- * Files that a device's ioctls make are under its export's list: a dma-buf, and a sync_file that is
- * made of that. The guest is this machine's module here.
+ * Files that a device's ioctls make are under the list of the device's export: a dma-buf, and a
+ * sync_file that is made from the dma-buf. The guest is this machine's module here.
  */
 TEST_F_TIMEOUT(policy, list_is_inherited, 120)
 {
@@ -303,7 +317,7 @@ TEST_F_TIMEOUT(policy, list_is_inherited, 120)
 	struct sync_file_info info = {};
 	int fd;
 
-	/* Others are not concerned. */
+	/* The list denies no ioctl of these files. */
 	ASSERT_EQ(0, system("mkdir -p /etc/vgpu/exports.d"));
 	fd = guest_buffer("derived-a", DRM_IOCTL_GEM_FLINK, DRM_IOCTL_GEM_OPEN);
 	ASSERT_GE(fd, 0);
@@ -325,7 +339,7 @@ TEST_F_TIMEOUT(policy, list_is_inherited, 120)
 	close(fd);
 }
 
-/* The card is as free as it was: the next to open it becomes its master. */
+/* The card has no master, so the next file that is opened becomes master. */
 TEST_F(policy, guest_leaves_the_card_free)
 {
 	int fd;
@@ -341,7 +355,7 @@ TEST_F(policy, guest_leaves_the_card_free)
 #define ROUNDS		200
 #define MASTER_MS	5000
 
-/* A lane on which the guest opens the card and closes it, as often as it can. */
+/* struct opener: a lane on which the guest opens and closes the card as often as it can. */
 struct opener {
 	const struct peer *peer;
 	pthread_t thread;
@@ -372,10 +386,10 @@ static void *open_often(void *data)
 }
 
 /*
- * A guest without the permission opens a card, and again and again, while a program of the host
- * becomes its master and stops being it. An open of the guest's makes a file of the host's master
- * for a moment where nobody is, so the program may have to ask twice. It never has to wait for the
- * guest to close the card.
+ * A guest without the permission opens a card again and again, while a program of the host
+ * becomes its master and stops being it. If there is no master, the guest's open makes a file
+ * of the host master for a moment, so the program may have to ask twice. It never has to wait
+ * for the guest to close the card.
  */
 TEST_F_TIMEOUT(policy, host_is_master_beside_opens, 240)
 {
@@ -399,7 +413,7 @@ TEST_F_TIMEOUT(policy, host_is_master_beside_opens, 240)
 			usleep(1000);
 		}
 		again += !!tries;
-		/* Nobody takes that away. */
+		/* The program stays master until it ends this itself. */
 		usleep(1000);
 		EXPECT_EQ(0, ioctl(fd, DRM_IOCTL_DROP_MASTER, 0)) TH_LOG("round %u", i);
 		close(fd);

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Unmodified programs print on a forwarded DRM node what they print on the real
-# one. What may differ is filtered, here and nowhere else:
+# Unmodified programs print the same on a forwarded DRM node as on the real one.
+# Only these differences are filtered:
 #
 #  - numbers of nodes: card1 is cardN;
-#  - numbers of blobs, which the console makes anew when it draws;
+#  - numbers of blobs, of which the console makes new ones when it draws;
 #  - PCI domains: a forwarded device has one of its own;
-#  - names of platform devices, where this machine has one of the host's name.
+#  - names of platform devices, if this machine has one with the host's name.
 #
-# What else they say of the device is compared, if only that libdrm does not know
+# All other output is compared, even if it says only that libdrm does not know
 # the bus "faux", on which Linux 7 has vgem and vkms.
 #
 # VGPU_RECORD and VGPU_RECORDED are as in vgpu_diff.h.
@@ -27,8 +27,8 @@ filter() {
 		-e 's/(domain[[:space:]]+)[0-9a-f]{4}/\1DOMAIN/' -e 's/\.vgpu[0-9]+//g'
 }
 
-# only NODE COMMAND...: with no other DRM node in sight, as some programs take
-# the first that they find.
+# only NODE COMMAND...: runs the command with no other DRM node visible, as some
+# programs use the first that they find.
 only() {
 	# shellcheck disable=SC2016	# expanded in the namespace
 	unshare -m sh -c '
@@ -41,7 +41,8 @@ only() {
 		exec "$@"' only "$@" </dev/null
 }
 
-# compare NAME REAL FORWARDED COMMAND...: NODE in the command is the node.
+# compare NAME REAL FORWARDED COMMAND...: compares the command's output on both
+# nodes. NODE in the command stands for the node.
 compare() {
 	name=$1 real=$2 forwarded=$3
 	shift 3
@@ -68,14 +69,14 @@ compare() {
 	done
 	cmp -s "$dir/real" "$dir/forwarded"
 	status=$?
-	# A program that does nothing on both proves nothing.
+	# The output must have more than one line: a program that does nothing proves nothing.
 	[ "$(wc -l <"$dir/real")" -gt 1 ] || status=1
 	[ $status = 0 ] || diff "$dir/real" "$dir/forwarded" | sed 's/^/# /'
 	result $status "$name"
 }
 
 programs() {	# programs EXPORT REAL FORWARDED DRIVER
-	# It makes the driver look for displays; drm_info says what is known of them.
+	# modetest makes the driver detect displays; drm_info prints what is known of them.
 	case $1 in
 	*_CARD) compare "$1: modetest" "$2" "$3" modetest -M "$4" -c -e -p -f ;;
 	esac

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What DRM devices share by fds: dma-bufs and their fences, sync_files, syncobjs,
- * and eventfds that are signalled for them.
+ * DRM devices share these objects by fds: dma-bufs and their fences, sync_files, syncobjs, and
+ * eventfds that are signalled for them.
  */
 #include <drm.h>
 #include <drm_mode.h>
@@ -18,9 +18,12 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
-/* --- one file ------------------------------------------------------------- */
+/* --- identity of files ------------------------------------------------------ */
 
-/* 0: one file; 1: two; -1: the kernel does not say. */
+/*
+ * Compares two open files. Return: 0 if they are one, 1 if they are two, -1 if the kernel does
+ * not say.
+ */
 static int compare(pid_t pid, int fd, pid_t pid2, int fd2)
 {
 	long ret = syscall(SYS_kcmp, pid, pid2, KCMP_FILE, fd, fd2);
@@ -36,7 +39,10 @@ static ino_t inode(int fd)
 	return st.st_ino;
 }
 
-/* One host file that is handed out twice is one file, also by and to another process. */
+/*
+ * A host file that is exported twice is one file in the guest, also if another process exports
+ * it.
+ */
 DIFF_TEST_NODE(one_file, "VGEM_CARD", DIFF_SECONDS)
 {
 	int fd = open_device(O_RDWR);
@@ -59,11 +65,11 @@ DIFF_TEST_NODE(one_file, "VGEM_CARD", DIFF_SECONDS)
 		_exit(0);
 	}
 	LOG_CALL(wait(&status) > 0 && !status);
-	/* One of them closed, the others are as they were. */
+	/* A file is closed, and the others stay the same file. */
 	close(two);
 	two = export_fd(fd, handle);
 	log_line("later %d", compare(self, one, self, two));
-	/* All closed: it may be another one now, which is one again. */
+	/* All are closed, so the file may be a new one; it is one file again. */
 	close(one);
 	close(two);
 	close(copy);
@@ -98,7 +104,7 @@ static bool words_are(const __u32 *words, __u32 value)
 	return true;
 }
 
-/* A process that opened the device itself, and gets a buffer of another one. */
+/* Plays a process that opened the device itself, and gets another process's buffer. */
 static void show_buffer(int socket)
 {
 	struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ };
@@ -109,16 +115,16 @@ static void show_buffer(int socket)
 	memory = map_dumb(fd, handle);
 	log_line("its bytes %d", words_are(memory, 100));
 	fill_words(memory, 200);
-	/* What it exports is the file that it got. */
+	/* An exported buffer is the file that was received. */
 	close(buf);
 	send_fd(socket, export_fd(fd, handle));
-	/* It is there for as long as somebody has it. */
+	/* The buffer lives as long as any process has it. */
 	buf = receive_fd(socket);
 	LOG_CALL(ioctl(buf, DMA_BUF_IOCTL_SYNC, &sync));
 	log_line("after the other's end %d", words_are(memory, 300));
 }
 
-/* As DRI3 and Wayland have it: one process draws to a buffer, and another one shows it. */
+/* A process draws to a buffer and another one shows it, as with DRI3 and Wayland. */
 DIFF_TEST_NODE(over_a_socket, "VGEM_CARD", 60)
 {
 	struct drm_gem_close gem_close;
@@ -143,7 +149,7 @@ DIFF_TEST_NODE(over_a_socket, "VGEM_CARD", 60)
 	back = receive_fd(sockets[1]);
 	log_line("came back as the same %d, %d", compare(self, buf, self, back),
 		 inode(buf) == inode(back));
-	/* Its own, by whichever way. */
+	/* Both files are the process's own buffer. */
 	CHECK(import_fd(fd, buf) == handle && import_fd(fd, back) == handle);
 	log_line("the other's bytes %d", words_are(memory, 200));
 	fill_words(memory, 300);
@@ -157,7 +163,7 @@ DIFF_TEST_NODE(over_a_socket, "VGEM_CARD", 60)
 	LOG_CALL(wait(&status) > 0 && !status);
 }
 
-/* What procfs shows of a file, without what is the machine's, and counts. */
+/* Logs what procfs shows of a file, without lines that differ between machines. */
 static void log_fdinfo(int fd)
 {
 	static const char * const own[] = {
@@ -180,10 +186,13 @@ static void log_fdinfo(int fd)
 	fclose(stream);
 }
 
-/* A host that is late is left alone for half a minute, and procfs has its own lines alone. */
+/*
+ * A host that was late is not asked again for half a minute, and procfs has only its own lines
+ * then.
+ */
 #define FDINFO_SECONDS	100
 
-/* Until the driver's part of it is there: so much of @command's output. */
+/* Runs @command until its output has the driver's part, and stores the output. */
 static void await_fdinfo(const char *command, char *text, size_t size)
 {
 	__u64 deadline = now_ms() + (FDINFO_SECONDS - 10) * 1000ULL;
@@ -198,7 +207,7 @@ static void await_fdinfo(const char *command, char *text, size_t size)
 		MUST(!pclose(stream));
 		if (strstr(text, "exp_name:") || now_ms() >= deadline)
 			break;
-		/* Processes without a pause would take the time that the host is late by. */
+		/* A loop without pauses would take processor time from the late host. */
 		sleep_ms(200);
 	}
 }
@@ -224,7 +233,7 @@ DIFF_TEST_NODE(fdinfo_of_others, "VGEM_CARD", FDINFO_SECONDS)
 	const char *line;
 	int lines = 0;
 
-	/* By a program that has nothing to do with the device. */
+	/* A program that does not use the device reads the file. */
 	snprintf(command, sizeof(command), "cat /proc/%d/fdinfo/%d", getpid(), buf);
 	await_fdinfo(command, text, sizeof(text));
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++)
@@ -235,7 +244,7 @@ DIFF_TEST_NODE(fdinfo_of_others, "VGEM_CARD", FDINFO_SECONDS)
 
 /* --- process ids ---------------------------------------------------------- */
 
-/* The kernel tells which thread asks, as the caller's namespace numbers it. */
+/* Asks for the client. The driver's answer has the thread's id in its own pid namespace. */
 static void *ask_client(void *data)
 {
 	struct drm_client client = { 0 };
@@ -244,7 +253,7 @@ static void *ask_client(void *data)
 	LOG_CALL(drm_counted(fd, DRM_IOCTL_GET_CLIENT, &client, "GET_CLIENT", 1));
 	CHECK(client.pid == (unsigned long)gettid());
 	log_line("auth %d uid %lu", client.auth, client.uid);
-	/* There is but one client to ask for: what is in the argument stays. */
+	/* There is only one client, so the call fails and the argument stays as it is. */
 	client.idx = 1;
 	client.pid = 4711;
 	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CLIENT, &client));
@@ -261,7 +270,7 @@ DIFF_TEST_NODE(client_pid, "VGEM_CARD", DIFF_SECONDS)
 	ask_client(&fd);
 	MUST(!pthread_create(&thread, NULL, ask_client, &fd));
 	pthread_join(thread, NULL);
-	/* The first process of another namespace, with the same file. */
+	/* The first process of another pid namespace uses the same file. */
 	MUST(!unshare(CLONE_NEWPID));
 	if (!fork()) {
 		CHECK(getpid() == 1);
@@ -333,7 +342,7 @@ DIFF_TEST_NODE(sync_files, "VGEM_CARD", 60)
 	merge.fd2 = busy2;
 	LOG_CALL(ioctl(busy, SYNC_IOC_MERGE, &merge) ?: (merge.fence > busy2 ? 0 : -1));
 	log_fence(merge.fence);
-	/* A fence that comes back in. */
+	/* A fence is imported again. */
 	import.fd = busy2;
 	LOG_CALL(ioctl(buf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
 	import.fd = buf;
@@ -353,7 +362,10 @@ DIFF_TEST_NODE(sync_files, "VGEM_CARD", 60)
 	log_fence(merge.fence);
 }
 
-/* A fence a frame: nobody waits for its end, but it ends. */
+/*
+ * A program makes a fence for each frame. Their closes do not wait, and the host drops the
+ * fences.
+ */
 DIFF_TEST_NODE(fences_that_end, "VGEM_CARD", 60)
 {
 	int fd = open_device(O_RDWR);
@@ -371,16 +383,16 @@ DIFF_TEST_NODE(fences_that_end, "VGEM_CARD", 60)
 		return;
 	CHECK(trips >= 0 && drm_counter("round_trips") == trips + 100);
 	CHECK(calls >= 0 && drm_counter("calls") == calls + 200);
-	/* In a pair the host is another machine. */
+	/* The counter of the host is missing in a pair, where the host is another machine. */
 	if (objects < 0)
 		return;
-	/* Those of a former test may go meanwhile. */
+	/* Objects of an earlier test may go meanwhile. */
 	for (i = 0; i < 1000 && tool_counter("objects") > objects; i++)
 		sleep_ms(10);
 	CHECK(i < 1000);
 }
 
-/* Programs that wait for fences: the host says unasked when one is signaled. */
+/* The host notifies waiting programs unasked when a fence is signalled. */
 DIFF_TEST_NODE(fences_that_are_polled, "VGEM_CARD", 60)
 {
 	int fd = open_device(O_RDWR);
@@ -404,19 +416,22 @@ DIFF_TEST_NODE(fences_that_are_polled, "VGEM_CARD", 60)
 		LOG_CALL(wait(&status) > 0 && !status);
 		trips = drm_counter("round_trips") - trips;
 		calls = drm_counter("calls") - calls;
-		/* The first one teaches it; then only the child's ioctl is left. */
+		/*
+		 * The host watches fences after the first one; then only the child's ioctl
+		 * makes a round trip.
+		 */
 		spared += i && trips == 1 && calls == 3;
 		close(pollfd.fd);
-		/* Signaled when it comes. */
+		/* The fence is signalled from the beginning. */
 		pollfd.fd = export_fence(buf, DMA_BUF_SYNC_READ);
 		trips = drm_counter("round_trips");
 		LOG_CALL(poll(&pollfd, 1, 0));
 		CHECK(!forwarded || drm_counter("round_trips") == trips);
 		close(pollfd.fd);
 	}
-	/* An event that comes late on a slow machine makes the guest ask once more. */
+	/* The guest asks once more if the event comes late on a slow machine. */
 	CHECK(!forwarded || spared >= 2);
-	/* And unteaches it. */
+	/* The host stops watching fences when none is polled. */
 	for (i = 0; i < 20; i++)
 		close(export_fence(buf, DMA_BUF_SYNC_READ));
 	pollfd.fd = export_fence(buf, DMA_BUF_SYNC_READ);
@@ -435,10 +450,10 @@ static __s64 from_now(long ms)
 	return (now.tv_sec * 1000LL + ms) * 1000000LL + now.tv_nsec;
 }
 
-/* virtio-gpu has no syncobjs in 6.1, and all of them in 6.12. */
+/* Skips a test of syncobjs, which virtio-gpu lacks in Linux 6.1 and has completely in 6.12. */
 static void skip_on_old_kernels(const char *reason)
 {
-	/* A forwarded one is of the kernel that the real one is of, and does what that does. */
+	/* A forwarded device behaves as the real one, whose kernel is not known here. */
 	MUST(forwarded || tool_kernel_before(6, 12));
 	diff_skip(reason);
 }
@@ -496,12 +511,12 @@ static int syncobj_wait(int fd, __u32 handle, __s64 timeout)
 	};
 	int ret = ioctl(fd, DRM_IOCTL_SYNCOBJ_WAIT, &wait);
 
-	/* The program's own value is what it was. */
+	/* The program's timeout stays as it was. */
 	CHECK(wait.timeout_nsec == timeout);
 	return ret;
 }
 
-/* A point in time is one of the caller's clock, whatever the host's may show. */
+/* A timeout is a time of the caller's clock, whatever the host's clock shows. */
 DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", 60)
 {
 	int fd = open_device(O_RDWR);
@@ -528,7 +543,7 @@ DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", 60)
 	LOG_CALL(syncobj_wait(fd, handle, 0));
 }
 
-/* A fence that an ioctl on another file has signalled is signalled when that returns. */
+/* A fence is signalled when an ioctl that signals it on another file has returned. */
 DIFF_TEST_NODE(signalled_fence, "VGEM_CARD", 120)
 {
 	int fd = open_device(O_RDWR), i, stale = 0, times = diff_times(200);
@@ -555,7 +570,7 @@ DIFF_TEST_NODE(signalled_fence, "VGEM_CARD", 120)
 		log_line("%d of %d were busy", stale, times);
 }
 
-/* From one opened device to another, as fds and as sync_files. */
+/* Syncobjs are passed from one opened device to another, as fds and as sync_files. */
 DIFF_TEST_NODE(syncobj_fds, "GPU_CARD", 60)
 {
 	int fd = open_device(O_RDWR), other = open_device(O_RDWR);
@@ -568,15 +583,15 @@ DIFF_TEST_NODE(syncobj_fds, "GPU_CARD", 60)
 	LOG_CALL(fcntl(as_fd, F_GETFD));
 	LOG_CALL(ioctl(as_fd, 0x1234, 0));
 	again = syncobj_handle(other, as_fd, 0, 0);
-	/* No fence yet, so no sync_file. */
+	/* There is no fence yet, and so no sync_file. */
 	syncobj_fd(fd, handle, DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE);
 	LOG_CALL(syncobj_wait(other, again, from_now(50)));
 	as_file = syncobj_fd(fd, signalled, DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE);
 	log_fence(as_file);
-	/* The fence of one becomes the other's, here and there. */
+	/* The fence of one syncobj becomes that of the other, in both files. */
 	syncobj_handle(fd, as_file, DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE, handle);
 	LOG_CALL(syncobj_wait(other, again, from_now(5000)));
-	/* By a process that has only the fd. */
+	/* A process that has only the fd can use the syncobj. */
 	close(fd);
 	fflush(NULL);
 	if (!fork()) {
@@ -586,7 +601,7 @@ DIFF_TEST_NODE(syncobj_fds, "GPU_CARD", 60)
 		_exit(0);
 	}
 	LOG_CALL(wait(&status) > 0 && !status);
-	/* Fds of other kinds. */
+	/* These fds are of other kinds. */
 	syncobj_handle(other, as_file, 0, 0);
 	syncobj_handle(other, as_fd, DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE, again);
 	syncobj_handle(other, other, 0, 0);
@@ -637,7 +652,7 @@ static __u64 taken(int event)
 	return read(event, &value, sizeof(value)) == sizeof(value) ? value : 0;
 }
 
-/* How often it was signalled, once it was, or after a time without. */
+/* Logs how often an eventfd was signalled: waits until it was, or for @ms. */
 static void log_event(int event, int ms)
 {
 	struct pollfd pollfd = { .fd = event, .events = POLLIN };
@@ -660,10 +675,10 @@ DIFF_TEST_NODE(syncobj_eventfd, "GPU_CARD", 60)
 	log_event(event, 100);
 	LOG_CALL(syncobj_signal(fd, handle));
 	log_event(event, 5000);
-	/* It is so already. */
+	/* The syncobj is signalled already. */
 	LOG_CALL(watch(fd, handle, 0, event));
 	log_event(event, 5000);
-	/* One for several points, which come one by one. */
+	/* An eventfd is used for several points, which are signalled one by one. */
 	other = create_syncobj(fd, 0);
 	for (i = 1; i <= 3; i++)
 		LOG_CALL(watch(fd, other, i, event));
@@ -672,9 +687,9 @@ DIFF_TEST_NODE(syncobj_eventfd, "GPU_CARD", 60)
 		LOG_CALL(syncobj_signal_point(fd, other, i));
 		log_event(event, 5000);
 	}
-	/* And nothing comes twice. */
+	/* No event comes twice. */
 	log_event(event, 200);
-	/* What is no eventfd, and what is no syncobj. */
+	/* The fd is no eventfd, or the handle is no syncobj. */
 	LOG_CALL(watch(fd, handle, 0, fd));
 	LOG_CALL(watch(fd, handle, 0, -1));
 	LOG_CALL(watch(fd, handle, 0, 500));
@@ -682,7 +697,7 @@ DIFF_TEST_NODE(syncobj_eventfd, "GPU_CARD", 60)
 	log_event(event, 100);
 }
 
-/* The eventfd is closed, or the device is, before anything happens. */
+/* The eventfd or the device is closed before the syncobj is signalled. */
 DIFF_TEST_NODE(syncobj_eventfd_closed, "GPU_CARD", DIFF_SECONDS)
 {
 	int fd = open_device(O_RDWR), other = open_device(O_RDWR);
@@ -695,7 +710,7 @@ DIFF_TEST_NODE(syncobj_eventfd_closed, "GPU_CARD", DIFF_SECONDS)
 		skip_on_old_kernels("this kernel has no eventfds of syncobjs");
 	close(event);
 	LOG_CALL(syncobj_signal(fd, handle));
-	/* Again and again, none of them ever signalled. */
+	/* Many eventfds are added, none of which is ever signalled. */
 	again = create_syncobj(other, 0);
 	event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	for (i = 0; i < 100; i++)
@@ -706,11 +721,14 @@ DIFF_TEST_NODE(syncobj_eventfd_closed, "GPU_CARD", DIFF_SECONDS)
 	log_event(event, 5000);
 }
 
-/* More than a guest may have unsignalled: so many objects are a peer's limit (vgpud). */
+/*
+ * This is more than the number of unsignalled events that a guest may have, which is vgpud's
+ * limit of objects of a peer.
+ */
 #define MANY_EVENTS	17500
-#define EVENTS_EACH	25	/* of a syncobj; one where times are short */
+#define EVENTS_EACH	25	/* for a syncobj; 1 where time is short */
 
-/* Counts the files that this machine has open. */
+/* Returns the number of files that this machine has open. */
 static long files_open(void)
 {
 	char line[64];
@@ -719,7 +737,10 @@ static long files_open(void)
 	return atol(line);
 }
 
-/* A syncobj that is destroyed lets go of eventfds, and of nothing that others still wait for. */
+/*
+ * The host drops a destroyed syncobj's eventfds, and no others, for which a program still
+ * waits.
+ */
 DIFF_TEST_NODE(syncobj_eventfd_destroyed, "GPU_CARD", 120)
 {
 	const int times = diff_times(MANY_EVENTS / EVENTS_EACH);
@@ -745,8 +766,8 @@ DIFF_TEST_NODE(syncobj_eventfd_destroyed, "GPU_CARD", 120)
 		MUST(!ioctl(fd, DRM_IOCTL_SYNCOBJ_DESTROY, &destroy));
 	}
 	/*
-	 * The host has a file for each that it has not let go of. The kernel's count may be some
-	 * hundred off, so these have to be many.
+	 * The host has a file for each eventfd that it has not dropped. The kernel's count may
+	 * be inexact by some hundreds, so this is checked for many only.
 	 */
 	for (i = 0; forwarded && tool_has_host() && times > 500 && files_open() > files + times / 2; i++) {
 		if (!CHECK(i < 1000))
@@ -762,8 +783,8 @@ DIFF_TEST_NODE(syncobj_eventfd_destroyed, "GPU_CARD", 120)
 /* --- other drivers -------------------------------------------------------- */
 
 /*
- * A dma-buf of one driver for another: natively it is imported. A forwarded
- * driver and one of this machine cannot have each other's.
+ * A dma-buf of one driver can natively be imported into another. A forwarded driver and a
+ * driver of this machine cannot import each other's.
  */
 TEST(between_machines)
 {
@@ -784,7 +805,7 @@ TEST(between_machines)
 		ASSERT_EQ(0, ioctl(fds[i], DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
 		EXPECT_EQ(-1, ioctl(fds[!i], DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
 		EXPECT_EQ(EINVAL, errno);
-		/* The fd is as good as before for its own. */
+		/* The fd still works for its own driver. */
 		EXPECT_EQ(0, ioctl(fds[i], DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
 		EXPECT_EQ(create.handle, prime.handle);
 		close(prime.fd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel says of a card whose lease has ended, by a uevent, it says of the
- * forwarded card, too, and of no other; so it does of a device that hangs. Displays that come and
- * go are ordeal_hotplug's.
+ * The kernel sends a uevent of a card when a lease of the card has ended, or when its device
+ * hangs. The guest sends the same uevent for the forwarded card, and for no other card. Uevents
+ * of displays are tested in ordeal_hotplug.
  */
 #include <poll.h>
 #include <sys/socket.h>
@@ -11,18 +11,18 @@
 
 #include "drm_node.h"
 
-/* Nothing more is to be expected after so long; uevents are told ten times a second. */
+/* No uevent comes after this time without one. The host sends at most ten a second. */
 #define QUIET_MS	1000
 #define TELL_MS		100
 #define BURST		20
 
 /**
- * struct told - the uevents "change" of cards, until it was quiet
- * @here: of the node under test
- * @there: of its twin, where both are in this machine
- * @others: of all other DRM devices
- * @lease: of those of the node: LEASE=1, and nothing of displays
- * @wedged: of the last one of the node: WEDGED
+ * struct told - uevents "change" of cards, until none came for some time
+ * @here: number of uevents of the tested node
+ * @there: number of uevents of its twin, if both are in this machine
+ * @others: number of uevents of all other DRM devices
+ * @lease: number of the node's uevents with LEASE=1 and nothing about displays
+ * @wedged: WEDGED of the node's last uevent
  */
 struct told {
 	unsigned int here, there, others, lease;
@@ -56,7 +56,10 @@ static dev_t rdev_of(const char *node)
 	return node && !stat(node, &st) ? st.st_rdev : 0;
 }
 
-/* The real node of a forwarded one and the reverse; 0: none, or another machine's. */
+/*
+ * Returns the device number of the forwarded node's real node, or the reverse; 0 if there is
+ * none in this machine.
+ */
 static dev_t twin_rdev(void)
 {
 	dev_t twin;
@@ -91,7 +94,10 @@ static void take_uevent(int fd, struct told *told)
 	}
 }
 
-/* So many of this node and of its twin, which have to come, and then more until it is quiet. */
+/*
+ * Waits for @here uevents of the node and @there of its twin, and then until none comes for
+ * @quiet_ms. Return: the uevents.
+ */
 static struct told take_uevents(int fd, unsigned int here, unsigned int there, int quiet_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -102,7 +108,7 @@ static struct told take_uevents(int fd, unsigned int here, unsigned int there, i
 	return told;
 }
 
-/* A lease of the first screen, which ends at once. */
+/* Makes a lease of the first screen and ends it. */
 static void lease(int fd)
 {
 	__u32 crtcs[8], connectors[8], objects[2];
@@ -133,7 +139,7 @@ static void one_lease(int fd, int uevents)
 	CHECK(told.there == !!twin_rdev());
 }
 
-/* All of them may be one, and they are not more often than they may be. */
+/* The host may merge all uevents into one, and sends no more than its rate allows. */
 static void many_leases(int fd, int uevents)
 {
 	__u64 start = now_ms(), took;
@@ -149,7 +155,7 @@ static void many_leases(int fd, int uevents)
 		log_line("%u uevents, %u of a lease, in %llu ms", told.here, told.lease, took);
 }
 
-/* What a person or udevadm says of the host's card is no news of its display. */
+/* A uevent that a user triggers on the host, by sysfs or udevadm, is not sent to the guest. */
 static void by_hand(int uevents)
 {
 	const char *real = diff_node("VGPU_REAL", drm_node);
@@ -169,8 +175,8 @@ static void by_hand(int uevents)
 }
 
 /*
- * No driver here hangs, so root has the kernel say it: a uevent that is sent to the kernel is
- * passed on as its own.
+ * Sends WEDGED as a uevent to the kernel, which passes it on as its own if root sends it: no
+ * driver here hangs.
  */
 static void say_wedged(dev_t rdev, const char *helps)
 {
@@ -217,7 +223,7 @@ static void wedged(int uevents)
 		if (!CHECK(!strcmp(told.wedged, cases[i].here)))
 			log_line("%s is told as %s", cases[i].there, told.wedged);
 	}
-	/* Of another device. */
+	/* The uevent is another device's. */
 	say_wedged(makedev(226, 63), "rebind");
 	told = take_uevents(uevents, 0, 0, 3 * TELL_MS);
 	CHECK(!told.here && !told.there && told.others == 1);
@@ -230,7 +236,7 @@ static void uevents(const char *node)
 	drm_node = node;
 	fd = open_device(O_RDWR | O_CLOEXEC);
 	netlink = listen_uevents();
-	/* Those of an earlier test. */
+	/* Uevents of an earlier test are dropped. */
 	take_uevents(netlink, 0, 0, 3 * QUIET_MS);
 	one_lease(fd, netlink);
 	by_hand(netlink);

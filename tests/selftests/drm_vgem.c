@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program for libdrm on vgem's card node: dumb buffers, two mappings, and a
- * dma-buf, on the real node and on the forwarded one.
+ * A program uses vgem's card node by libdrm: dumb buffers, two mappings, and a dma-buf, on the
+ * real node and on the forwarded one.
  */
 #include <drm.h>
 #include <drm_mode.h>
@@ -68,7 +68,10 @@ DIFF_TEST_NODE(version, "CARD", DIFF_SECONDS)
 	drmFreeVersion(version);
 }
 
-/* Names shorter than the driver's: as much as fits, and the true length. */
+/*
+ * The buffers are shorter than the driver's names: as much as fits is copied, and the true
+ * length is returned.
+ */
 DIFF_TEST_NODE(version_short, "CARD", DIFF_SECONDS)
 {
 	char name[8] = "-------", desc[8] = "-------";
@@ -139,7 +142,7 @@ DIFF_TEST_NODE(mode_resources, "CARD", DIFF_SECONDS)
 	drmModeFreeResources(resources);
 }
 
-/* Written through one mapping, read through the other and the dma-buf's. */
+/* Bytes that are written by one mapping can be read by another one and by the dma-buf's. */
 DIFF_TEST_NODE(dumb_buffer, "CARD", 60)
 {
 	int fd = open_card();
@@ -171,7 +174,7 @@ DIFF_TEST_NODE(dumb_buffer, "CARD", 60)
 	dma_buf_sync(buf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW);
 	CHECK(!memcmp(one, expected, dumb.size));
 	log_bytes("one", one, dumb.size);
-	/* Closed, the mappings stay. */
+	/* The mappings stay when the files are closed. */
 	LOG_CALL(close(buf));
 	LOG_CALL(drmIoctl(fd, DRM_IOCTL_MODE_DESTROY_DUMB,
 			  &(struct drm_mode_destroy_dumb) { dumb.handle }));
@@ -180,7 +183,7 @@ DIFF_TEST_NODE(dumb_buffer, "CARD", 60)
 	CHECK(one[5] == 77 && two[5] == 77);
 }
 
-/* The dma-buf goes back in, into the same opened file and into another. */
+/* The dma-buf is imported into the same opened file and into another one. */
 DIFF_TEST_NODE(import, "CARD", 60)
 {
 	int fd = open_card();
@@ -223,7 +226,7 @@ DIFF_TEST_NODE(dma_buf_operations, "CARD", DIFF_SECONDS)
 	LOG_CALL(write(pollfd.fd, "x", 1));
 	LOG_CALL(lseek(pollfd.fd, 1, SEEK_END));
 	LOG_CALL(lseek(pollfd.fd, 5, SEEK_SET));
-	/* Exported without O_RDWR. */
+	/* The dma-buf was exported without O_RDWR. */
 	LOG_CALL(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, pollfd.fd, 0) ==
 		 MAP_FAILED ? -1 : 0);
 	LOG_CALL(mmap(NULL, 4096, PROT_READ, MAP_SHARED, pollfd.fd, 0) == MAP_FAILED ? -1 : 0);
@@ -231,7 +234,7 @@ DIFF_TEST_NODE(dma_buf_operations, "CARD", DIFF_SECONDS)
 		 MAP_FAILED ? -1 : 0);
 }
 
-/* A whole megabyte, line by line. */
+/* A whole megabyte is written line by line. */
 DIFF_TEST_NODE(large_buffer, "CARD", 60)
 {
 	int fd = open_card();
@@ -247,14 +250,20 @@ DIFF_TEST_NODE(large_buffer, "CARD", 60)
 		CHECK(!memcmp(one + y * dumb.pitch, two + y * dumb.pitch, dumb.pitch));
 }
 
-/* The core of DRM writes an argument that it may write, whatever a driver did with it. */
+/*
+ * DRM's core writes an argument back if its command says so, even if the driver has not changed
+ * it.
+ */
 DIFF_TEST_NODE(read_only_argument, "CARD", DIFF_SECONDS)
 {
 	struct drm_get_cap *cap = alloc_pages(1);
 	struct drm_gem_close *close = (void *)cap;
 	int fd = open_card();
 
-	/* Neither changes anything: one of no name, and one whose value is what is there. */
+	/*
+	 * These calls do not change the argument: the first capability is unknown, and the
+	 * second has the value that is there already.
+	 */
 	cap->capability = 0x7777;
 	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CAP, cap));
 	MUST(!mprotect(cap, 4096, PROT_READ));
@@ -265,7 +274,7 @@ DIFF_TEST_NODE(read_only_argument, "CARD", DIFF_SECONDS)
 	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CAP, cap));
 	MUST(!mprotect(cap, 4096, PROT_READ));
 	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CAP, cap));
-	/* This one is only read. */
+	/* The argument of this ioctl is only read. */
 	MUST(!mprotect(cap, 4096, PROT_READ | PROT_WRITE));
 	close->handle = 0x7777;
 	MUST(!mprotect(cap, 4096, PROT_READ));

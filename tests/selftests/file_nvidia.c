@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nodes and files of NVIDIA's driver in a guest, where the test is the host, and tells of
- * whatever it likes.
+ * These tests check nodes and files of NVIDIA's driver in a guest. The test is the host, and
+ * announces any nodes and files.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -29,12 +29,15 @@
 #define PROC	"/proc/driver/nvidia"
 #define STAND_IN "vgpu_mock_nvidia"
 
-/* An export of that kind is told of. Return: its number; 0: it could not be sent. */
+/*
+ * Announces an export of NVIDIA's driver with this title. Return: the export's number, or 0 if
+ * the message could not be sent.
+ */
 static uint32_t send_node(const char *title, const char *bus_id)
 {
 	struct vgpu_export_add add;
 
-	/* A name is not empty, and may be any. */
+	/* An export's name must not be empty, and may be any. */
 	if (bus_id)
 		fill_pci(&add, "node", bus_id, 0x10de, 0x2330);
 	else
@@ -56,7 +59,7 @@ static bool send_gone(uint32_t export)
 	return send_all(&del, sizeof(del));
 }
 
-/* Tells what a file holds; NULL: it is gone. */
+/* Sends a file's contents in parts; @data NULL: the file is gone. */
 static bool send_bytes(uint32_t export, const char *name, const char *data, size_t len)
 {
 	static struct {
@@ -90,7 +93,10 @@ static bool send_text(uint32_t export, const char *name, const char *text)
 	return send_bytes(export, name, text, text ? strlen(text) : 0);
 }
 
-/* The guest has taken all that was sent: exports are made in order. */
+/*
+ * Waits until the guest has handled all messages, as it makes exports in order. Return: true if
+ * it has.
+ */
 static bool settled(void)
 {
 	uint64_t deadline = tool_now_ms() + 30000;
@@ -118,7 +124,10 @@ static bool is_node(const char *path, unsigned int number_major, unsigned int nu
 	       st.st_rdev == makedev(number_major, number_minor);
 }
 
-/* Those of traces(). A process for each look would take most of the time of slow machines. */
+/*
+ * The results of traces() are found in this process: starting one for each look would take most
+ * of a slow machine's time.
+ */
 static char found[64][128];
 static unsigned int nr_found;
 
@@ -134,7 +143,7 @@ static int trace_compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* All that there is of it, a word each. */
+/* Returns all nodes, files and module entries of NVIDIA's driver, one word each. */
 static const char *traces(void)
 {
 	static char words[sizeof(found)];
@@ -182,7 +191,7 @@ static bool text_is(const char *file, const char *text)
 	return holds(file, text, strlen(text));
 }
 
-/* Return: the file comes to hold that, by and by. */
+/* Waits until the file has this text. Return: true if it has. */
 static bool text_comes(const char *file, const char *text)
 {
 	uint64_t deadline = tool_now_ms() + 30000;
@@ -235,7 +244,10 @@ FIXTURE_TEARDOWN(host)
 {
 	end();
 	EXPECT_STREQ(traces(), "");
-	/* The kernel tells of its own quirks where they take long. */
+	/*
+	 * The kernel's log has such lines only where a node could not be made. Its own messages
+	 * about slow quirks have another form.
+	 */
 	EXPECT_EQ(said("nvidia[^_]"), said("no /dev/nvidia"))
 		TH_LOG("%s", tool_run("dmesg | grep nvidia")->out);
 }
@@ -260,7 +272,7 @@ TEST_F_TIMEOUT(host, names_and_numbers, 120)
 	EXPECT_TRUE(text_is("/sys/module/nvidia/initstate", "live\n"));
 	EXPECT_TRUE(text_is("/sys/module/nvidia_uvm/initstate", "live\n"));
 	EXPECT_TRUE(text_is("/sys/module/nvidia_modeset/initstate", "live\n"));
-	/* The last that needs a number takes it along. */
+	/* The device number goes with the last node that needs it. */
 	ASSERT_TRUE(send_gone(ctl));
 	ASSERT_TRUE(send_gone(ctl + 3));
 	ASSERT_TRUE(send_gone(ctl + 4));
@@ -272,7 +284,7 @@ TEST_F_TIMEOUT(host, names_and_numbers, 120)
 	EXPECT_STREQ(traces(), "dev/nvidia0 dev/nvidia247 sys/module/nvidia ");
 }
 
-/* A name that is no node's of that driver gets /dev/vgpuN, and nothing else. */
+/* An export with a name that no node of NVIDIA's driver has gets /dev/vgpuN, and nothing else. */
 TEST_F_TIMEOUT(host, other_names, 120)
 {
 	static const char *const names[] = {
@@ -301,7 +313,7 @@ TEST_F_TIMEOUT(host, twice, 120)
 	ASSERT_NE(second = send_node("nvidiactl", NULL), 0);
 	ASSERT_TRUE(settled());
 	EXPECT_EQ(said("no /dev/nvidiactl of host .*: it is there already"), 1);
-	/* The second one has no files, and takes none away. */
+	/* The second export has no files, and removes none of the first. */
 	ASSERT_TRUE(send_text(first, "proc/driver/nvidia/params", "first\n"));
 	ASSERT_TRUE(send_text(second, "proc/driver/nvidia/params", "second\n"));
 	ASSERT_TRUE(send_text(second, "proc/driver/nvidia/params", NULL));
@@ -314,7 +326,10 @@ TEST_F_TIMEOUT(host, twice, 120)
 	EXPECT_STREQ(traces(), "");
 }
 
-/* A file holds what it was told last, is there or not, and is of any length. */
+/*
+ * A file has the contents that were sent last, of any length, and exists or not as the host
+ * says.
+ */
 TEST_F_TIMEOUT(host, files_by_and_by, 120)
 {
 	static char big[VGPU_FILE_MAX];
@@ -336,7 +351,7 @@ TEST_F_TIMEOUT(host, files_by_and_by, 120)
 	ASSERT_TRUE(settled());
 	EXPECT_TRUE(text_is(PROC "/version", "short\n"));
 	EXPECT_TRUE(text_is(PROC "/params", ""));
-	/* It goes while it is open, and comes again. */
+	/* The file is removed while it is open, and comes again. */
 	fd = open(PROC "/version", O_RDONLY);
 	ASSERT_GE(fd, 0);
 	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", NULL));
@@ -350,12 +365,12 @@ TEST_F_TIMEOUT(host, files_by_and_by, 120)
 	EXPECT_TRUE(text_is(PROC "/version", "again\n"));
 }
 
-/* Another release than those that are known is tried, and the log says so once. */
+/* An unknown release is treated like the known ones, and the log says so once. */
 TEST_F_TIMEOUT(host, other_releases, 120)
 {
 	static const struct {
 		const char *text;
-		const char *version;	/* NULL: nothing is said */
+		const char *version;	/* NULL if nothing is logged */
 	} files[] = {
 		{ "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (x)\nGCC version:  gcc 12.3.0\n", NULL },
 		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.154.05  Thu Dec 28 15:37:48 UTC 2023\n", "535.154.05" },
@@ -386,15 +401,15 @@ TEST_F_TIMEOUT(host, other_releases, 120)
 			EXPECT_EQ(said(words), 1);
 		}
 	}
-	/* All that is known of it works. */
+	/* The nodes are made in any case. */
 	EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
 }
 
 /**
- * struct reader - a thread that reads a file of /proc into memory that does not come
- * @file: the file
- * @memory: a page
- * @uffd: userfaultfd that has the page
+ * struct reader - thread that reads a file of /proc into memory that does not arrive
+ * @file: path of the file
+ * @memory: page to which the thread reads
+ * @uffd: userfaultfd with which the page is registered
  * @thread: the thread
  */
 struct reader {
@@ -409,14 +424,14 @@ static void *read_file(void *data)
 	const struct reader *reader = data;
 	int fd = open(reader->file, O_RDONLY);
 
-	/* It may be gone by the time that the memory comes. */
+	/* The file may be gone when the memory arrives. */
 	if (fd >= 0 && read(fd, reader->memory, 4096) < 0)
 		perror(reader->file);
 	close(fd);
 	return NULL;
 }
 
-/* The file, which is there, is being read when this returns. */
+/* Begins to read an existing file. Return: true if the reader waits for its memory. */
 static bool reader_begin(struct reader *reader, const char *file)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -448,7 +463,7 @@ static bool reader_end(struct reader *reader)
 	       !munmap(reader->memory, 4096);
 }
 
-/* A reader of a file of /proc that has no memory for it keeps no node from going and coming. */
+/* A blocked reader of a file of /proc does not keep nodes from going and coming. */
 TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
 {
 	struct reader reader;
@@ -474,7 +489,7 @@ TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
 		ASSERT_TRUE(send_gone(ctl + 1));
 	}
 	ASSERT_TRUE(reader_end(&reader));
-	/* All is as before. */
+	/* Everything works as before. */
 	ASSERT_TRUE(settled());
 	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "there\n"));
 	ASSERT_TRUE(settled());
@@ -482,7 +497,10 @@ TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
 	EXPECT_STREQ(traces(), "dev/nvidiactl proc/driver/nvidia/version sys/module/nvidia ");
 }
 
-/* A card has its file once such a reader has ended, whatever the host has told meanwhile. */
+/*
+ * A card gets its file as soon as such a reader has ended, whatever the host has sent
+ * meanwhile.
+ */
 TEST_F_TIMEOUT(host, card_file_that_is_read_for_ever, 240)
 {
 	const char information[] = "proc/driver/nvidia/gpus/0000:00:06.0/information";
@@ -497,14 +515,14 @@ TEST_F_TIMEOUT(host, card_file_that_is_read_for_ever, 240)
 	ASSERT_NE(other = send_node("nvidia1", "0000:00:07.0"), 0);
 	ASSERT_TRUE(send_text(card, information, "stuck\n"));
 	ASSERT_TRUE(text_comes(here, "stuck\n"));
-	/* The file goes and comes. */
+	/* The file goes and comes again. */
 	ASSERT_TRUE(reader_begin(&reader, here));
 	ASSERT_TRUE(send_text(card, information, NULL));
 	ASSERT_TRUE(send_text(card, information, "again\n"));
 	ASSERT_TRUE(settled());
 	ASSERT_TRUE(reader_end(&reader));
 	ASSERT_TRUE(text_comes(here, "again\n"));
-	/* So does the card. */
+	/* The card goes and comes again. */
 	ASSERT_TRUE(reader_begin(&reader, here));
 	ASSERT_TRUE(send_gone(card));
 	ASSERT_NE(card = send_node("nvidia0", "0000:00:06.0"), 0);
@@ -512,7 +530,10 @@ TEST_F_TIMEOUT(host, card_file_that_is_read_for_ever, 240)
 	ASSERT_TRUE(settled());
 	ASSERT_TRUE(reader_end(&reader));
 	ASSERT_TRUE(text_comes(here, "new\n"));
-	/* Two have it in turn, and change places, so that each has another name as well. */
+	/*
+	 * Two cards have the file in turn and exchange their addresses, so each has another
+	 * name as well.
+	 */
 	ASSERT_TRUE(reader_begin(&reader, here));
 	ASSERT_TRUE(send_text(card, information, NULL));
 	ASSERT_TRUE(send_text(other, information, "other\n"));
@@ -528,7 +549,7 @@ TEST_F_TIMEOUT(host, card_file_that_is_read_for_ever, 240)
 	EXPECT_STREQ(tool_run("ls " PROC "/gpus | tr '\\n' ' '")->out, "0000:00:06.0 0000:00:07.0 ");
 }
 
-/* The host does not choose what there is in /proc. */
+/* The host cannot make other files in /proc. */
 TEST_F_TIMEOUT(host, other_files, 120)
 {
 	static const char *const names[] = {
@@ -555,7 +576,7 @@ TEST_F_TIMEOUT(host, other_files, 120)
 		ASSERT_TRUE(send_text(card, names[i], "x\n"));
 		ASSERT_TRUE(send_text(uvm, names[i], "x\n"));
 	}
-	/* Those of one node with another, and with none. */
+	/* Files are sent for a wrong node, and for none. */
 	ASSERT_TRUE(send_text(ctl, information, "x\n"));
 	ASSERT_TRUE(send_text(uvm, information, "x\n"));
 	ASSERT_TRUE(send_text(uvm, "proc/driver/nvidia/params", "x\n"));
@@ -563,7 +584,7 @@ TEST_F_TIMEOUT(host, other_files, 120)
 	ASSERT_TRUE(send_text(1000, "proc/driver/nvidia/params", "x\n"));
 	ASSERT_TRUE(settled());
 	EXPECT_STREQ(traces(), "dev/nvidia-uvm dev/nvidia0 dev/nvidia1 dev/nvidiactl sys/module/nvidia sys/module/nvidia_uvm ");
-	/* A card has one directory, which is its own. */
+	/* A card has one directory, and no other card can use that one. */
 	ASSERT_TRUE(send_text(card, information, "card\n"));
 	ASSERT_TRUE(send_text(card, "proc/driver/nvidia/gpus/0000:00:08.0/information", "x\n"));
 	ASSERT_TRUE(send_text(other, information, "other\n"));
@@ -573,7 +594,7 @@ TEST_F_TIMEOUT(host, other_files, 120)
 	EXPECT_TRUE(text_is(PROC "/gpus/0000:00:06.0/information", "card\n"));
 	EXPECT_STREQ(tool_run("ls " PROC " " PROC "/gpus | tr '\\n' ' '")->out,
 		     PROC ": gpus  " PROC "/gpus: 0000:00:06.0 ");
-	/* When that is gone it may be the other's. */
+	/* Another card can use the directory when the first card is gone. */
 	ASSERT_TRUE(send_gone(card));
 	ASSERT_TRUE(send_text(other, information, "other\n"));
 	ASSERT_TRUE(settled());
@@ -581,7 +602,7 @@ TEST_F_TIMEOUT(host, other_files, 120)
 }
 
 /*
- * A card is where the host has it, on a bus of this machine as well, but not on a bus that
+ * A card has the host's PCI address, also on a bus that this machine has, but not on a bus that
  * was made for another card.
  */
 TEST_F_TIMEOUT(host, pci_address, 120)
@@ -598,8 +619,8 @@ TEST_F_TIMEOUT(host, pci_address, 120)
 }
 
 /*
- * Files in /proc have the address that the card's device has here, where the host's is taken. The
- * other card, whose address is not, keeps its own.
+ * Files in /proc have the address of the card's device in the guest where the host's address is
+ * taken. Another card with a free address keeps the host's.
  */
 TEST_F_TIMEOUT(host, pci_address_in_proc, 120)
 {
@@ -617,7 +638,7 @@ TEST_F_TIMEOUT(host, pci_address_in_proc, 120)
 	EXPECT_TRUE(text_is(PROC "/gpus/8000:65:04.0/information",
 			    "8000:65:04.0, 8000:65:04.08000:65:04.0, 0000:65:04."));
 	EXPECT_STREQ(tool_run("ls " PROC "/gpus | tr '\n' ' '")->out, "0000:65:03.0 8000:65:04.0 ");
-	/* It is the card's that is named so on the host. */
+	/* The host names the card's directory by the host's address. */
 	ASSERT_TRUE(send_text(card + 1, "proc/driver/nvidia/gpus/0000:65:05.0/information", NULL));
 	ASSERT_TRUE(send_text(card, there, NULL));
 	ASSERT_TRUE(settled());
@@ -648,7 +669,7 @@ FIXTURE_TEARDOWN(hosts)
 	EXPECT_STREQ(traces(), "");
 }
 
-/* Cards of one host alone are there; the log says so of those of another one, and why. */
+/* Only one host's cards are made. The log says that another host's are not, and why. */
 TEST_F_TIMEOUT(hosts, the_first_has_all, 120)
 {
 	static const char why[] = "another host has devices of NVIDIA.s here";
@@ -666,14 +687,14 @@ TEST_F_TIMEOUT(hosts, the_first_has_all, 120)
 	EXPECT_EQ(said("no /dev/nvidiactl of host 1:23000: another host has devices of NVIDIA.s here"), 1);
 	EXPECT_EQ(said("no /dev/nvidia1 of host 1:23000: another host has devices of NVIDIA.s here"), 1);
 	EXPECT_EQ(said(why), 3);
-	/* The first one's may go on. */
+	/* The first host can still add cards. */
 	host_switch();
 	ASSERT_NE(send_node("nvidia2", "0000:65:04.0"), 0);
 	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/params", "first\n"));
 	ASSERT_TRUE(settled());
 	EXPECT_TRUE(is_node("/dev/nvidia2", 195, 2));
 	EXPECT_TRUE(text_is(PROC "/params", "first\n"));
-	/* Another host may have cards here when they are gone. */
+	/* Another host can have cards here when the first host's are gone. */
 	close(control);
 	close(listener);
 	control = -1;
@@ -688,19 +709,25 @@ TEST_F_TIMEOUT(hosts, the_first_has_all, 120)
 	EXPECT_EQ(said(why), 3);
 }
 
-/* A module with the name of the real one: the stand-in, called otherwise. */
+/*
+ * Makes a module with the name of NVIDIA's driver from the stand-in. Return: true if it
+ * succeeded.
+ */
 static bool rename_module(const char *to)
 {
 	return !tool_run("sed 's/" STAND_IN "/nvidia\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00/g' "
 			 "$(modinfo -n " STAND_IN ") >%s", to)->status;
 }
 
-/* Whichever is there first, the nodes or another driver, keeps the other out. */
+/*
+ * Either the nodes or a driver of this machine have the names and numbers, whichever came
+ * first.
+ */
 TEST_F_TIMEOUT(host, another_driver, 240)
 {
 	static const char *const loads[] = { "modprobe " STAND_IN, "insmod /tmp/nvidia.ko" };
 	static const char *const unloads[] = { "rmmod " STAND_IN, "rmmod nvidia" };
-	/* Only that of the same name is known before it tries. */
+	/* Only a module of the driver's name is refused before its init function runs. */
 	static const int refused[] = { 0, 1 };
 	uint32_t ctl, card;
 	int i;
@@ -735,8 +762,8 @@ TEST_F_TIMEOUT(host, another_driver, 240)
 }
 
 /*
- * Here the host is the real one, whose driver is the stand-in. As that is in this machine, the
- * guest has no nodes of those names, and its files are /dev/vgpuN.
+ * The host is a real one here, and its driver is the stand-in. As the stand-in is in this
+ * machine, the guest has no nodes of NVIDIA's names, and its files are /dev/vgpuN.
  */
 FIXTURE(stand_in) {
 	int control;
@@ -769,14 +796,14 @@ static void unexport_stand_in(void)
 
 FIXTURE_SETUP(stand_in)
 {
-	/* The teardown does not run after this. */
+	/* The teardown does not run after a SKIP here. */
 	if (!native() && !tool_has_host())
 		SKIP(return, "needs the host in the same machine");
 	ASSERT_EQ(tool_run("modprobe " STAND_IN)->status, 0);
 	ASSERT_EQ(tool_run("mknod /dev/nvidiactl c 195 255 && mknod /dev/nvidia0 c 195 0")->status, 0);
 	if (native())
 		return;
-	/* The module may have been loaded for this test as its host, and not for the real one. */
+	/* The module may be loaded for this test as its host, instead of for the real host. */
 	if (guest_is_ours() || access("/sys/module/vgpu_guest", F_OK))
 		ASSERT_TRUE(restore());
 	ASSERT_TRUE(export_stand_in(self));
@@ -791,14 +818,17 @@ FIXTURE_TEARDOWN(stand_in)
 			   "busybox usleep 50000; done; exit 1")->status, 0);
 }
 
-/* OS events are found by numbers of files (nvidia_events.c), natively and here. */
+/*
+ * Has nvidia_events.c use OS events, which the driver finds by numbers of files, natively and
+ * forwarded.
+ */
 static void use_events(struct __test_metadata *_metadata, const FIXTURE_DATA(stand_in) *self,
 		       const char *what)
 {
 	static const char tool[] = "timeout 100 /usr/lib/vgpu-test/tools/nvidia_events";
 	struct tool_run *run;
 
-	/* Natively it is the same in all beds, so slow ones go without. */
+	/* Native runs are the same in all beds, so slow ones leave them out. */
 	if (native() || !getenv("VGPU_TIMES")) {
 		run = tool_run("%s /dev/nvidiactl /dev/nvidia0 %s", tool, what);
 		EXPECT_EQ(run->status, 0)
@@ -838,7 +868,7 @@ TEST_F_TIMEOUT(stand_in, events_of_a_child, 240)
 	use_events(_metadata, self, "child");
 }
 
-/* The state of a process, as in /proc; 0: there is none of that number. */
+/* Returns the state of a process as in /proc, or 0 if there is none of that number. */
 static char state_of(pid_t pid)
 {
 	char path[32], line[256];
@@ -859,7 +889,7 @@ static bool state_becomes(pid_t pid, char state)
 	return state_of(pid) == state;
 }
 
-/* Files that the test and the processes that it makes have in common. */
+/* The test and its child processes share these files. */
 enum { CONTROL = 200, REGISTERED, OTHER };
 
 static bool open_as(const char *path, int fd)
@@ -870,9 +900,10 @@ static bool open_as(const char *path, int fd)
 }
 
 /*
- * Has a process make a client by the file @fd, which it opens where that is not open, and registers
- * with the file @control, where that is not -1. The process has the test's files, and not its memory.
- * Return: the process number of its shadow, which has ended and is a zombie; 0: something failed.
+ * Has a process make a client on the file @fd, which the process opens if it is not open, and
+ * registers with the file @control unless that is -1. The process shares the test's files, but
+ * not its memory. Return: the pid of its shadow, which has ended and is a zombie, or 0 if
+ * something failed.
  */
 static pid_t make_client(const char *path, int fd, int control)
 {
@@ -908,7 +939,10 @@ static pid_t make_client(const char *path, int fd, int control)
 	return shadow && state_becomes(shadow, 'Z') ? shadow : 0;
 }
 
-/* Zombies whose time has come are none any more when one has come and gone that began later. */
+/*
+ * Return: true if a later zombie has come and gone; earlier ones whose time has come are reaped
+ * by then.
+ */
 static bool others_are_reaped(const char *path)
 {
 	pid_t shadow = make_client(path, OTHER, -1);
@@ -917,8 +951,8 @@ static bool others_are_reaped(const char *path)
 }
 
 /*
- * The driver knows who has made a client by the number of the process alone: nobody gets that while
- * the client's file is open.
+ * The driver knows the owner of a client by its pid alone, so no other process gets the pid
+ * while the client's file is open.
  */
 TEST_F_TIMEOUT(stand_in, number_of_a_process, 240)
 {
@@ -929,7 +963,7 @@ TEST_F_TIMEOUT(stand_in, number_of_a_process, 240)
 		SKIP(return, "nothing is forwarded");
 	snprintf(path, sizeof(path), "/dev/vgpu%d", self->control);
 	ASSERT_NE(opened = make_client(path, CONTROL, -1), 0);
-	/* A file that the process has not opened. */
+	/* This process has not opened the file. */
 	ASSERT_NE(used = make_client(path, CONTROL, -1), 0);
 	ASSERT_TRUE(others_are_reaped(path));
 	EXPECT_EQ(state_of(opened), 'Z');
@@ -939,7 +973,7 @@ TEST_F_TIMEOUT(stand_in, number_of_a_process, 240)
 	EXPECT_TRUE(state_becomes(used, 0));
 }
 
-/* A client that is made by a file which is registered with another one is that one's. */
+/* A client of a file that is registered with another file lives as long as that one. */
 TEST_F_TIMEOUT(stand_in, number_of_a_process_by_a_registered_file, 240)
 {
 	pid_t registers, uses;
@@ -960,7 +994,7 @@ TEST_F_TIMEOUT(stand_in, number_of_a_process_by_a_registered_file, 240)
 	EXPECT_TRUE(state_becomes(uses, 0));
 }
 
-/* A guest that has too many numbers of processes begins no further program until it lets go of some. */
+/* A guest with too many zombies can start no further session until it closes files. */
 TEST_F_TIMEOUT(stand_in, numbers_of_many_processes, 240)
 {
 	const char *mock = getenv("VGPU_NAME");
@@ -1003,8 +1037,8 @@ static bool one_vgpud(void)
 }
 
 /*
- * vgpud forks for shadows while a thread of it begins or ends, which has the card open for as long
- * as a guest has it.
+ * vgpud forks for shadows while one of its threads, which has the card open as long as a guest
+ * has it, starts or ends.
  */
 TEST_F_TIMEOUT(stand_in, shadows_beside_a_thread, 300)
 {
@@ -1021,14 +1055,17 @@ TEST_F_TIMEOUT(stand_in, shadows_beside_a_thread, 300)
 	EXPECT_TRUE(one_vgpud());
 }
 
-/* How often an object of that class was made for whose parameters there is no schema. */
+/*
+ * Returns how often an object of that class was made with parameters for which there is no
+ * schema.
+ */
 static int unknown_classes(int node, unsigned int class)
 {
 	return atoi(tool_run("sed -n 's/^%#010x class %#010x //p' /sys/class/vgpu/vgpu%d/unknown_ioctls",
 			     (unsigned int)RM_IOCTL_ALLOC, class, node)->out);
 }
 
-/* Classes of which the schema knows nothing are counted, where a program has parameters for them. */
+/* Unknown classes are counted if a program gives parameters. */
 TEST_F_TIMEOUT(stand_in, unknown_classes, 120)
 {
 	static const struct {
@@ -1037,7 +1074,7 @@ TEST_F_TIMEOUT(stand_in, unknown_classes, 120)
 		int counted;
 	} cases[] = {
 		{ 0xc1d0, true, 1 }, { 0xc1d0, true, 2 }, { 0xc1d0, false, 2 }, { 0xc1d1, false, 0 },
-		/* Known ones. */
+		/* known classes */
 		{ RM_CLASS_CLIENT, true, 0 }, { RM_CLASS_DEVICE, true, 0 }, { 0xd1fa, true, 0 },
 	};
 	char params[64] = "", path[32], words[80];
@@ -1077,7 +1114,7 @@ static int unknown_commands(int node, unsigned int command)
 			     (unsigned int)VGPU_MOCK_NVIDIA_CONTROL, command, node)->out);
 }
 
-/* Commands of RM_CONTROL with a pointer of which the schema knows nothing work, and are counted. */
+/* Commands of RM_CONTROL that have a pointer and no schema work, and are counted. */
 TEST_F_TIMEOUT(stand_in, unknown_commands, 120)
 {
 	struct vgpu_mock_nvidia_follow follow = { 0 };

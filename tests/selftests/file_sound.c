@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sound through a forwarded file: ALSA's status and control pages, which the
- * kernel and the program change without any call, cannot be mapped (libraries
- * then use an ioctl), while the ring of samples can, and what is written there is
- * what is played. A mixer tells what it tells on the real node.
+ * These tests play sound through a forwarded file. ALSA's status and control pages, which the
+ * kernel and the program change without any call, cannot be mapped, so libraries use an ioctl
+ * instead. The ring of samples can be mapped, and the samples that are written there are
+ * played. A mixer gives the same answers as on the real node.
  *
- * Exports a loopback card, and the mixer of a dummy card, to the guest of this
- * machine: as root, in the loopback and user tiers only.
+ * The tests export a loopback card, and the mixer of a dummy card, to the guest of this
+ * machine, as root: in the loopback and user tiers only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,14 +27,14 @@
 
 #define PAGE		4096UL
 #define RATE		48000
-#define PERIOD		1200	/* frames */
-#define FRAMES		28800	/* of the ring; one is 2 bytes */
-#define HEARD		4800	/* that are listened to */
-#define LOUD		100	/* quietest sample that is played */
+#define PERIOD		1200	/* in frames */
+#define FRAMES		28800	/* frames of the ring; one has 2 bytes */
+#define HEARD		4800	/* frames that are recorded */
+#define LOUD		100	/* least sample that is played */
 
 FIXTURE(sound) {
-	int play;	/* forwarded */
-	int listen;	/* the other end of the loop, real */
+	int play;	/* forwarded file */
+	int listen;	/* real file of the loop's other end */
 };
 
 FIXTURE_SETUP(sound)
@@ -99,7 +99,7 @@ static void choose(struct snd_pcm_hw_params *params, int what, unsigned int valu
 	}
 }
 
-/* One channel of 16 bits; starts only when told to. */
+/* Prepares a stream of one channel of 16 bits, which starts only when told to. */
 static int prepare(int fd, int access)
 {
 	struct snd_pcm_sw_params sw = {
@@ -127,7 +127,7 @@ static int prepare(int fd, int access)
 	return ioctl(fd, SNDRV_PCM_IOCTL_PREPARE);
 }
 
-/* What comes back has to be a part of 100, 101, 102, ... behind silence. */
+/* The recorded samples must be a part of 100, 101, 102, ... behind silence. */
 TEST_F(sound, plays_what_is_mapped)
 {
 	struct snd_pcm_sync_ptr sync = { .flags = 0 };
@@ -154,12 +154,12 @@ TEST_F(sound, plays_what_is_mapped)
 		;
 	ASSERT_LT(first, HEARD);
 	EXPECT_GE(heard[first], LOUD);
-	/* A machine that is slow hears it a second time. */
+	/* A slow machine records the ring a second time. */
 	for (i = first + 1; i < HEARD; i++)
 		if (heard[i] != (heard[i - 1] == LOUD + FRAMES - 1 ? LOUD : heard[i - 1] + 1))
 			break;
 	EXPECT_EQ(HEARD, i);
-	/* Time goes on without the page, too. */
+	/* The position advances without the status page, too. */
 	sync.flags = SNDRV_PCM_SYNC_PTR_HWSYNC;
 	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_SYNC_PTR, &sync));
 	EXPECT_EQ(SNDRV_PCM_STATE_RUNNING, sync.s.status.state);
@@ -170,8 +170,8 @@ TEST_F(sound, plays_what_is_mapped)
 }
 
 /*
- * The ioctl says that the driver reads its argument; how much was written it
- * leaves there nevertheless.
+ * The ioctl's number says that the driver only reads its argument, but the driver writes the
+ * number of frames there.
  */
 TEST_F(sound, tells_what_is_written)
 {
@@ -188,7 +188,7 @@ TEST_F(sound, tells_what_is_written)
 	EXPECT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_DROP));
 }
 
-/* Name of the export's node of ALSA: "controlC31"; "" if there is none. */
+/* Stores the name of the export's node of ALSA, such as "controlC31", or "" if there is none. */
 static void node_of(const char *export, char *name, size_t size)
 {
 	uint64_t deadline = tool_now_ms() + 10000;
@@ -205,7 +205,10 @@ static void node_of(const char *export, char *name, size_t size)
 	} while (tool_now_ms() < deadline);
 }
 
-/* A card of its own, with what alsa-lib looks for, and that says who it is. */
+/*
+ * The export has a card of its own, with the files that alsa-lib looks for, and answers have
+ * the card's number.
+ */
 TEST_F(sound, card)
 {
 	struct snd_ctl_card_info card = {}, real = {};
@@ -228,7 +231,7 @@ TEST_F(sound, card)
 	EXPECT_STREQ("Loopback PCM", (char *)pcm.name);
 	EXPECT_EQ(0, prepare(fd, SNDRV_PCM_ACCESS_RW_INTERLEAVED));
 	close(fd);
-	/* The plain node says what the host says. */
+	/* The plain node gives the host's answer. */
 	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_INFO, &pcm));
 	EXPECT_NE(number, pcm.card);
 
@@ -262,7 +265,7 @@ TEST_F(sound, card)
 	EXPECT_NE(0, access(path, F_OK));
 }
 
-/* Two streams of one device have their rings at the same offset. */
+/* Two streams of one device have their rings at the same offset, but not in the same memory. */
 TEST_F(sound, streams_are_apart)
 {
 	struct snd_pcm_sync_ptr sync = { .flags = SNDRV_PCM_SYNC_PTR_HWSYNC };
@@ -289,7 +292,7 @@ TEST_F(sound, streams_are_apart)
 	close(fd[1]);
 }
 
-/* Nor does one see what the other had there before. */
+/* A stream does not see the samples that another one has written at the same offset before. */
 TEST_F(sound, streams_take_turns)
 {
 	struct snd_pcm_sync_ptr sync = { .flags = SNDRV_PCM_SYNC_PTR_HWSYNC };
@@ -318,7 +321,7 @@ TEST_F(sound, streams_take_turns)
 
 #define LINK_STEPS	12
 
-/* What linking two streams gives, step by step: 0, errno, or a state. */
+/* Links two streams, and stores the result of each step: 0, an errno, or a state. */
 static void link_streams(const int fd[2], int *steps)
 {
 	struct snd_pcm_sync_ptr sync = { .flags = SNDRV_PCM_SYNC_PTR_HWSYNC };
@@ -348,7 +351,7 @@ static void link_streams(const int fd[2], int *steps)
 		close(fd[i]);
 }
 
-/* One starts with the other: that other's fd is the argument itself. */
+/* A stream starts with another one, whose fd is the ioctl's argument itself. */
 TEST_F(sound, streams_are_linked)
 {
 	int fwd[2] = { dup(self->play), tool_open_export("sound") };
@@ -373,7 +376,7 @@ TEST_F(sound, streams_are_linked)
 
 /* --- the mixer ------------------------------------------------------------ */
 
-#define TLV_WORDS	5000	/* more than go along with the call */
+#define TLV_WORDS	5000	/* more than go along with a call */
 
 FIXTURE(mixer) {
 	int real;
@@ -383,7 +386,7 @@ FIXTURE(mixer) {
 
 static struct snd_ctl_elem_id ids[2][200];
 
-/* Lists all elements, of which the list is to have @space. */
+/* Lists elements from @offset on, with space for @space of them. */
 static int list_elems(int fd, struct snd_ctl_elem_id *to, struct snd_ctl_elem_list *list,
 		      unsigned int offset, unsigned int space)
 {
@@ -438,7 +441,7 @@ FIXTURE_TEARDOWN(mixer)
 	EXPECT_EQ(0, system("vgpuctl unexport mixer --force >/dev/null"));
 }
 
-/* Who has locked an element is told by the process id of the guest. */
+/* The owner of a locked element is given by its process id in the guest. */
 TEST_F(mixer, lock_owner)
 {
 	struct snd_ctl_elem_info info;
@@ -452,7 +455,7 @@ TEST_F(mixer, lock_owner)
 	ASSERT_EQ(0, elem_info(self->fwd, self->scale, &info));
 	EXPECT_TRUE(info.access & SNDRV_CTL_ELEM_ACCESS_OWNER);
 	EXPECT_EQ(getpid(), info.owner);
-	/* Another file's is not the host's either. */
+	/* The owner of an element locked by another file is not shown as a host's pid, either. */
 	ASSERT_EQ(0, elem_info(other, self->scale, &info));
 	EXPECT_EQ(SNDRV_CTL_ELEM_ACCESS_LOCK,
 		  info.access & (SNDRV_CTL_ELEM_ACCESS_LOCK | SNDRV_CTL_ELEM_ACCESS_OWNER));
@@ -466,8 +469,8 @@ TEST_F(mixer, lock_owner)
 static unsigned int tlv[2][TLV_WORDS];
 
 /*
- * One request with @length bytes behind the head to both files. Return: 0 or errno,
- * of both; -1: they differ in that, or in the memory that they leave.
+ * Makes one request with @length bytes behind the head on both files. Return: 0 or the errno of
+ * both, or -1 if they differ in that or in the memory afterwards.
  */
 static int same_tlv(const FIXTURE_DATA(mixer) *self, unsigned long cmd, unsigned int numid,
 		    unsigned int length)
@@ -486,7 +489,7 @@ static int same_tlv(const FIXTURE_DATA(mixer) *self, unsigned long cmd, unsigned
 	return error[0] == error[1] && !memcmp(tlv[0], tlv[1], sizeof(tlv[0])) ? error[0] : -1;
 }
 
-/* What is behind the struct of fixed size goes both ways. */
+/* The bytes behind the struct go both ways. */
 TEST_F(mixer, decibels)
 {
 	static const unsigned int lengths[] = { 16, 64, 4096, 8184, 8188, 16000 };
@@ -498,7 +501,10 @@ TEST_F(mixer, decibels)
 		EXPECT_EQ(8, tlv[1][3]);
 		EXPECT_EQ(0xa5000006, tlv[1][6]);
 	}
-	/* Too short for it, for a head, for anything; no such element; no writing. */
+	/*
+	 * The length is too short for the scale, for a head, and for anything; the element does
+	 * not exist; it cannot be written.
+	 */
 	EXPECT_EQ(ENOMEM, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, 12));
 	EXPECT_EQ(EINVAL, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, 4));
 	EXPECT_EQ(EINVAL, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, 0));
@@ -507,7 +513,7 @@ TEST_F(mixer, decibels)
 	EXPECT_EQ(ENXIO, same_tlv(self, SNDRV_CTL_IOCTL_TLV_COMMAND, self->scale, 64));
 }
 
-/* More than there is: what is there is enough, as natively. */
+/* The length reaches beyond mapped memory: that is no error if the answer fits, as natively. */
 TEST_F(mixer, decibels_at_the_end_of_memory)
 {
 	char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -522,7 +528,7 @@ TEST_F(mixer, decibels_at_the_end_of_memory)
 	ASSERT_EQ(0, ioctl(self->fwd, SNDRV_CTL_IOCTL_TLV_READ, end));
 	ASSERT_EQ(0, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, 64));
 	EXPECT_EQ(0, memcmp(end->tlv, &tlv[0][2], 16));
-	/* A byte less is not. */
+	/* A word less is too little. */
 	memmove((char *)end + 4, end, sizeof(*end));
 	end = (struct snd_ctl_tlv *)((char *)end + 4);
 	errno = 0;
@@ -554,7 +560,7 @@ TEST_F(mixer, lists)
 	EXPECT_EQ(EFAULT, list_elems(self->fwd, NULL, &list[1], 0, 10));
 }
 
-/* An element of the program's, whose names and TLV the driver copies. */
+/* A program adds an element, whose names and TLV the driver copies. */
 TEST_F(mixer, elements_of_programs)
 {
 	static const char names[] = "one\0two\0three";
@@ -584,7 +590,7 @@ TEST_F(mixer, elements_of_programs)
 		tlv[1][1] = lengths[i];
 		for (j = 0; j < words; j++)
 			tlv[1][2 + j] = 1000 * i + j;
-		/* 1: there was another one. */
+		/* The result 1 means that the element had another TLV before. */
 		ASSERT_EQ(1, ioctl(self->fwd, SNDRV_CTL_IOCTL_TLV_WRITE, tlv[1]));
 		ASSERT_EQ(0, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, info.id.numid, lengths[i]));
 		for (j = 0; j < words && tlv[0][2 + j] == 1000 * i + j; j++)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Private mappings of a forwarded file, whose pages the core copies, and
- * mappings without any special flag, which the host's kernel merges: /dev/zero
- * has both.
+ * These tests use private mappings of a forwarded file, whose pages the kernel copies, and
+ * mappings without any special flag, which the host's kernel merges: /dev/zero has both.
  *
- * Exports it to the guest of this machine: as root, in the loopback and user tiers only.
+ * They export the file to the guest of this machine, as root, so they run in the loopback and
+ * user tiers only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ FIXTURE_TEARDOWN(zero)
 	EXPECT_EQ(0, system("vgpuctl unexport zero --force >/dev/null"));
 }
 
-/* Two neighbours of one file, which are one in the shadow. */
+/* Two adjacent mappings of one file are one VMA in the shadow. */
 TEST_F(zero, neighbours)
 {
 	char *at = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -60,14 +60,14 @@ TEST_F(zero, neighbours)
 				      MAP_PRIVATE | MAP_FIXED, self->fd, 2 * PAGE));
 	for (i = 0; i < 4; i++)
 		EXPECT_EQ(0, at[i * PAGE]);
-	/* Either goes without the other. */
+	/* Each can be unmapped without the other. */
 	ASSERT_EQ(0, munmap(at, 2 * PAGE));
 	at[3 * PAGE] = 7;
 	EXPECT_EQ(7, at[3 * PAGE]);
 	ASSERT_EQ(0, munmap(at + 2 * PAGE, 2 * PAGE));
 }
 
-/* What is written to a private mapping is the writer's alone, and stays. */
+/* Bytes that are written to a private mapping are the writer's alone, and stay. */
 TEST_F(zero, private_copies)
 {
 	char *at = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, self->fd, 0);
@@ -76,7 +76,10 @@ TEST_F(zero, private_copies)
 	pid_t pid;
 
 	ASSERT_NE(MAP_FAILED, at);
-	/* Read first, written first, and left to the child. */
+	/*
+	 * The first page is read first, the second is written first, and the third is left to
+	 * the child.
+	 */
 	EXPECT_EQ(0, at[0]);
 	at[0] = 1;
 	at[PAGE] = 2;
@@ -92,7 +95,7 @@ TEST_F(zero, private_copies)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	EXPECT_EQ(1, at[0]);
-	/* A call, after which cached pages are dropped, but not these. */
+	/* Cached pages are dropped after a call, but these private copies are not. */
 	ASSERT_EQ(1, read(self->fd, &byte, 1));
 	EXPECT_EQ(1, at[0]);
 	EXPECT_EQ(2, at[PAGE]);
@@ -113,7 +116,7 @@ static void *read_loop(void *argument)
 	return NULL;
 }
 
-/* Pages are dropped after each call of one thread while another one maps them. */
+/* Pages are dropped after each call of one thread while another thread maps them. */
 TEST_F_TIMEOUT(zero, drops_beside_faults, 120)
 {
 	const unsigned int times = getenv("VGPU_TIMES") ? 15 : 50;

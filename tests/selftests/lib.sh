@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What test scripts share: TAP, and waiting. For ". ./lib.sh", with $dir a folder
-# that the script has made and will remove.
+# Test scripts share these functions for TAP and for waiting. They include this file by
+# ". ./lib.sh"; $dir is a directory that the script has made and removes at its end.
 # shellcheck shell=sh disable=SC2154	# dir
 
 number=0
@@ -17,17 +17,17 @@ result() {	# result STATUS NAME
 	fi
 }
 
-skip() {	# skip NAME REASON: one that cannot run here
+skip() {	# skip NAME REASON: reports a test that cannot run here
 	number=$((number + 1))
 	echo "ok $number $1 # SKIP $2"
 }
 
-skip_all() {	# skip_all REASON: ends the script
+skip_all() {	# skip_all REASON: reports that no test can run here, and ends the script
 	echo "1..0 # SKIP $1"
 	exit 4
 }
 
-check() {	# check NAME COMMAND...: ok if the command succeeds; else says what it said
+check() {	# check NAME COMMAND...: ok if the command succeeds; else prints its output
 	name=$1
 	shift
 	if "$@" >"$dir/log" 2>&1; then
@@ -38,7 +38,7 @@ check() {	# check NAME COMMAND...: ok if the command succeeds; else says what it
 	fi
 }
 
-await() {	# await SECONDS COMMAND...: polls until it succeeds; else says what it says then
+await() {	# await SECONDS COMMAND...: repeats it until it succeeds; else prints its last output
 	end=$(($(date +%s) + $1))
 	shift
 	while ! "$@" >/dev/null 2>&1; do
@@ -49,7 +49,7 @@ await() {	# await SECONDS COMMAND...: polls until it succeeds; else says what it
 
 not() { ! "$@"; }
 
-finish() {	# the plan, and the exit status
+finish() {	# prints the plan, and exits with the status of all tests
 	echo "1..$number"
 	exit $failed
 }

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# libvirt starts a guest with a window as Documentation/window.rst says: its XML, its
-# qemu.conf and its line for AppArmor, each of which is needed. The guest is a kernel that
-# finds no root; QEMU looks for it whether the window is there.
+# libvirt starts a guest with a window as Documentation/window.rst says: with its XML, its
+# qemu.conf and its line for AppArmor, each of which is needed. The guest is a kernel
+# without a root file system; QEMU's monitor shows whether the window is there.
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -14,7 +14,7 @@ dir=$(mktemp -d)
 log=/var/log/libvirt/qemu/guest.log
 trap 'virsh destroy guest >/dev/null 2>&1; kill $(pidof libvirtd virtlogd vgpud) 2>/dev/null; rm -rf "$dir"' EXIT
 
-# literal FIRST: the literal block of the document that begins with a line like that.
+# literal FIRST: prints the literal block of the document that begins with a line like FIRST.
 literal() {
 	awk -v first="$1" '
 		!inside && /^     / && $0 ~ "^     " first { inside = 1 }
@@ -22,14 +22,14 @@ literal() {
 		inside { print substr($0, 6) }' "$document"
 }
 
-# As udev leaves them.
+# The files get the group and mode that udev gives them.
 modprobe -a kvm-amd vhost_vsock vgpu_host
 chgrp kvm /dev/kvm /dev/vhost-vsock
 chmod 660 /dev/kvm /dev/vhost-vsock
 mount -t securityfs securityfs /sys/kernel/security
 apparmor_parser -r /etc/apparmor.d/usr.sbin.libvirtd
 
-# libvirtd anew, which takes a while where it asks QEMU what that can do.
+# Starts libvirtd again, which takes a while where it asks QEMU for its capabilities.
 libvirt() {
 	kill "$(pidof libvirtd)" 2>/dev/null
 	await 20 not pidof libvirtd
@@ -38,7 +38,7 @@ libvirt() {
 	await 300 virsh version
 }
 
-# Smaller than in the document, and with a kernel of this machine.
+# The domain is smaller than in the document, and has a kernel of this machine.
 literal '<domain ' | sed -e "s,<memory .*,<memory unit='MiB'>256</memory>," -e 's,<vcpu>2<,<vcpu>1<,' \
 	-e '/<type arch/a <kernel>/var/lib/libvirt/vmlinuz</kernel>' >"$dir/domain.xml"
 cp /boot/6.12.vmlinuz /var/lib/libvirt/vmlinuz
@@ -57,7 +57,7 @@ runs_as() { grep -E "^Uid:\s+$(id -u libvirt-qemu)\s" "/proc/$(pid)/status"; }
 is_confined() { cat "/proc/$(pid)/attr/current"; grep -xE 'libvirt-[0-9a-f-]+ \(enforce\)' "/proc/$(pid)/attr/current"; }
 own_devices() { ls "/proc/$(pid)/root/dev"; [ -e "/proc/$(pid)/root/dev/vgpu-window-3" ] && [ ! -e "/proc/$(pid)/root/dev/vgpu-host" ]; }
 opened() { vgpuctl window list; vgpuctl window list | grep -E "^/dev/vgpu-window-3 .* libvirt-qemu +automatically +$1 "; }
-# The window's first words, where firmware has put the device.
+# Prints the address where firmware has put the window; its first bytes are "vgpu".
 bar() { monitor 'info pci' | grep -A 3 1af4:1110 | sed -n 's/.*BAR2: 64 bit .* at \(0x[0-9a-f]*\) .*/\1/p'; }
 has_place() { [ -n "$(bar)" ] && [ $(($(bar) >> 32)) -gt 0 ]; }
 shows_window() { monitor "xp /8xb $(bar)"; monitor "xp /8xb $(bar)" | grep -qF "$(printf vgpu | od -An -tx1 | sed 's/ / 0x/g; s/^ //')"; }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that live for a moment: each makes a session and ends without
- * closing anything, so that the acknowledgement of its last call, the end of its
- * session and the close of its files race on the way to the host. The connection
- * survives, nothing is lost and nothing stays.
+ * Processes that live for a moment make a session and end without closing anything. So the ACK
+ * of the last call, the end of the session and the CLOSE of the files race on the way to the
+ * host. The connection must survive, no file may be lost, and none may stay open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,7 @@
 
 static const char *path;
 
-/* As often as it takes to see a race, or less where the harness is in a hurry. */
+/* Returns the number of rounds: enough to see a race, or fewer where time is short. */
 static unsigned int rounds(void)
 {
 	return getenv("VGPU_TIMES") ? HURRIED : ROUNDS;
@@ -49,7 +48,10 @@ FIXTURE_SETUP(churn)
 	path = getenv("VGPU_FWD");
 	ASSERT_NE(NULL, path);
 	get_counters(_metadata, &self->before);
-	/* Ends with -ENODEV if the connection is lost, even if it comes back. */
+	/*
+	 * A call on this file fails with -ENODEV if the connection was lost, even if it is
+	 * restored.
+	 */
 	self->witness = open(path, O_RDWR | O_CLOEXEC);
 	ASSERT_GE(self->witness, 0);
 }
@@ -62,10 +64,10 @@ FIXTURE_TEARDOWN(churn)
 
 	EXPECT_EQ(0, ioctl(self->witness, VGPU_MOCK_IOC_NOOP, 0));
 	close(self->witness);
-	/* In the pair tier this machine's mock is not the one that is forwarded. */
+	/* This machine's mock is not the forwarded one in the pair tier. */
 	if (!tier || (strcmp(tier, "loopback") && strcmp(tier, "user")))
 		return;
-	/* Fewer than before are right: some may still have been closing then. */
+	/* Lower counts than before are right: some files may still have been closing then. */
 	for (i = 0; i < 500; i++) {
 		get_counters(_metadata, &after);
 		if (after.out_files <= self->before.out_files &&
@@ -81,7 +83,7 @@ FIXTURE_TEARDOWN(churn)
 	EXPECT_GE(self->before.out_objects, after.out_objects);
 }
 
-/* Runs fn in so many children, some of them side by side; counts those that fail. */
+/* Runs @fn in rounds() children, up to four at a time. Return: the number of those that failed. */
 static int children(void (*fn)(unsigned int round))
 {
 	unsigned int round, failed = 0;
@@ -167,14 +169,17 @@ TEST_F_TIMEOUT(churn, killed_somewhere, 90)
 					close(fd);
 			}
 		}
-		/* Anywhere from before its session to after some calls. */
+		/*
+		 * The child is killed at any time from before its session begins to after some
+		 * calls.
+		 */
 		usleep(4000 * (7 * round % 40));
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
 	}
 }
 
-/* What a process opened is as good when it is gone. */
+/* A file works when the process that opened it is gone. */
 TEST_F_TIMEOUT(churn, passes_its_file_on_and_ends, 90)
 {
 	union {

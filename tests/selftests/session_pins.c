@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose files keep memory pinned that NVIDIA's driver was given: of all that the driver could hand
- * it to, and of no other program. The test is the host, which says when it is released; it has
- * no such driver, and does nothing of what it is asked for.
+ * These tests show which files keep memory pinned that was given to NVIDIA's driver: all files
+ * to which the driver could hand the memory, and no other program's. The test is the host, so
+ * it knows when the guest releases memory. It has no such driver and carries nothing out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,27 +26,27 @@
 #include "kselftest_harness.h"
 
 #define PAGE		4096UL
-/* The most that is pinned by one call. */
+/* A call pins at most this much. */
 #define LARGE		(4UL << 20)
-/* So many pages lie beside none that is the next one. */
+/* Scattered memory consists of this many pages, hardly any two of them adjacent. */
 #define SCATTERED	512
 #define OS_DESCRIPTOR	0x71
 #define PATIENCE_MS	30000
 #define FILES		8
-/* Two commands of RM_CONTROL: what the driver makes of an object, and who may have it. */
+/* These are two commands of RM_CONTROL: one that shares nothing, and one that shares an object. */
 #define CMD_ANY		0x00000d01
 #define CMD_SHARE	0x00000d06
 
-/* Nodes, by the names of their exports. */
+/* The nodes have the names of their exports. */
 enum { CONTROL, MODESET, OTHER, CARD, NODES };
 
 static const char *const node_names[NODES] = { "control", "modeset", "other", "card" };
 
-/* Ioctls that no schema describes. The host is slow to answer the latter. */
+/* No schema describes these ioctls. The host delays its answer to the second one. */
 #define IOCTL_UNKNOWN	_IO('F', 0xd4)
 #define IOCTL_SLOW	_IO('F', 0xd5)
 
-/* Ioctls by which a buffer gets a number, and those by which others get it then. */
+/* These ioctls give a buffer a number, and those in taking[] get a buffer by its number. */
 static const unsigned int giving[] = {
 	DRM_IOCTL_GEM_FLINK, DRM_IOCTL_MODE_ADDFB, DRM_IOCTL_MODE_ADDFB2,
 };
@@ -63,12 +63,16 @@ static const unsigned int taking[] = {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-/* All under the lock: objects given, the last that was closed by a message, and RELEASEs. */
+/*
+ * The lock protects these: number of the last object opened, of the last object closed by a
+ * message, and number of RELEASEs.
+ */
 static uint32_t opened, closed;
 static unsigned int released;
 /*
- * Lanes that are open, the newest session, one whose shadow has died, and calls that wait for
- * their answers: an ioctl, and an mmap(), which gets none.
+ * The lock protects these, too: the open lanes, the newest session, the session whose shadow
+ * has died, and the states of calls. slow: IOCTL_SLOW has come; answers_slow: it may be
+ * answered; maps: an MMAP has come, which is never answered.
  */
 static struct {
 	uint64_t session;
@@ -77,7 +81,7 @@ static struct {
 static uint64_t newest, ended;
 static bool slow, answers_slow, maps;
 
-/* Vsock waits for no more bytes than a socket has room for. */
+/* Receives in parts, as vsock waits for no more bytes than a socket has room for. */
 static bool receive(int fd, char *data, size_t len)
 {
 	size_t part;
@@ -137,7 +141,7 @@ static void answer_call(int lane, const struct vgpu_call *call)
 		receive(lane, (char *)&ack, sizeof(ack));
 }
 
-/* Return: 0, or why the session has no such lane. */
+/* Adds a lane of the session. Return: 0, or the error of the REFUSE. */
 static int lane_add(uint64_t session, int fd)
 {
 	int error = EMFILE;
@@ -170,7 +174,7 @@ static void lane_close(int fd)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The session's shadow has died. */
+/* Ends the lanes of a session, as if its shadow had died. */
 static void end_session(uint64_t session)
 {
 	size_t i;
@@ -183,7 +187,7 @@ static void end_session(uint64_t session)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Serves one lane, until the guest closes it. */
+/* Serves one lane until the guest closes it. */
 static void *serve_lane(void *data)
 {
 	struct vgpu_hdr ready = {
@@ -226,7 +230,7 @@ static void *accept_lanes(void *unused)
 
 	for (;;) {
 		lane = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		/* The listener has a timeout, which ends nothing. */
+		/* The listener's timeout is no reason to stop. */
 		if (lane < 0 && errno != EAGAIN)
 			return NULL;
 		if (lane >= 0 &&
@@ -235,7 +239,7 @@ static void *accept_lanes(void *unused)
 	}
 }
 
-/* Reads all that the guest says on the control connection. */
+/* Receives the guest's messages on the control connection. */
 static void *serve_control(void *unused)
 {
 	union {
@@ -247,7 +251,7 @@ static void *serve_control(void *unused)
 	size_t len;
 
 	for (;;) {
-		/* The guest has nothing to say for as long as a test likes. */
+		/* The guest may send nothing for any time. */
 		while (recv(control, &msg.hdr, 1, MSG_PEEK) < 0 && errno == EAGAIN)
 			;
 		if (!receive(control, msg.bytes, sizeof(msg.hdr)))
@@ -290,7 +294,10 @@ static void time_out(struct timespec *end)
 	end->tv_sec += PATIENCE_MS / 1000;
 }
 
-/* So much memory is released, or is soon: more and more of it is. */
+/*
+ * Waits until @number RELEASEs have come, as long as more of them come. Return: true if exactly
+ * so many have.
+ */
 static bool releases(unsigned int number)
 {
 	unsigned int last = 0;
@@ -312,10 +319,10 @@ static bool releases(unsigned int number)
 /* --- programs ------------------------------------------------------------- */
 
 /**
- * struct order - what a program is to do; it may come with an fd
- * @what: a letter, see obey()
- * @a: number of a file of the program's, or of a node
- * @b: number of another file
+ * struct order - what a program is to do; an fd may come with it
+ * @what: letter of the action, see obey()
+ * @a: number of a file of the program, or of a node
+ * @b: number of another file, or another argument
  */
 struct order {
 	char what;
@@ -323,7 +330,7 @@ struct order {
 	int b;
 };
 
-/* A program of its own, and the socket by which it gets orders. */
+/* struct program: a process, and the socket by which it gets its orders. */
 struct program {
 	pid_t pid;
 	int socket;
@@ -381,7 +388,10 @@ static long pinned_kib(void)
 	return kib;
 }
 
-/* The host does nothing with it, but as far as the guest knows the driver may have it. */
+/*
+ * Hands memory to the driver. The host does nothing with it, but the guest must assume that the
+ * driver has it.
+ */
 static int pin(int fd, const char *p, size_t len)
 {
 	struct rm_alloc_memory args = {
@@ -390,7 +400,7 @@ static int pin(int fd, const char *p, size_t len)
 
 	if (ioctl(fd, RM_IOCTL_ALLOC_MEMORY, &args))
 		return errno == EOPNOTSUPP ? 0 : -1;
-	/* The guest says so in the driver's way. */
+	/* The guest reports the error as the driver does. */
 	errno = args.status == RM_NO_MEMORY ? ENOMEM : EPROTO;
 	return -1;
 }
@@ -410,7 +420,10 @@ static int do_pin(int fd)
 	return p ? pin(fd, p, PAGE) : -1;
 }
 
-/* Pins until no more may be. Pages that are pinned again together with others count once more. */
+/*
+ * Pins memory until a limit is reached. Each call pins the last call's pages again but one, and
+ * they count again. Return: the kilobytes that are pinned, or -1.
+ */
 static int do_pin_most(int fd)
 {
 	size_t len;
@@ -424,7 +437,10 @@ static int do_pin_most(int fd)
 	return p && errno == ENOMEM ? pinned_kib() : -1;
 }
 
-/* Return: the kilobytes that stay pinned, none of which was released for some time. */
+/*
+ * Waits until nothing is pinned, or nothing has been released for some time. Return: the
+ * kilobytes that are still pinned.
+ */
 static int do_wait_unpinned(void)
 {
 	unsigned int tries = 0;
@@ -438,7 +454,7 @@ static int do_wait_unpinned(void)
 	return kib;
 }
 
-/* Pins page by page until no more may be. Return: how many. */
+/* Pins page by page, up to @most or a limit. Return: the number of pages, or -1. */
 static int do_pin_pages(int fd, int most)
 {
 	char *p = alloc(most * PAGE);
@@ -449,7 +465,10 @@ static int do_pin_pages(int fd, int most)
 	return i == most || errno == ENOMEM ? i : -1;
 }
 
-/* Pins pages of which hardly any two are side by side, each of them so many times. */
+/*
+ * Pins SCATTERED pages, hardly any two of which are adjacent, @times times each in one call.
+ * Return: 0, an errno, or -1.
+ */
 static int do_pin_scattered(int fd, int times)
 {
 	size_t len = SCATTERED * PAGE;
@@ -458,7 +477,7 @@ static int do_pin_scattered(int fd, int times)
 
 	if (memory < 0 || p == MAP_FAILED)
 		return -1;
-	/* Pages come in the order in which they are written to: first the even ones. */
+	/* Memory is allocated in the order of the writes: the even pages come first. */
 	for (i = 0; i < SCATTERED; i++)
 		if (pwrite(memory, "", 1, (i * 2 % SCATTERED + i * 2 / SCATTERED) * PAGE) != 1)
 			return -1;
@@ -470,7 +489,10 @@ static int do_pin_scattered(int fd, int times)
 	return pin(fd, p, times * len) ? errno : 0;
 }
 
-/* Makes a call that shares an object, or one that does not, each by itself or wrapped. */
+/*
+ * Makes a call that shares an object, or one that does not, either directly or wrapped in
+ * another ioctl.
+ */
 static int do_share(int fd, int how)
 {
 	struct vgpu_mock_nvidia_control control_args = { .cmd = how & 2 ? CMD_SHARE : CMD_ANY };
@@ -491,7 +513,7 @@ static pthread_t slow_thread;
 static pthread_mutex_t slow_may_end = PTHREAD_MUTEX_INITIALIZER;
 static bool slow_is_over;
 
-/* The thread stays after the call: its end would wait for an mmap(). */
+/* The thread stays after the call, as its end would wait for an mmap(). */
 static void *call_slow(void *file)
 {
 	ioctl((intptr_t)file, IOCTL_SLOW, 0);
@@ -505,7 +527,10 @@ static int map(void *file)
 	return mmap(NULL, PAGE, PROT_READ, MAP_SHARED, (intptr_t)file, 0) != MAP_FAILED;
 }
 
-/* A process with the same memory maps a file. Until it has, none of its pages can come or go. */
+/*
+ * Starts a process with the same mm that maps a file. Until mmap() returns, none of the mm's
+ * pages can come or go.
+ */
 static int do_map(int fd)
 {
 	static char stack[16 * PAGE];
@@ -520,7 +545,7 @@ static int do_wait(pid_t pid)
 	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* A buffer goes to the card's driver. */
+/* Imports a buffer into the card's driver. */
 static int do_import(int fd, int named)
 {
 	struct drm_prime_handle args = { .fd = named };
@@ -528,7 +553,10 @@ static int do_import(int fd, int named)
 	return ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
 }
 
-/* Numbers of buffers; nothing of the argument matters here. */
+/*
+ * Makes an ioctl that gives or takes a number of a buffer; the argument's contents do not
+ * matter.
+ */
 static int do_number(int fd, unsigned int cmd)
 {
 	uint64_t args[16] = {};
@@ -536,7 +564,10 @@ static int do_number(int fd, unsigned int cmd)
 	return ioctl(fd, cmd, args);
 }
 
-/* Return: the program's answer. @came: an fd, or -1; @go: one that goes with the answer. */
+/*
+ * Carries an order out. @came: fd that came with the order, or -1; @go: fd that goes with the
+ * answer. Return: the answer.
+ */
 static int obey(const struct order *order, int *files, int came, int *go)
 {
 	struct vgpu_mock_fd_in named = {};
@@ -566,7 +597,10 @@ static int obey(const struct order *order, int *files, int came, int *go)
 		return ioctl(files[order->a], IOCTL_UNKNOWN, 0) && errno == EOPNOTSUPP ? 0 : -1;
 	case 'w':
 		pthread_mutex_lock(&slow_may_end);
-		/* Its page is there from now on. */
+		/*
+		 * The page of the variable is faulted in here, before another thread holds
+		 * mmap_lock.
+		 */
 		slow_is_over = false;
 		return pthread_create(&slow_thread, NULL, call_slow,
 				      (void *)(intptr_t)files[order->a]);
@@ -613,7 +647,7 @@ static int obey(const struct order *order, int *files, int came, int *go)
 	return -1;
 }
 
-/* Does what it is told until nobody has orders any more. */
+/* Carries orders out until the test closes the socket. */
 static void be_program(int socket)
 {
 	int files[FILES], came, go, answer, i;
@@ -622,7 +656,10 @@ static void be_program(int socket)
 	for (i = 0; i < FILES; i++)
 		files[i] = -1;
 	while (receive_fd(socket, &order, sizeof(order), &came)) {
-		/* A child goes on with the same files, and has its own orders; its parent is the test. */
+		/*
+		 * A child has the same files and gets its own orders. The test is its parent
+		 * (CLONE_PARENT), so that the test can wait for it.
+		 */
 		if (order.what == 'f') {
 			answer = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
 			if (!answer)
@@ -675,14 +712,17 @@ static bool program_begin(struct program *program)
 	return program->pid > 0;
 }
 
-/* All of it is closed when this returns. */
+/* Ends a program. All its files are closed when this returns. Return: true if it has ended. */
 static bool program_end(struct program *program)
 {
 	int status;
 
 	if (program->pid <= 0)
 		return false;
-	/* Others that were begun later have the socket, too. */
+	/*
+	 * Programs that were started later have the socket, too, so closing alone does not end
+	 * it.
+	 */
 	shutdown(program->socket, SHUT_RDWR);
 	close(program->socket);
 	status = waitpid(program->pid, &status, 0) == program->pid;
@@ -702,7 +742,7 @@ static bool program_fork(const struct program *program, struct program *child)
 	return child->pid > 0;
 }
 
-/* Return: the number of the file in @to, or -1. */
+/* Passes a file to another program. Return: the file's number in @to, or -1. */
 static int pass(const struct program *from, int file, const struct program *to)
 {
 	int fd, got, number;
@@ -716,7 +756,7 @@ static int pass(const struct program *from, int file, const struct program *to)
 
 /* --- tests ---------------------------------------------------------------- */
 
-/* The program has a file of NVIDIA's driver open all the time; the other ones come and go. */
+/* The server has a file of NVIDIA's driver open all the time. The other programs come and go. */
 FIXTURE(pins) {
 	struct program server;
 	struct program one;
@@ -761,14 +801,15 @@ FIXTURE_TEARDOWN(pins)
 
 	for (i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		program_end(programs[i]);
-	/* The thread that receives would keep it. */
+	/* The thread that receives would keep the connection open. */
 	shutdown(control, SHUT_RDWR);
 	host_leave();
 }
 
 /*
- * The host has heard of all that was released by now: a message that is sent at once comes after
- * it. The server's group has no memory.
+ * Waits until the host has received all RELEASEs that were sent so far: the CLOSE of a file
+ * that is closed now comes after them. The server's group has no memory. Return: true if the
+ * CLOSE came.
  */
 static bool settles(const struct program *server)
 {
@@ -793,13 +834,13 @@ static bool settles(const struct program *server)
 	return right;
 }
 
-/* Nothing of what was pinned is released but so much. */
+/* Expects that exactly @number pins were released. */
 #define EXPECT_RELEASED(number) do { \
 	EXPECT_TRUE(settles(&self->server)); \
 	EXPECT_EQ(released, number); \
 } while (0)
 
-/* A program with a file, and memory that it has handed over by that. */
+/* Starts a program with a file and with memory that it has handed to the file's driver. */
 #define BEGIN_PINNED(program) do { \
 	ASSERT_TRUE(program_begin(program)); \
 	ASSERT_EQ(tell(program, 'o', CONTROL, 0), 0); \
@@ -807,7 +848,10 @@ static bool settles(const struct program *server)
 	ASSERT_EQ(tell(program, 'k', 0, 0), (int)PAGE / 1024); \
 } while (0)
 
-/* Likewise, while a call waits in the driver and a process with its memory maps a file. */
+/*
+ * Starts such a program, and has one of its calls wait in the driver while a process with the
+ * same mm maps a file.
+ */
 #define BEGIN_MAPPING(program) \
 	pid_t mapper; \
 \
@@ -819,7 +863,7 @@ static bool settles(const struct program *server)
 	ASSERT_GT(mapper, 0); \
 	until(&maps)
 
-/* Programs of others do not keep a program's memory pinned. */
+/* Files of other programs do not keep a program's memory pinned. */
 TEST_F_TIMEOUT(pins, released_beside_a_server, 120)
 {
 	BEGIN_PINNED(&self->one);
@@ -832,7 +876,7 @@ TEST_F_TIMEOUT(pins, released_beside_a_server, 120)
 	EXPECT_TRUE(releases(2));
 }
 
-/* Files of one program are a group: each may have what another one was given. */
+/* Files of one program are a group: each may have memory that was handed over on another one. */
 TEST_F_TIMEOUT(pins, kept_for_files_of_a_program, 120)
 {
 	BEGIN_PINNED(&self->one);
@@ -843,7 +887,7 @@ TEST_F_TIMEOUT(pins, kept_for_files_of_a_program, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* A child that has used what it inherited may have its parent's memory in files of its own. */
+/* The files of a child that has used an inherited file may have the parent's memory. */
 TEST_F_TIMEOUT(pins, kept_for_a_child, 120)
 {
 	BEGIN_PINNED(&self->one);
@@ -858,7 +902,7 @@ TEST_F_TIMEOUT(pins, kept_for_a_child, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* A child that has not used the file has the file all the same. */
+/* A child keeps an inherited file open even if it has not used the file. */
 TEST_F_TIMEOUT(pins, kept_for_what_a_child_inherited, 120)
 {
 	BEGIN_PINNED(&self->one);
@@ -870,7 +914,7 @@ TEST_F_TIMEOUT(pins, kept_for_what_a_child_inherited, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* So may one that has named a file which it was passed. */
+/* The files of a program that has named a file passed to it may have that file's memory. */
 TEST_F_TIMEOUT(pins, kept_for_who_names_a_file, 120)
 {
 	ASSERT_TRUE(program_begin(&self->two));
@@ -886,7 +930,10 @@ TEST_F_TIMEOUT(pins, kept_for_who_names_a_file, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* And so may others that have a file in common with one of these. */
+/*
+ * Groups are merged in a row: the third program shares a file with the second, and the second
+ * one with the first.
+ */
 TEST_F_TIMEOUT(pins, kept_for_others_in_a_row, 120)
 {
 	ASSERT_TRUE(program_begin(&self->three));
@@ -906,7 +953,7 @@ TEST_F_TIMEOUT(pins, kept_for_others_in_a_row, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* A file of another driver has what it imports. */
+/* A file of another driver may have the memory of a file that was imported into it. */
 TEST_F_TIMEOUT(pins, kept_for_other_drivers, 120)
 {
 	BEGIN_PINNED(&self->one);
@@ -920,8 +967,8 @@ TEST_F_TIMEOUT(pins, kept_for_other_drivers, 120)
 }
 
 /*
- * A program that is begun later shares nothing: while a file is open, the host gives the process id
- * of the shadow that made it to no other one.
+ * A program that starts later has no part in the group: while a file is open, the host gives
+ * the pid of the shadow that used the file to no other process.
  */
 TEST_F_TIMEOUT(pins, released_beside_a_later_program, 120)
 {
@@ -937,7 +984,7 @@ TEST_F_TIMEOUT(pins, released_beside_a_later_program, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* Shared objects go by handles: nobody knows to whom. */
+/* A shared object can be named by its handles, so any file in the guest may get it. */
 TEST_F_TIMEOUT(pins, kept_where_it_was_shared, 240)
 {
 	static const struct {
@@ -961,7 +1008,7 @@ TEST_F_TIMEOUT(pins, kept_where_it_was_shared, 240)
 	EXPECT_TRUE(releases(number + waiting));
 }
 
-/* Nobody knows what nvidia-modeset has taken, either. */
+/* Any client's memory may have been taken by nvidia-modeset, too. */
 TEST_F_TIMEOUT(pins, kept_for_nvidia_modeset, 120)
 {
 	ASSERT_TRUE(program_begin(&self->two));
@@ -978,8 +1025,8 @@ TEST_F_TIMEOUT(pins, kept_for_nvidia_modeset, 120)
 }
 
 /*
- * A buffer that has a number may come to another file of the device, by which it stays for longer
- * than any file of the group is open.
+ * A buffer with a number may come to another file of the device, which then keeps the memory
+ * for longer than any file of the group is open.
  */
 TEST_F_TIMEOUT(pins, kept_for_numbers_of_buffers, 240)
 {
@@ -1005,7 +1052,10 @@ TEST_F_TIMEOUT(pins, kept_for_numbers_of_buffers, 240)
 	}
 }
 
-/* So it is where the file gave a number before it was in a group: the calls may have raced. */
+/*
+ * The same holds if the file gave the number before it came into a group, as the two calls may
+ * have raced.
+ */
 TEST_F_TIMEOUT(pins, kept_for_a_number_of_before, 120)
 {
 	BEGIN_PINNED(&self->one);
@@ -1018,7 +1068,7 @@ TEST_F_TIMEOUT(pins, kept_for_a_number_of_before, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* A driver may find an fd where no schema describes one. */
+/* A driver may find an fd in a call that no schema describes. */
 TEST_F_TIMEOUT(pins, kept_for_what_is_not_described, 120)
 {
 	BEGIN_PINNED(&self->one);
@@ -1029,13 +1079,16 @@ TEST_F_TIMEOUT(pins, kept_for_what_is_not_described, 120)
 	EXPECT_EQ(tell(&self->one, 'c', 1, 0), 0);
 	EXPECT_TRUE(releases(1));
 	EXPECT_TRUE(program_end(&self->one));
-	/* A call that is described names none. */
+	/*
+	 * A described call that names no file of the group does not bring its own file into the
+	 * group.
+	 */
 	BEGIN_PINNED(&self->one);
 	EXPECT_EQ(tell(&self->one, 'o', OTHER, 0), 1);
 	EXPECT_EQ(tell(&self->one, 'm', 1, 2), 0);
 	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
 	EXPECT_TRUE(releases(2));
-	/* A program no longer has what it has given back by then. */
+	/* The call of a program does not reach files that the program had closed before. */
 	EXPECT_EQ(tell(&self->one, 'u', 1, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'p', 0, 0), 0);
@@ -1043,7 +1096,7 @@ TEST_F_TIMEOUT(pins, kept_for_what_is_not_described, 120)
 	EXPECT_TRUE(releases(3));
 }
 
-/* A program that never had a file of the driver has nothing that was shared with others. */
+/* A program that never had a file of NVIDIA's driver has nothing that others share. */
 TEST_F_TIMEOUT(pins, released_beside_calls_of_others, 120)
 {
 	ASSERT_TRUE(program_begin(&self->two));
@@ -1053,7 +1106,7 @@ TEST_F_TIMEOUT(pins, released_beside_calls_of_others, 120)
 	EXPECT_TRUE(program_end(&self->one));
 	EXPECT_RELEASED(0);
 	EXPECT_EQ(tell(&self->two, 'u', 0, 0), 0);
-	/* While a call is under way it may still get one. */
+	/* A program may still get such a file while its call is running. */
 	ASSERT_EQ(tell(&self->two, 'w', 0, 0), 0);
 	until(&slow);
 	EXPECT_TRUE(program_end(&self->server));
@@ -1062,7 +1115,10 @@ TEST_F_TIMEOUT(pins, released_beside_calls_of_others, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* A program that has a file while its call is under way may have what others share by then. */
+/*
+ * A program that has a file while its undescribed call runs may have what others share by then.
+ * @ends_before: the sharing program ends before that file is opened.
+ */
 static void share_while_a_call_looks(struct __test_metadata *_metadata, FIXTURE_DATA(pins) *self,
 				     bool ends_before)
 {
@@ -1093,13 +1149,13 @@ TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_was_shared, 120)
 	share_while_a_call_looks(_metadata, self, true);
 }
 
-/* Those who share it go on for longer than the call. */
+/* The sharing program outlives the call. */
 TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_is_shared, 120)
 {
 	share_while_a_call_looks(_metadata, self, false);
 }
 
-/* The driver may look for the file at any time until the call is over. */
+/* The driver may look up the fd at any time until the call is over. */
 TEST_F_TIMEOUT(pins, kept_while_a_call_looks, 120)
 {
 	ASSERT_TRUE(program_begin(&self->one));
@@ -1117,7 +1173,7 @@ TEST_F_TIMEOUT(pins, kept_while_a_call_looks, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* Files of a shadow that has died by itself are open until the program closes them. */
+/* The files of a shadow that died stay open on the host until the program closes them. */
 TEST_F_TIMEOUT(pins, released_where_a_shadow_died, 120)
 {
 	unsigned int tries;
@@ -1133,8 +1189,8 @@ TEST_F_TIMEOUT(pins, released_where_a_shadow_died, 120)
 }
 
 /*
- * Each call of a program has its lane, an mmap() the one that is kept for such calls. A shadow's
- * death ends both calls, and the program goes on with a new one.
+ * Each call of a program has its lane, and mmap() the one that is kept for it. A shadow's death
+ * ends both calls, and the program gets a new shadow.
  */
 TEST_F_TIMEOUT(pins, released_where_a_shadow_died_in_mmap, 120)
 {
@@ -1148,7 +1204,10 @@ TEST_F_TIMEOUT(pins, released_where_a_shadow_died_in_mmap, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* A call that is killed takes its lane along. An idle one tells of the shadow's death then. */
+/*
+ * A killed call ends its lane, here the one that was kept for mmap(). An idle lane takes its
+ * place, and shows the shadow's death.
+ */
 TEST_F_TIMEOUT(pins, opens_where_another_lane_told, 120)
 {
 	unsigned int tries;
@@ -1161,14 +1220,17 @@ TEST_F_TIMEOUT(pins, opens_where_another_lane_told, 120)
 	EXPECT_EQ(tell(&self->one, 'q', mapper, 0), SIGKILL);
 	ASSERT_TRUE(forget_said());
 	end_session(newest);
-	/* Any call would find out by itself. */
+	/* No call is made meanwhile, as it would notice the shadow's death itself. */
 	for (tries = 0; !said("has ended its session") && tries < PATIENCE_MS / 10; tries++)
 		usleep(10000);
 	EXPECT_EQ(said("has ended its session"), 1);
 	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 2);
 }
 
-/* Wherever it is not noticed, the next call that wants a lane finds out, and open() works again. */
+/*
+ * If no lane shows the shadow's death, the next call that wants a new lane notices it, and
+ * open() works again.
+ */
 TEST_F_TIMEOUT(pins, opens_where_no_lane_told, 120)
 {
 	BEGIN_MAPPING(&self->one);
@@ -1180,7 +1242,7 @@ TEST_F_TIMEOUT(pins, opens_where_no_lane_told, 120)
 	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 2);
 }
 
-/* No user has more than half of what all may have, but root. */
+/* A user may pin half of what all users together may pin; root has no such limit. */
 TEST_F_TIMEOUT(pins, half_for_a_user, 240)
 {
 	const int slack = 2 * LARGE / 1024;
@@ -1188,7 +1250,7 @@ TEST_F_TIMEOUT(pins, half_for_a_user, 240)
 	int half, kib;
 
 	ASSERT_EQ(sysinfo(&info), 0);
-	/* Half of the memory is for all. */
+	/* All users together may pin half of the memory. */
 	half = info.totalram / 1024 * info.mem_unit / 4;
 	ASSERT_TRUE(program_begin(&self->one));
 	ASSERT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
@@ -1196,7 +1258,7 @@ TEST_F_TIMEOUT(pins, half_for_a_user, 240)
 	kib = tell(&self->one, 'l', 0, 0);
 	EXPECT_LE(kib, half);
 	EXPECT_GT(kib, half - slack);
-	/* Another program of the same user's, and one of another's. */
+	/* Two more programs follow: one of the same user and one of another user. */
 	ASSERT_TRUE(program_begin(&self->two));
 	ASSERT_EQ(tell(&self->two, 'o', CONTROL, 0), 0);
 	ASSERT_EQ(tell(&self->two, 'i', 65533, 0), 0);
@@ -1209,17 +1271,20 @@ TEST_F_TIMEOUT(pins, half_for_a_user, 240)
 	EXPECT_EQ(tell(&self->three, 'p', 0, 0), 0);
 	EXPECT_TRUE(program_end(&self->three));
 	EXPECT_TRUE(program_end(&self->two));
-	/* Pages that were given back may be had again. */
+	/* Pages that are released can be pinned again. */
 	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'z', 0, 0), 0);
 	EXPECT_EQ(tell(&self->server, 'p', 0, 0), 0);
 	EXPECT_GT(tell(&self->server, 'l', 0, 0), half);
-	/* Memory that is not released when the host goes would count until the machine is restarted. */
+	/*
+	 * Memory that is not released before the host goes would count until the machine boots
+	 * anew.
+	 */
 	EXPECT_EQ(tell(&self->server, 'c', 0, 0), 0);
 	EXPECT_EQ(tell(&self->server, 'z', 0, 0), 0);
 }
 
-/* The host knows pins by numbers, of which a user has half at most. */
+/* The host knows pinned memory by numbers. A user may have half of them. */
 TEST_F_TIMEOUT(pins, half_of_the_numbers_for_a_user, 240)
 {
 	const int half = VGPU_KEPT_NUMBERS / 2;
@@ -1232,7 +1297,7 @@ TEST_F_TIMEOUT(pins, half_of_the_numbers_for_a_user, 240)
 	ASSERT_EQ(tell(&self->two, 'o', CONTROL, 0), 0);
 	ASSERT_EQ(tell(&self->two, 'i', 65532, 0), 0);
 	EXPECT_EQ(tell(&self->two, 'p', 0, 0), 0);
-	/* Numbers that were given back may be had again. */
+	/* Numbers that are released can be used again. */
 	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
 	EXPECT_TRUE(releases(half));
 	EXPECT_EQ(tell(&self->one, 'z', 0, 0), 0);
@@ -1240,7 +1305,10 @@ TEST_F_TIMEOUT(pins, half_of_the_numbers_for_a_user, 240)
 	EXPECT_EQ(tell(&self->one, 'p', 0, 0), 0);
 }
 
-/* A call has room for so many runs of pages. One that has too many keeps nothing. */
+/*
+ * A call has room for a limited number of runs. A call with more fails and leaves nothing
+ * pinned.
+ */
 TEST_F_TIMEOUT(pins, no_more_runs_than_a_call_has_room_for, 120)
 {
 	const int most = VGPU_CALL_BYTES_MIN / sizeof(struct vgpu_run) / SCATTERED;
@@ -1252,7 +1320,7 @@ TEST_F_TIMEOUT(pins, no_more_runs_than_a_call_has_room_for, 120)
 	EXPECT_EQ(tell(&self->one, 'k', 0, 0), most / 2 * kib);
 	EXPECT_EQ(tell(&self->one, 'r', 0, most + most / 4), ENOMEM);
 	EXPECT_EQ(tell(&self->one, 'k', 0, 0), most / 2 * kib);
-	/* There is memory for a smaller call. */
+	/* A smaller call works afterwards. */
 	EXPECT_EQ(tell(&self->one, 'r', 0, most / 2), 0);
 	EXPECT_TRUE(program_end(&self->one));
 	EXPECT_TRUE(releases(2));

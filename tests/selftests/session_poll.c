@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a guest makes of the answers that its host tells unasked, with wakeups and with
- * replies to ioctls: it believes the one that comes after every call, and asks where a
- * call may have come between. The test is the host, as a real one would have to be late.
+ * A guest gets answers about readiness from its host unasked, with wakeups and with replies to
+ * ioctls. It uses an answer that is newer than every call, and asks the host where a call may
+ * have come in between. The test is the host, as a real host could not be made late.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,21 +17,24 @@
 #define OBJECT		7
 #define PATIENCE_MS	20000
 
-/* What the host makes of an ioctl. */
-#define PLAIN		_IO('t', 1)	/* nothing */
-#define ANSWER		_IO('t', 2)	/* its reply says that there is something to read */
-#define HELD		_IO('t', 3)	/* likewise, after another ioctl has come and gone */
-#define WOKEN		_IO('t', 4)	/* its reply says that there is nothing, after an event */
+/* The host answers these ioctls in different ways. */
+#define PLAIN		_IO('t', 1)	/* with a plain reply */
+#define ANSWER		_IO('t', 2)	/* with a reply that says POLLIN */
+#define HELD		_IO('t', 3)	/* with POLLIN in its reply, after another ioctl */
+#define WOKEN		_IO('t', 4)	/* with a reply that says 0, after an event with POLLIN */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-/* Under the lock, as @control is. */
+/* The lock protects these, and @control. */
 static unsigned int polls, ioctls, held;
 static uint32_t poll_number;
-/* Unless 0: the next POLL meets an event with this number, the one after it the last one's. */
+/*
+ * number of the event that is sent with the next POLL, or 0 for none; the event with the POLL
+ * after it has the number of the POLL before
+ */
 static uint32_t late_number;
 
-/* The lock is held. */
+/* Sends a POLL_EVENT. Context: the lock is held. */
 static void send_event(uint32_t number, uint32_t flags, uint32_t revents)
 {
 	struct vgpu_poll_event event = {
@@ -46,7 +49,7 @@ static void send_event(uint32_t number, uint32_t flags, uint32_t revents)
 	send_all(&event, sizeof(event));
 }
 
-/* The lock is held. */
+/* Waits until @what is @number at least. Context: the lock is held. */
 static void await(const unsigned int *what, unsigned int number)
 {
 	while (*what < number)
@@ -72,7 +75,10 @@ static void serve_ioctl(const struct vgpu_call *call, struct vgpu_reply *reply)
 		await(&ioctls, 1);
 		break;
 	case WOKEN:
-		/* Whoever waits asks, once the guest has seen it. */
+		/*
+		 * The event makes the waiting thread send a POLL, once the guest has handled
+		 * it.
+		 */
 		send_event(poll_number, 0, POLLIN);
 		await(&polls, polls + 1);
 		reply->out.ioctl.flags = htole32(VGPU_POLL_ANSWER);
@@ -84,7 +90,7 @@ static void serve_ioctl(const struct vgpu_call *call, struct vgpu_reply *reply)
 	reply->out.ioctl.revents = htole32(POLLIN);
 }
 
-/* One lane, until the guest closes it. */
+/* Serves one lane until the guest closes it. */
 static void *serve(void *data)
 {
 	struct {
@@ -195,7 +201,7 @@ static void tell(uint32_t number, uint32_t flags, uint32_t revents)
 	pthread_mutex_unlock(&lock);
 }
 
-/* An answer with the number of the last call spares a call. */
+/* An answer with the number of the last call makes a POLL call needless. */
 TEST_F_TIMEOUT(answers, of_the_last_call, 60)
 {
 	EXPECT_EQ(look(self->fd, 0), 0);
@@ -205,13 +211,13 @@ TEST_F_TIMEOUT(answers, of_the_last_call, 60)
 	tell(poll_number, VGPU_POLL_ANSWER, POLLIN);
 	EXPECT_EQ(look(self->fd, PATIENCE_MS), POLLIN);
 	EXPECT_EQ(polls, 1);
-	/* What it said before is nothing after a call. */
+	/* An answer is not valid any more after another call. */
 	EXPECT_EQ(ioctl(self->fd, PLAIN, 0), 0);
 	EXPECT_EQ(look(self->fd, 0), 0);
 	EXPECT_EQ(polls, 2);
 }
 
-/* One with the number of an earlier call is a wakeup, and no more. */
+/* An answer with the number of an earlier call is only a wakeup. */
 TEST_F_TIMEOUT(answers, that_comes_late, 60)
 {
 	EXPECT_EQ(ioctl(self->fd, PLAIN, 0), 0);
@@ -224,7 +230,7 @@ TEST_F_TIMEOUT(answers, that_comes_late, 60)
 	EXPECT_EQ(late_number, 0);
 }
 
-/* So does one in the reply to an ioctl. */
+/* An answer in the reply to an ioctl makes a POLL call needless, too. */
 TEST_F_TIMEOUT(answers, of_an_ioctl, 60)
 {
 	EXPECT_EQ(ioctl(self->fd, ANSWER, 0), 0);
@@ -243,7 +249,7 @@ static void *make_ioctl(void *data)
 	return NULL;
 }
 
-/* Another ioctl may have come after what the reply of the first says. */
+/* The answer of an ioctl is not used if another ioctl has ended meanwhile. */
 TEST_F_TIMEOUT(answers, of_one_ioctl_of_two, 60)
 {
 	int arg[2] = { self->fd, HELD };
@@ -268,7 +274,7 @@ static void *wait_readable(void *data)
 	return NULL;
 }
 
-/* An ioctl's answer is older than an event that came before the reply. */
+/* The answer of an ioctl is not used if an event came before its reply. */
 TEST_F_TIMEOUT(answers, of_an_ioctl_before_an_event, 60)
 {
 	int arg = self->fd;

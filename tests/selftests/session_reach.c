@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A driver and its shadow's own memory: what it can reach there by a pointer that nobody else looks
- * at. The test finds addresses by /proc, so the host is the same machine; a guest would have to
- * guess them.
+ * A driver tries to reach its shadow's own memory by a pointer that only the driver looks at.
+ * The test finds addresses in /proc, so it needs the host in the same machine; a guest would
+ * have to guess them.
  */
 #include <drm/drm.h>
 #include <errno.h>
@@ -24,17 +24,17 @@
 #define RESERVED_START	0x3e0000000000ULL
 #define RESERVED_END	0x3e0100000000ULL
 #define PARTS		512
-/* More calls at once than the processor has keys. */
+/* This is a larger number of calls than the processor has keys. */
 #define MANY		24
 #define NO_KEY		(-1)
 #define PATIENCE_MS	60000
 
 /**
- * struct part - writable memory of a shadow's own
- * @start: its address
- * @end: where it ends
- * @key: its protection key
- * @used: pages are there
+ * struct part - writable mapping of a shadow's own
+ * @start: first address
+ * @end: address behind the last
+ * @key: protection key, or NO_KEY
+ * @used: true if it has pages
  */
 struct part {
 	uint64_t start;
@@ -52,8 +52,8 @@ FIXTURE(reach) {
 };
 
 /*
- * Writable memory in the reserved range, but for such as has its faults reported: nothing is ever
- * there. Return: how many parts; -1: smaps is not as expected.
+ * Finds the writable mappings in the reserved range, without those registered with userfaultfd,
+ * which never have pages. Return: the number of parts, or -1 if smaps is not as expected.
  */
 static int find_parts(pid_t shadow)
 {
@@ -89,12 +89,12 @@ static int find_parts(pid_t shadow)
 	return nr < PARTS ? nr : -1;
 }
 
-/* Opens the device. Return: a shadow of this process's own is there. */
+/* Opens the device. Return: true if this process has a shadow. */
 static bool begin(int *fd, pid_t *shadow)
 {
 	uint64_t end = tool_now_ms() + PATIENCE_MS;
 
-	/* Those of tests that ran before may be ending. */
+	/* Shadows of earlier tests may still be ending. */
 	while (tool_shadow_of("session_reach") && tool_now_ms() < end)
 		usleep(20000);
 	*fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
@@ -120,8 +120,8 @@ FIXTURE_TEARDOWN(reach)
 }
 
 /*
- * Fills the executable memory of the shadow's program with what is no instruction. Return: it could,
- * which newer kernels let nobody but a tracer.
+ * Fills the executable memory of the shadow's program with invalid instructions. Return: true
+ * if that was possible; newer kernels allow it to tracers only.
  */
 static bool break_program(pid_t shadow)
 {
@@ -149,7 +149,7 @@ static bool break_program(pid_t shadow)
 	return done;
 }
 
-/* A shadow that crashes ends, and its program hears of that. */
+/* A shadow that crashes ends, and its program's call fails. */
 TEST_F_TIMEOUT(reach, what_it_may_not_run, 120)
 {
 	uint64_t end = tool_now_ms() + PATIENCE_MS;
@@ -167,7 +167,7 @@ TEST_F_TIMEOUT(reach, what_it_may_not_run, 120)
 
 #define YAMA	"/proc/sys/kernel/yama/ptrace_scope"
 
-/* A shadow that no process may trace but one with CAP_SYS_PTRACE, as this one has. */
+/* This fixture has a shadow that only a process with CAP_SYS_PTRACE, as the test, may trace. */
 FIXTURE(untraced) {
 	int fd;
 	pid_t shadow;
@@ -196,14 +196,14 @@ FIXTURE_SETUP(untraced)
 	ASSERT_TRUE(begin(&self->fd, &self->shadow));
 }
 
-/* In the parent, which comes to this whatever became of the test. */
+/* The parent restores the setting, whatever became of the test. */
 FIXTURE_TEARDOWN_PARENT(untraced)
 {
 	if (self->scope[0])
 		EXPECT_TRUE(write_line(YAMA, self->scope));
 }
 
-/* A driver copies four bytes from there, or to there. Return: the error that it says. */
+/* Has a driver copy four bytes from an address, or to it. Return: 0, or the errno. */
 static int driver_copies(int fd, unsigned int cmd, uint64_t address)
 {
 	struct vgpu_mock_array array = { .ptr = address, .count = 1, .total = 1 };
@@ -233,7 +233,7 @@ static void *wait_in_driver(void *arg)
 	return NULL;
 }
 
-/* Return: so many calls wait in the driver now. */
+/* Waits until exactly @nr calls wait in the driver. Return: true if they do. */
 static bool wait_for_waiters(int fd, unsigned int nr)
 {
 	uint64_t end = tool_now_ms() + PATIENCE_MS;
@@ -263,7 +263,7 @@ static bool waiters_start(struct waiter *waiters, unsigned int nr, int fd)
 
 /* --- tests ------------------------------------------------------------------- */
 
-/* vgpuctl says what the processor has. */
+/* The status of vgpuctl says whether the processor has keys. */
 TEST_F(reach, status)
 {
 	const char *says = self->keys ? "\"scratch\":\"keys\"" : "\"scratch\":\"random\"";
@@ -273,8 +273,8 @@ TEST_F(reach, status)
 }
 
 /*
- * Stacks, data, and what other lanes' drivers are given: all is a bad address. What a call's own
- * driver is given is not.
+ * A driver that is given an address of stacks, data or other lanes' arguments fails with
+ * EFAULT. The arguments of the driver's own call can be reached.
  */
 TEST_F(reach, not_the_program)
 {
@@ -304,13 +304,19 @@ TEST_F(reach, not_the_program)
 			continue;
 		}
 		EXPECT_EQ(EFAULT, error);
-		/* Nothing is written to what can be read: this program would end. */
+		/*
+		 * A part that can be read is not written to, as that would change this call's
+		 * own argument.
+		 */
 		EXPECT_EQ(EFAULT, driver_copies(self->fd, VGPU_MOCK_IOC_ARRAY_OUT, part->start));
 		EXPECT_EQ(EFAULT, driver_copies(self->fd, VGPU_MOCK_IOC_ARRAY_OUT,
 						part->end - 4));
 	}
 	EXPECT_EQ(1, reached);
-	/* The program's, the two waiting calls', and the one that was made meanwhile. */
+	/*
+	 * The keys are the program's, the two waiting calls', and that of the call made
+	 * meanwhile.
+	 */
 	EXPECT_LE(4, keys);
 
 	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_WAKE, &wake));
@@ -322,7 +328,7 @@ TEST_F(reach, not_the_program)
 	EXPECT_EQ(self->shadow, tool_shadow_of("session_reach"));
 }
 
-/* --- a driver of others ------------------------------------------------------- */
+/* --- another driver ------------------------------------------------------------ */
 
 FIXTURE(syncobj) {
 	struct peer peer;
@@ -373,7 +379,10 @@ FIXTURE_TEARDOWN(syncobj)
 	EXPECT_EQ(0, unexport("reach"));
 }
 
-/* The driver writes a point to that address; 0: to a segment of the call. Return: what it says. */
+/*
+ * Has the driver write a point to address @points, or to a segment of the call if @points is 0.
+ * Return: the result.
+ */
 static int64_t syncobj_query(FIXTURE_DATA(syncobj) *self, uint64_t points)
 {
 	const uint32_t both = VGPU_SEG_IN | VGPU_SEG_OUT;
@@ -409,7 +418,10 @@ static int64_t syncobj_query(FIXTURE_DATA(syncobj) *self, uint64_t points)
 				.offset = htole32(offsetof(typeof(msg.arg), handles)),
 			},
 			{
-				/* No driver looks at its place where the address is given. */
+				/*
+				 * This fixup goes to a place where no driver looks if @points
+				 * is given.
+				 */
 				.type = htole16(VGPU_FIXUP_PTR),
 				.seg = htole16(points ? 2 : 0), .target = htole32(2),
 				.offset = htole32(points ? 0 :
@@ -425,7 +437,7 @@ static int64_t syncobj_query(FIXTURE_DATA(syncobj) *self, uint64_t points)
 		peer_reply(self->lane, answer, sizeof(answer), SLACK_MS) : INT64_MIN;
 }
 
-/* A driver that is given an address of the shadow's own stacks and data has a bad address. */
+/* DRM's code fails with EFAULT if it is given an address of the shadow's own stacks and data. */
 TEST_F(syncobj, query_into_the_program)
 {
 	int nr, i, own = 0;
@@ -446,14 +458,14 @@ TEST_F(syncobj, query_into_the_program)
 		EXPECT_EQ(-EFAULT, syncobj_query(self, parts[i].end - 8))
 			TH_LOG("%" PRIx64 "-%" PRIx64, parts[i].start, parts[i].end);
 	}
-	/* Data, and the stack of each thread. */
+	/* There are data, and the stack of each thread. */
 	EXPECT_LE(2, own);
-	/* The shadow lives. */
+	/* The shadow is alive. */
 	EXPECT_EQ(0, syncobj_query(self, 0));
 	EXPECT_EQ(shadow, tool_shadow_of("hostile"));
 }
 
-/* --- operations that are no ioctl ---------------------------------------------- */
+/* --- operations other than ioctls ---------------------------------------------- */
 
 #define PAGE	4096UL
 
@@ -466,7 +478,10 @@ static struct vgpu_mock_reach driver_reach(int fd, uint64_t address)
 	return reach;
 }
 
-/* Reads and writes a page of a buffer, as a program and, if that is so, as a debugger. */
+/*
+ * Reads and writes a page of a buffer as a program, and as a debugger if the flavour has
+ * ->access.
+ */
 static bool page_used(int fd, uint32_t flavour)
 {
 	struct vgpu_mock_buf_create create = { .size = PAGE, .flavour = flavour };
@@ -482,7 +497,7 @@ static bool page_used(int fd, uint32_t flavour)
 	mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	byte = *page;
 	*page = byte + 1;
-	/* The host has it by the time a call comes. */
+	/* The host has the written byte by the time of the next call. */
 	if (ioctl(fd, VGPU_MOCK_IOC_NOOP, 0) || *page != (unsigned char)(byte + 1) ||
 	    ((flavour & VGPU_MOCK_BUF_ACCESS) &&
 	     (pread(mem, &byte, 1, (uintptr_t)page) != 1 || byte != *page)))
@@ -491,7 +506,10 @@ static bool page_used(int fd, uint32_t flavour)
 	return !munmap((void *)page, PAGE);
 }
 
-/* All that a program can bring about but calls with arguments. */
+/*
+ * Makes all operations of a program other than calls with arguments. Return: true if all
+ * succeeded.
+ */
 static bool operations(void)
 {
 	int fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
@@ -502,8 +520,8 @@ static bool operations(void)
 }
 
 /*
- * Operations other than ioctl, read and write reach nothing but the guest's memory, either, and
- * pages are copied by way of the room of that call.
+ * Drivers reach nothing but the guest's memory in operations other than ioctl, read and write,
+ * either. Only copies of pages go through the room of their call.
  */
 TEST_F(reach, other_operations)
 {
@@ -538,9 +556,9 @@ TEST_F(reach, other_operations)
 		reached++;
 	}
 	EXPECT_GE(1, reached);
-	/* The program's and the two waiting calls'. */
+	/* The keys are the program's and those of the two waiting calls. */
 	EXPECT_LE(3, __builtin_popcount(seen));
-	/* The module reads nothing for debuggers where a driver has an operation for that. */
+	/* The module does not use a driver's ->access for debuggers. */
 	if (!tool_user_engine())
 		wanted &= ~VGPU_MOCK_REACH_ACCESS;
 	EXPECT_EQ(wanted, tried & wanted);
@@ -551,7 +569,7 @@ TEST_F(reach, other_operations)
 	EXPECT_EQ(self->shadow, tool_shadow_of("session_reach"));
 }
 
-/* An argument that gets memory of its own has it for itself. */
+/* A long argument has memory of its own, with nothing else in it. */
 TEST_F(reach, long_arguments)
 {
 	const uint32_t count = 64 << 10;
@@ -583,7 +601,7 @@ static void *fetch_again(void *arg)
 	return NULL;
 }
 
-/* Return: how many integers are not what the driver should have made of them. */
+/* Returns the number of integers that are not what the driver should have made of them, or -1. */
 static int array_wrong(int fd, uint32_t *data, uint32_t count, uint32_t *wanted)
 {
 	struct vgpu_mock_array array = { .ptr = (uintptr_t)data, .count = count };
@@ -601,7 +619,10 @@ static int array_wrong(int fd, uint32_t *data, uint32_t count, uint32_t *wanted)
 	return wrong;
 }
 
-/* Arguments of a driver stay, short or long, while pages of another call come and go. */
+/*
+ * Arguments of a driver stay as they are, short or long, while pages of another call come and
+ * go.
+ */
 TEST_F(reach, arguments_beside_demand_pages)
 {
 	const uint32_t counts[] = { 4 << 10, 64 << 10 };
@@ -624,7 +645,10 @@ TEST_F(reach, arguments_beside_demand_pages)
 	free(data);
 }
 
-/* More calls at once than there are keys: all can be interrupted, and none is hurt by that. */
+/*
+ * More calls than there are keys run at once: each can be interrupted, and the others are not
+ * affected.
+ */
 TEST_F(reach, many_at_once)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -648,9 +672,9 @@ TEST_F(reach, many_at_once)
 	EXPECT_EQ(self->shadow, tool_shadow_of("session_reach"));
 }
 
-/* --- the signal of a cancel ---------------------------------------------------- */
+/* --- the signal of a CANCEL ---------------------------------------------------- */
 
-/* The shadow's thread that makes an ioctl; 0: none. */
+/* Returns the shadow's thread that makes this ioctl, or 0. */
 static pid_t find_thread(pid_t shadow, unsigned int cmd)
 {
 	char path[64], line[256];
@@ -673,9 +697,10 @@ static pid_t find_thread(pid_t shadow, unsigned int cmd)
 }
 
 /*
- * What the kernel leaves on the stack of the cancel's signal is in memory that drivers can reach,
- * and devices, too, when it is pinned. Here the test writes there, in the worst of moments: nothing
- * of it may be believed but what the driver's answer is. A shadow that is traced gets no such signal.
+ * Drivers, and devices with pinned pages, can reach the stack frame that the kernel makes for
+ * the signal of a CANCEL. The test overwrites the frame when the handler starts: the shadow
+ * must use nothing of it but the driver's result. A traced shadow gets no such signal, so only
+ * this test traces it.
  */
 TEST_F_TIMEOUT(untraced, stack_of_the_cancel, 120)
 {
@@ -692,7 +717,7 @@ TEST_F_TIMEOUT(untraced, stack_of_the_cancel, 120)
 
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	ASSERT_TRUE(waiters_start(&waiter, 1, self->fd));
-	/* Nothing is shown of one that runs. */
+	/* The kernel shows no system call for a running thread. */
 	while (!thread && tool_now_ms() < end)
 		thread = find_thread(self->shadow, VGPU_MOCK_IOC_WAIT);
 	ASSERT_NE(0, thread);
@@ -701,7 +726,7 @@ TEST_F_TIMEOUT(untraced, stack_of_the_cancel, 120)
 	ASSERT_EQ(thread, waitpid(thread, &status, __WALL));
 	ASSERT_TRUE(WIFSTOPPED(status));
 	ASSERT_EQ(VGPU_LANE_SIGNAL, WSTOPSIG(status));
-	/* The handler's first instruction is next, then. */
+	/* The thread is stopped before the handler's first instruction. */
 	ASSERT_EQ(0, ptrace(PTRACE_SINGLESTEP, thread, NULL, VGPU_LANE_SIGNAL));
 	ASSERT_EQ(thread, waitpid(thread, &status, __WALL));
 	ASSERT_TRUE(WIFSTOPPED(status));
@@ -714,14 +739,17 @@ TEST_F_TIMEOUT(untraced, stack_of_the_cancel, 120)
 	close(mem);
 	ASSERT_EQ(0, ptrace(PTRACE_DETACH, thread, NULL, NULL));
 	ASSERT_EQ(0, pthread_join(waiter.thread, NULL));
-	/* The shadow goes on. */
+	/* The shadow serves the next call. */
 	EXPECT_EQ(self->shadow, tool_shadow_of("session_reach"));
 	array = (struct vgpu_mock_array) { .ptr = (uintptr_t)&data, .count = 1 };
 	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_ARRAY_INOUT, &array));
 	EXPECT_NE(0, data);
 }
 
-/* A guest has to guess, which matters where no keys are: data, stacks, and the rest. */
+/*
+ * A guest has to guess the addresses of data, stacks and the rest, which matters where there
+ * are no keys.
+ */
 TEST_F(reach, addresses_are_random)
 {
 	static uint64_t before[PARTS];
@@ -737,7 +765,7 @@ TEST_F(reach, addresses_are_random)
 	if (!child) {
 		int fd;
 
-		/* The shadow has the name that the program had when it first called. */
+		/* The shadow gets the name that the program has at its first call. */
 		if (!tool_write("/proc/self/comm", "session_reach2"))
 			_exit(2);
 		fd = open(getenv("VGPU_FWD"), O_RDWR);

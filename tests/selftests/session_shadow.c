@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a shadow is on the host: a process without rights, files, network or
- * neighbours, whose address space is the guest's but for one range. Looks at it
- * through /proc, so where the host is in the same machine, as root.
+ * A shadow is a process on the host without rights, files, network or neighbours, whose address
+ * space is the guest's except for one range. The tests look at it in /proc, so they run as root
+ * where the host is in the same machine.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@
 
 #define RESERVED_START	0x3e0000000000ULL
 #define RESERVED_END	0x3e0100000000ULL
-/* SHADOW_FD_PROGRAM (userspace-lib/shadow/layout.h), by which vgpud starts the program */
+/* This is SHADOW_FD_PROGRAM (userspace-lib/shadow/layout.h), by which vgpud starts the program. */
 #define PROGRAM_FD	5
 #define FIRST_UID	1879048192UL
 
@@ -40,13 +40,13 @@ FIXTURE_SETUP(shadow)
 
 	if (!tool_has_host())
 		SKIP(return, "needs the host in the same machine");
-	/* Those of tests that ran before may be ending. */
+	/* Shadows of earlier tests may still be ending. */
 	for (tries = 0; tries < 1000 && tool_processes(tool_shadow(), NULL); tries++)
 		usleep(20000);
 	self->fd = open(getenv("VGPU_FWD"), O_RDWR);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
-	/* Nobody else uses a device: the only one is ours. */
+	/* No other program uses a device, so the only shadow is this process's. */
 	ASSERT_EQ(1, tool_processes(tool_shadow(), &self->pid));
 	snprintf(self->proc, sizeof(self->proc), "/proc/%d", self->pid);
 }
@@ -57,7 +57,7 @@ FIXTURE_TEARDOWN(shadow)
 		close(self->fd);
 }
 
-/* The value of a line of /proc/PID/status; "" if there is none. */
+/* Returns the value of a line of /proc/PID/status, or "" if there is none. */
 static const char *status_line(const char *proc, const char *key)
 {
 	static char line[512];
@@ -78,7 +78,10 @@ static const char *status_line(const char *proc, const char *key)
 	return "";
 }
 
-/* Sees that a process has no rights but these capabilities, if any, in all its sets. */
+/*
+ * Checks that a process has these capabilities alone in all its sets, and is confined
+ * otherwise.
+ */
 static void look_at_rights(struct __test_metadata *_metadata, const char *proc,
 			   const char *capabilities, const char *filters)
 {
@@ -101,13 +104,13 @@ static void look_at_rights(struct __test_metadata *_metadata, const char *proc,
 	EXPECT_STREQ("1", status_line(proc, "NoNewPrivs"));
 	EXPECT_STREQ("2", status_line(proc, "Seccomp"));
 	EXPECT_STREQ(filters, status_line(proc, "Seccomp_filters"));
-	/* It is not dumpable: even its own user may not look. */
+	/* The process is not dumpable, so even its own user cannot access its memory. */
 	snprintf(path, sizeof(path), "%s/mem", proc);
 	ASSERT_EQ(0, stat(path, &st));
 	EXPECT_EQ(0, st.st_uid);
 }
 
-/* Filters: vgpud's, and two of the program's own after its start. */
+/* A shadow has three filters: vgpud's, and two that its program adds after its start. */
 TEST_F(shadow, has_no_rights)
 {
 	look_at_rights(_metadata, self->proc, "0000000000000000", "3");
@@ -155,7 +158,7 @@ TEST_F(shadow, and_its_engine_has_none)
 	EXPECT_STREQ("", tool_run("ls -A %s/root/", proc)->out);
 }
 
-/* Nothing but what an engine's shadow works with, and the device. */
+/* Return: true if the file is one that an engine's shadow works with, or the device. */
 static bool is_file_of_engine(const char *path)
 {
 	static const char *const known[] = {
@@ -174,7 +177,7 @@ static bool is_file_of_engine(const char *path)
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strncmp(link, known[i], strlen(known[i])))
 			return true;
-	/* The directory of the guest's nodes, which nothing is above. */
+	/* This is the directory of the guest's nodes, which is the root of its own mount. */
 	if (!strcmp(link, "/"))
 		return true;
 	return !stat(path, &st) && !stat(getenv("VGPU_REAL"), &real) && S_ISCHR(st.st_mode) &&
@@ -226,7 +229,7 @@ TEST_F(shadow, has_no_neighbours)
 		its[len] = '\0';
 		EXPECT_STRNE(mine, its);
 	}
-	/* First of its pid namespace. */
+	/* The shadow is the first process of its pid namespace. */
 	pids = status_line(self->proc, "NSpid");
 	EXPECT_STREQ("1", strrchr(pids, '\t') ? strrchr(pids, '\t') + 1 : pids);
 	EXPECT_STREQ("", tool_run("ls -A %s/root/", self->proc)->out);
@@ -246,10 +249,10 @@ TEST_F(shadow, mirrors_the_address_space)
 	while (fgets(line, sizeof(line), maps)) {
 		ASSERT_EQ(3, sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, mode));
 		if (start >> 63)
-			continue;	/* [vsyscall], the kernel's */
+			continue;	/* [vsyscall] is the kernel's */
 		if (start >= RESERVED_START && end <= RESERVED_END)
 			continue;
-		/* All else is the guest's memory, and never executable. */
+		/* All other memory is the guest's, and never executable. */
 		if (!tool_user_engine())
 			EXPECT_NE(NULL, strstr(line, "[vgpu-shadow]")) TH_LOG("%s", line);
 		EXPECT_EQ(NULL, strchr(mode, 'x')) TH_LOG("%s", line);
@@ -261,7 +264,7 @@ TEST_F(shadow, mirrors_the_address_space)
 	EXPECT_TRUE(above);
 }
 
-/* The guest's program shows on the host by its name, for ps and nvidia-smi. */
+/* The shadow has the name of the guest's program, for ps and nvidia-smi on the host. */
 TEST_F(shadow, bears_the_name_of_the_program)
 {
 	EXPECT_STREQ("session_shadow", status_line(self->proc, "Name"));
@@ -272,7 +275,7 @@ TEST_F(shadow, ends_with_its_process)
 	int tries;
 
 	close(self->fd);
-	/* The file alone is not the process. */
+	/* The shadow stays when the file is closed, as the process lives. */
 	EXPECT_EQ(1, tool_processes(tool_shadow(), NULL));
 	self->pid = fork();
 	if (!self->pid) {
@@ -291,7 +294,7 @@ TEST_F(shadow, ends_with_its_process)
 /* --- killed in a call ------------------------------------------------------------ */
 
 #define BUF_SIZE	16384
-/* A kernel that has given a warning; see Documentation/admin-guide/tainted-kernels.rst. */
+/* A kernel that has warned has this flag; see Documentation/admin-guide/tainted-kernels.rst. */
 #define TAINTED_BY_WARNING	(1 << 9)
 
 struct buf {
@@ -315,7 +318,7 @@ struct opener {
 	int fd;
 };
 
-/* Opens the device again and again until that does not fail. */
+/* Tries to open the device until that succeeds. */
 static void *open_anew(void *arg)
 {
 	struct opener *opener = arg;
@@ -340,7 +343,10 @@ static unsigned long number_in(const char *path)
 	return strtoul(line, NULL, 10);
 }
 
-/* Whether a thread waits for mmap_lock in order to make a session, where another one has it. */
+/*
+ * Return: true if a thread waits for mmap_lock, which another one holds, in order to make a
+ * session.
+ */
 static bool waits_for_session(pid_t tid)
 {
 	char path[64], line[64];
@@ -352,7 +358,8 @@ static bool waits_for_session(pid_t tid)
 
 /*
  * The host has answered the mmap() of a process's first mapping when the shadow is killed, and
- * another thread's open() wants a new session: the old one is nobody's but the mmap()'s then.
+ * another thread's open() wants a new session. Only the mmap() still holds a reference of the
+ * old session then.
  */
 TEST_F_TIMEOUT(shadow, killed_behind_an_mmap, 90)
 {
@@ -370,7 +377,10 @@ TEST_F_TIMEOUT(shadow, killed_behind_an_mmap, 90)
 	ASSERT_TRUE(slow_start("vgpu_guest:vgpu_space_renew"));
 	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
 	buf.offset = create.out_offset;
-	/* From the mmap() on nothing may need mmap_lock: no new thread or process, no page fault. */
+	/*
+	 * Nothing may need mmap_lock from the mmap() on: no new thread or process, and no page
+	 * fault.
+	 */
 	go = open(SLOW_GO, O_WRONLY | O_CLOEXEC);
 	ASSERT_GE(go, 0);
 	ASSERT_EQ(0, pthread_create(&opening, NULL, open_anew, &opener));
@@ -395,7 +405,7 @@ TEST_F_TIMEOUT(shadow, killed_behind_an_mmap, 90)
 	EXPECT_EQ(0, ioctl(opener.fd, VGPU_MOCK_IOC_NOOP, 0));
 	close(opener.fd);
 	EXPECT_TRUE(slow_stop());
-	/* A count of users that was 0 says so. */
+	/* A reference count that was 0 would have caused a warning. */
 	EXPECT_EQ(tainted & TAINTED_BY_WARNING,
 		  number_in("/proc/sys/kernel/tainted") & TAINTED_BY_WARNING);
 }
@@ -405,8 +415,9 @@ TEST_F_TIMEOUT(shadow, killed_behind_an_mmap, 90)
 #define PAGE	4096
 
 /*
- * The shadow's first thread, which waits in a system call, makes that one instead. Return: the
- * status of the wait for its end; -1: it came to no end, or could not be made.
+ * Has the shadow's first thread, which waits in a system call, make this system call instead.
+ * Return: the wait status of the process's end, or -1 if it did not end or could not be made to
+ * call.
  */
 static int made_to_call(pid_t pid, long nr, unsigned long addr, unsigned long flags,
 			unsigned long to)
@@ -418,7 +429,10 @@ static int made_to_call(pid_t pid, long nr, unsigned long addr, unsigned long fl
 	    ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) || waitpid(pid, &status, __WALL) != pid ||
 	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, NULL, &regs))
 		return -1;
-	/* The instruction that it made its own by; nothing is made again. */
+	/*
+	 * The thread executes its system call instruction once more; the old call is not
+	 * restarted.
+	 */
 	regs.rip -= 2;
 	regs.orig_rax = -1;
 	regs.rax = nr;
@@ -429,7 +443,7 @@ static int made_to_call(pid_t pid, long nr, unsigned long addr, unsigned long fl
 	regs.r8 = to;
 	if (ptrace(PTRACE_SETREGS, pid, NULL, &regs))
 		return -1;
-	/* Stops before it, after it, and for the signal, or for what comes next. */
+	/* The thread stops before the system call, after it, and for the signal. */
 	for (i = 0; i < 3; i++) {
 		if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) ||
 		    waitpid(pid, &status, __WALL) != pid)
@@ -453,8 +467,9 @@ static int made_to_call(pid_t pid, long nr, unsigned long addr, unsigned long fl
 } while (0)
 
 /*
- * The module shows memory that a call hands over with a key that keeps other calls' drivers from
- * it. A guest that has taken over its shadow moves nothing, and gives nothing another key.
+ * The module maps memory that a call hands over with a key, so that other calls' drivers cannot
+ * reach it. A shadow that the guest has taken over is killed when it moves a mapping or changes
+ * the key of one.
  */
 TEST_F(shadow, moves_no_memory)
 {
@@ -471,7 +486,7 @@ TEST_F(shadow, gives_no_key)
 	EXPECT_KILLED(made_to_call(self->pid, SYS_pkey_mprotect, 0x10000000, 0, 0));
 }
 
-/* Its own memory may have no key yet. */
+/* The shadow's own memory may have no key yet. */
 TEST_F(shadow, gives_no_access)
 {
 	if (tool_user_engine())
@@ -479,7 +494,10 @@ TEST_F(shadow, gives_no_access)
 	EXPECT_KILLED(made_to_call(self->pid, SYS_mprotect, RESERVED_END, 0, 0));
 }
 
-/* Vgpud starts the program so: AT_EMPTY_PATH, of the number that its file had. */
+/*
+ * A program is executed in the way in which vgpud starts the shadow's: with AT_EMPTY_PATH, by
+ * the number that the program's file had.
+ */
 TEST_F(shadow, executes_nothing)
 {
 	if (tool_user_engine())

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The commands that README.md has for a host and a guest do what it says, in
-# its order. What differs here: one machine is both, so that the guest has the
-# context id 1, and its host as well.
+# The commands of README.md for a host and a guest do what it says, in its
+# order. One machine is both here, so the guest and its host have the context
+# id 1.
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -13,7 +13,7 @@ readme=${README:-/usr/lib/vgpu-test/README.md}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# block-N-MACHINE: a file for each block of commands.
+# Each block of commands becomes a file block-N-MACHINE.
 awk -v dir="$dir" '
 	/^```sh (host|guest)$/ { file = sprintf("%s/block-%02d-%s", dir, ++n, $2); next }
 	/^```/ { file = "" }
@@ -21,17 +21,17 @@ awk -v dir="$dir" '
 
 modprobe vsock_loopback
 echo 'options vgpu_guest cid=1' >/etc/modprobe.d/vgpu-test.conf
-# The device, by the name that README has for it.
+# The device gets the name that README has for it.
 [ -e /dev/dri/renderD128 ] || ln -s "$VGPU_REAL_GPU_RENDER" /dev/dri/renderD128
 
 count() { find "$dir" -name "block-*-$1" | wc -l; }
 
 check "README has commands for a host" test "$(count host)" -ge 2
-# A restart ends what all guests have open.
+# README must not restart vgpud, which would end the open files of all guests.
 check "README reloads" not grep 'systemctl restart vgpud' "$readme"
 check "README has commands for a guest" test "$(count guest)" -ge 1
 for block in "$dir"/block-*; do
-	# The guest's context id.
+	# The guest's context id is 1.
 	sed -i -e 's/--to 3/--to 1/' -e 's/^to = 3/to = 1/' "$block"
 	name="README: $(head -n1 "$block") ..."
 	case $block in

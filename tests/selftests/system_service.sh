@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# vgpud as a service of systemd, and nodes as udev makes them for users. Host and
-# guest are one machine.
+# These tests run vgpud as a service of systemd, and check nodes as udev makes them
+# for users. Host and guest are one machine.
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
 
@@ -23,14 +23,14 @@ node() {	# node NAME: the guest's /dev/vgpuN of that export
 	return 1
 }
 
-drm_node() {	# drm_node NAME [card]: its DRM node, a render node or a card
+drm_node() {	# drm_node NAME [card]: prints the DRM node of that export, a render node or a card
 	for entry in "/sys/class/vgpu/$(basename "$(node "$1")")/drm/drm/${2:-renderD}"[0-9]*; do
 		[ -e "$entry/dev" ] && echo "/dev/dri/${entry##*/}" && return
 	done
 	return 1
 }
 
-class_node() {	# class_node NAME CLASS: its node of that class, a path below /dev
+class_node() {	# class_node NAME CLASS: prints the path of its node of that class
 	entry=$(readlink -e "/sys/class/vgpu/$(basename "$(node "$1")")/$2") || return 1
 	sed -n 's,^DEVNAME=,/dev/,p' "$entry/uevent"
 }
@@ -43,20 +43,20 @@ by_path() {	# by_path FOLDER NODE: udev's name of it there
 	return 1
 }
 
-as() {	# as USER COMMAND...
+as() {	# as USER COMMAND...: runs the command as that user
 	user=$1
 	shift
 	setpriv --reuid="$user" --regid="$user" --init-groups --inh-caps=-all "$@"
 }
 
-opens() {	# opens [as USER] FILE
+opens() {	# opens [as USER] FILE: opens the file for reading and writing
 	case $1 in
 	as) as "$2" sh -c 'exec 9<>"$1"' sh "$3" ;;
 	*) sh -c 'exec 9<>"$1"' sh "$1" ;;
 	esac
 }
 
-# says STATUS WORDS COMMAND...: ends so, and has these words for it.
+# says STATUS WORDS COMMAND...: the command ends with STATUS, and prints WORDS.
 says() {
 	status=$1
 	words=$2
@@ -71,19 +71,19 @@ says() {
 
 mock_opens() { opens "$(node mock)"; }
 main_pid() { systemctl show -p MainPID --value vgpud; }
-# A shadow bears its guest program's name, and has no command line.
+# Prints the pids of all shadows. A shadow has its guest program's name, and no command line.
 shadow() { find /proc/[0-9]*/exe -maxdepth 0 -lname '*/vgpu-shadow' 2>/dev/null | cut -d/ -f3 | grep .; }
 journal_says() { journalctl -u vgpud --no-pager | grep -e "$1"; }
 
-# Not that of a program that has just ended, or of udev, which looks at new nodes, and may
-# do so again at any time: so the holder's is remembered.
+# Remembers the shadow of the holder when it is the only one. Other shadows may be those of a
+# program that has just ended, or of udev, which opens new nodes, and may do so at any time.
 holders_shadow_alone() {
 	grep -q '^State:[[:space:]]*T' "/proc/$holder/status" &&
 		held=$(shadow) && [ "$(echo "$held" | wc -l)" = 1 ]
 }
 
-# A program of an ordinary user that keeps the mock open. Another program in its
-# place would have no shadow before its first call.
+# Starts a program of an ordinary user that keeps the mock open. A program that was
+# executed afterwards would have no shadow before its first call.
 hold() {
 	setpriv --reuid=tester --regid=tester --init-groups --inh-caps=-all \
 		sh -c 'exec 9<>"$1"; kill -STOP $$' sh "$(node mock)" &
@@ -113,10 +113,11 @@ own_namespaces() {
 empty_root() { [ -z "$(ls -A "/proc/$held/root")" ]; }
 belongs() { [ "$(stat -c '%U:%G %a' "$1")" = "$2" ] || { ls -l "$1"; return 1; }; }
 
-# The guest's list has the node that programs look for.
+# listed NAME NODE: the guest's list has the node that programs look for.
 listed() { vgpuctl list | grep "^$(node "$1")  *$2 "; }
 
-# reaches EXPORT CLASS GROUP FOLDER REAL: as a node that is the group's, and with paths as the real one.
+# reaches EXPORT CLASS GROUP FOLDER REAL: the export has a node that belongs to the group, and a
+# link in FOLDER as the real one has.
 reaches() {
 	check "$1: a node" await 60 class_node "$1" "$2"
 	udevadm settle
@@ -135,7 +136,7 @@ write_exports() {
 	[ -z "$sound" ] || printf '[sound]\npath = %s\nto = 1\n' "$sound" >>"$conf"
 }
 
-# Nothing is loaded, nothing runs.
+# No module is loaded, and no vgpud runs.
 check "vgpuctl list: no vgpu here" says 3 "systemctl start vgpud" vgpuctl list
 check "vgpuctl export: no agent" says 3 "systemctl start vgpud" vgpuctl export /dev/null --to 3
 printf '[agent]\nengine = kernel\n' >"$dir/kernel.conf"
@@ -144,7 +145,7 @@ check "vgpud: no module, and not root" says 4 "only root" setpriv --reuid=tester
 check "vgpud: unknown option" says 2 "usage:" vgpud --frobnicate
 check "vgpud: too many words" says 2 "usage:" vgpud start
 
-# Other classes of devices, where the kernel has them.
+# Devices of other classes are exported, too, where the kernel has them.
 camera='' sound=''
 modprobe -q vivid n_devs=1 node_types=0x1 && camera=/dev/video0
 modprobe -q snd-aloop && sound=/dev/snd/controlC0
@@ -154,7 +155,7 @@ modprobe vsock_loopback
 check "systemctl start" systemctl start vgpud
 check "the unit loads the host module" test -c /dev/vgpu-host
 check "the journal has its log" await 20 journal_says 'listening on vsock port'
-# 256 sessions of each of 1000 guests.
+# The limits allow 256 sessions for each of 1000 guests.
 files_enough() { [ "$(awk '/^Max open files/ { print $4 }' "/proc/$(main_pid)/limits")" -ge 256000 ]; }
 check "it may open as many files as its limits need" files_enough
 check "exports of /etc/vgpu/exports.d" sh -c 'vgpuctl list | grep "^gpu  *$1 "' sh "$VGPU_REAL_GPU_RENDER"
@@ -270,7 +271,7 @@ systemctl reset-failed vgpud
 check "unloads: guest" await 20 rmmod vgpu_guest
 check "unloads: host" await 20 rmmod vgpu_host
 
-# A machine without the module.
+# The machine has no host module from here on.
 module=$(modinfo -n vgpu_host)
 check "no module: it cannot be loaded" mount --bind /dev/null "$module"
 check "no module: systemctl start" systemctl start vgpud

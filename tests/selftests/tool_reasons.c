@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A guest says why it has no device: in sysfs, and by vgpuctl's list and exit status. The test
- * is the host, which does not answer, refuses for one reason or another, or has nothing.
+ * A guest reports why it has no device: in sysfs, and by vgpuctl's list and exit status. The
+ * test is the host, which does not answer, refuses for several reasons, or exports nothing.
  */
 #include <errno.h>
 #include <poll.h>
@@ -37,7 +37,7 @@ FIXTURE_TEARDOWN(reasons)
 	EXPECT_TRUE(restore());
 }
 
-/* The module's word for it becomes that. */
+/* Waits until the module reports this state of the host. Return: true if it does. */
 static bool await_state(const char *state)
 {
 	uint64_t end = tool_now_ms() + PATIENCE_MS;
@@ -55,7 +55,10 @@ static bool await_state(const char *state)
 	}
 }
 
-/* Tells the next guest that calls that. */
+/*
+ * Refuses the next connection of a guest with this error. Return: true if the guest has closed
+ * the connection.
+ */
 static bool refuse(int error)
 {
 	struct vgpu_refuse refuse = {
@@ -81,8 +84,8 @@ static bool refuse(int error)
 }
 
 /*
- * The list command says @words, and ends with @expected, of which the error's name is @reason. If
- * the host is in the same machine there is more to list, so that it ends well.
+ * Expects that vgpuctl list prints @words, and ends with @expected, the status of the error
+ * named @reason. If the host is in the same machine there is more to list, so vgpuctl succeeds.
  */
 #define EXPECT_LIST(expected, reason, words) do {				\
 	struct tool_run *run_ = tool_run("vgpuctl list");			\
@@ -124,7 +127,7 @@ TEST_F_TIMEOUT(reasons, version, 120)
 	EXPECT_LIST(10, "wrong-version", "wrong version: it speaks another version");
 }
 
-/* Nothing is exported to it, or nothing of that is there. */
+/* The host exports nothing to the guest, or exports a device that does not exist. */
 TEST_F_TIMEOUT(reasons, nothing, 120)
 {
 	struct vgpu_export_add add;
@@ -143,7 +146,10 @@ TEST_F_TIMEOUT(reasons, nothing, 120)
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "host 1:22999: "));
 }
 
-/* The agent as the host: it refuses before it is spoken to, and lets in who gets an export. */
+/*
+ * The agent is the host: it refuses a guest without exports before the guest sends anything,
+ * and accepts the guest when it gets an export.
+ */
 TEST_F_TIMEOUT(reasons, agent, 120)
 {
 	if (!tool_has_host())
@@ -155,7 +161,10 @@ TEST_F_TIMEOUT(reasons, agent, 120)
 	EXPECT_EQ(0, tool_run("vgpuctl unexport reasons --force")->status);
 }
 
-/* One host twice would drop its own connection again and again. */
+/*
+ * A guest that is given one host twice would end its own connection again and again, so the
+ * module refuses that.
+ */
 TEST_F(reasons, twice)
 {
 	EXPECT_EQ(0, tool_run("rmmod vgpu_guest")->status);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vgpuctl: exit statuses as vgpuctl(1) documents them, messages that say what
- * to do, and what it shows on both sides. What needs the host's agent runs where that is in
- * the same machine.
+ * These tests show vgpuctl's exit statuses as vgpuctl(1) documents them, its messages, which
+ * say what to do, and its output on both sides. Tests that need the host's agent run where the
+ * host is in the same machine.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -64,7 +64,7 @@ TEST(help_and_version)
 	EXPECT_RUN(0, "vgpud 0.", "vgpud --version");
 }
 
-/* As programs have them. */
+/* Options and commands have the usual short names. */
 TEST(short_names)
 {
 	EXPECT_RUN(0, "Exit status:", "vgpuctl -h");
@@ -79,7 +79,10 @@ TEST(short_names)
 	EXPECT_RUN(0, "vgpud 0.", "vgpud -V");
 }
 
-/* A script's abbreviation would mean another option once there is one. */
+/*
+ * Abbreviated options are errors: a script's abbreviation would mean another option as soon as
+ * there is one.
+ */
 TEST(options_in_full)
 {
 	EXPECT_RUN(2, "no option --forc", "vgpuctl unexport null --forc");
@@ -88,7 +91,7 @@ TEST(options_in_full)
 	EXPECT_RUN(2, "no option --js", "vgpuctl list --js");
 	EXPECT_RUN(2, "--vers", "vgpud --vers");
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket=/nonexistent unexport null --force");
-	/* A word that is given to an option, or comes after --, is no option. */
+	/* An argument of an option, and a word after --, is no option. */
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent unexport --to 3 -- --forc");
 }
 
@@ -100,8 +103,8 @@ TEST(options_given_twice)
 }
 
 /*
- * Numbers are decimal, or hexadecimal with 0x, on the command line and in files. A number that C
- * takes for octal is neither.
+ * Numbers are decimal, or hexadecimal with 0x, on the command line and in files. A number that
+ * C takes for octal is an error.
  */
 TEST(numbers)
 {
@@ -128,7 +131,7 @@ TEST(numbers)
 
 	ASSERT_EQ(0, tool_run("mkdir -p /tmp/vgpud-test.d")->status);
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		/* A comma, or a space, parts words. */
+		/* A comma or a space separates words, so that these are other words. */
 		if (strchr(wrong[i], ' '))
 			continue;
 		for (j = 0; j < sizeof(keys) / sizeof(keys[0]); j++) {
@@ -147,7 +150,7 @@ TEST(numbers)
 	tool_run("rm -r /tmp/vgpud-test.d");
 }
 
-/* A program that asks for JSON need not read words to know what went wrong. */
+/* A program that asks for JSON can tell errors by their status and reason. */
 TEST(errors_as_json)
 {
 	EXPECT_RUN(2, "{\"error\":{\"status\":2,\"reason\":\"usage\",\"message\":\"",
@@ -157,7 +160,7 @@ TEST(errors_as_json)
 	EXPECT_RUN(2, "{\"error\":{\"status\":2,", "vgpuctl --json");
 	EXPECT_RUN(3, "{\"error\":{\"status\":3,\"reason\":\"no-vgpu\",\"message\":\"",
 		   "vgpuctl --socket /nonexistent list --json");
-	/* An answer is on one, an error on the other. */
+	/* Answers go to stdout, and errors to stderr. */
 	EXPECT_RUN(0, "", "test -z \"$(vgpuctl --socket /nonexistent list --json 2>/dev/null)\"");
 	if (!tool_has_host())
 		SKIP(return, "needs the host in the same machine");
@@ -170,7 +173,7 @@ TEST(errors_as_json)
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-j --json");
 }
 
-/* None of them is left out silently, and all of them get it or none does. */
+/* No guest is left out silently: all of them get the export, or none does. */
 TEST(several_guests)
 {
 	if (!tool_has_host())
@@ -197,7 +200,7 @@ TEST(what_cannot_be_exported)
 	EXPECT_RUN(5, "No such file", "vgpuctl export /dev/no-such-device --to 3");
 	EXPECT_RUN(7, "no character device", "vgpuctl export /etc/passwd --to 3");
 	EXPECT_RUN(7, "no character device", "vgpuctl export /dev --to 3");
-	/* Nothing goes round in circles. */
+	/* Devices of vgpu itself cannot be exported. */
 	if (!tool_user_engine())
 		EXPECT_RUN(7, "real device", "vgpuctl export /dev/vgpu-host --to 3");
 	EXPECT_RUN(7, "real device", "vgpuctl export %s --to 3", getenv("VGPU_FWD"));
@@ -215,30 +218,30 @@ TEST(export_and_unexport)
 		SKIP(return, "needs the host in the same machine");
 	EXPECT_RUN(0, "tool-a: /dev/null", "vgpuctl export /dev/null --to 77 --name tool-a");
 	EXPECT_RUN(0, "tool-a", "vgpuctl list");
-	/* The same once more changes nothing; another guest is added. */
+	/* The same export once more changes nothing, and another guest is added. */
 	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 77 --name tool-a");
 	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 78:4000 --name tool-a");
 	EXPECT_RUN(0, "77, 78:4000", "vgpuctl list");
-	/* A name means one thing. */
+	/* A name has one meaning. */
 	EXPECT_RUN(6, "--name", "vgpuctl export /dev/zero --to 77 --name tool-a");
 	EXPECT_RUN(6, "unexport", "vgpuctl export /dev/null --to 77 --name tool-a --read-only");
 	EXPECT_RUN(6, "terms", "vgpuctl export /dev/null --to 79 --name tool-a --master");
 	EXPECT_RUN(6, "terms", "vgpuctl export /dev/null --to 79 --name tool-a --no-demand");
-	/* By guest, and all of it. */
+	/* The export is taken from one guest, and then from all. */
 	EXPECT_RUN(5, "not exported", "vgpuctl unexport tool-a --to 80");
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-a --to 77");
 	EXPECT_RUN(0, "78:4000", "vgpuctl list");
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-a");
 	EXPECT_RUN(5, "vgpuctl list", "vgpuctl unexport tool-a");
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "tool-a"));
-	/* How it is exported. */
+	/* Status and list show the terms of an export. */
 	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 77 --name tool-a --no-demand");
 	EXPECT_RUN(0, "without demand pages", "vgpuctl status");
 	EXPECT_RUN(0, "\"no_demand\":true", "vgpuctl list --json");
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-a");
 }
 
-/* However long a name is, what stands below a head belongs to it. */
+/* Columns are below their heads, however long a name is. */
 TEST(columns)
 {
 	const char *out, *head, *line, *name = "tool-name-of-thirty-one-letters";
@@ -256,7 +259,7 @@ TEST(columns)
 	EXPECT_RUN(0, "", "vgpuctl unexport %s", name);
 }
 
-/* Counters have the names that JSON and the manual have for them. */
+/* Status has the counters under the names that JSON and the manual have. */
 TEST(counters)
 {
 	static const char *const names[] = { "lanes", "kept bytes", "owned bytes", "round trips", "fetched pages",
@@ -271,7 +274,10 @@ TEST(counters)
 	EXPECT_RUN(0, "", "vgpuctl status --json | grep -E '\"bytes_in\":[0-9]+,'");
 }
 
-/* Both engines' windows differ in where they are, and in what QEMU is told. */
+/*
+ * struct windows: paths and arguments for QEMU of two windows, which differ between the
+ * engines.
+ */
 struct windows {
 	const char *large, *small;
 	const char *large_args, *small_args;
@@ -316,7 +322,7 @@ TEST(windows)
 	EXPECT_RUN(0, "", "vgpuctl window list | "
 		   "grep -x '%s  *77:22586  *1T  *daemon  *by hand  *0  *0 of 0  *0 B'", all->large);
 	EXPECT_RUN(0, "", "vgpuctl window list --json | grep '\"path\":\"%s\"'", all->small);
-	/* Everybody may look. */
+	/* Any user may see the windows. */
 	EXPECT_RUN(0, all->large, "su -s /bin/sh nobody -c 'vgpuctl window list'");
 	EXPECT_RUN(4, "only root", "su -s /bin/sh nobody -c 'vgpuctl window destroy --to 77'");
 	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77");
@@ -325,12 +331,15 @@ TEST(windows)
 	EXPECT_RUN(5, "no window", "vgpuctl window destroy --to 77");
 }
 
-/* All guests would wait for a directory service that does not answer. */
+/* vgpud uses no directory service: if it did not answer, all guests would wait. */
 TEST(no_name_service)
 {
 	if (!tool_has_host())
 		SKIP(return, "needs the host in the same machine");
-	/* Whom only that knows has a number. See names_test.py for what vgpud calls. */
+	/*
+	 * A user that only such a service knows is given by a number. See names_test.py for the
+	 * functions that vgpud calls.
+	 */
 	EXPECT_RUN(0, "", "vgpuctl window create --to 77 --size 8K --owner 4711");
 	EXPECT_RUN(0, "", "vgpuctl window list | grep ' 8K  *4711 '");
 	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77");
@@ -367,7 +376,7 @@ TEST(port_that_somebody_has)
 	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
 	ASSERT_EQ(0, listen(fd, 1));
 	EXPECT_RUN(6, "port 22611", "vgpuctl export /dev/null --to 77:22611 --name tool-b");
-	/* Nothing is left of it. */
+	/* Nothing is left of the failed export. */
 	EXPECT_RUN(5, "no export", "vgpuctl unexport tool-b");
 	close(fd);
 }
@@ -383,7 +392,7 @@ TEST(export_that_a_program_uses)
 	ASSERT_GE(fd, 0);
 	EXPECT_RUN(6, "--force", "vgpuctl unexport %s", name);
 	EXPECT_RUN(0, name, "vgpuctl list");
-	/* This very program shows up, by the name that the guest gives. */
+	/* This program is listed by the name that the guest reports. */
 	EXPECT_RUN(0, "PID THERE", "vgpuctl status");
 	EXPECT_RUN(0, "", "vgpuctl status | grep '^tool_vgpuctl  *1:22586  *%d '", getpid());
 	EXPECT_RUN(0, "\"comm\":\"tool_vgpuctl\"", "vgpuctl status --json");
@@ -507,14 +516,14 @@ TEST(exports_with_mistakes)
 
 #define SOCKETS		"/tmp/vgpud-sockets"
 #define SOCKET_NAME	SOCKETS "/guest_22588"
-/* Another vgpud than the one that tests run with. */
+/* This command runs a second vgpud with settings of its own. */
 #define SOCKETS_RUN	"vgpud --config " SOCKETS "/conf --exports-dir " SOCKETS " --socket " SOCKETS "/control"
 
 FIXTURE(sockets) {
 	bool ended;
 };
 
-/* Only one vgpud can run with engines. */
+/* Only one vgpud can run with engines, so the other one is ended. */
 FIXTURE_SETUP(sockets)
 {
 	FILE *file;
@@ -543,14 +552,17 @@ FIXTURE_TEARDOWN(sockets)
 	EXPECT_TRUE(agent_write_env());
 }
 
-/* A name that a vgpud has left behind when it was killed is made anew. */
+/* A socket that a killed vgpud has left behind is replaced. */
 TEST_F_TIMEOUT(sockets, one_of_before, 120)
 {
 	struct stat before, after;
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		/* The next one can start once this one has ended, and not merely been killed. */
+		/*
+		 * The next vgpud can start once this one has ended, so the command waits for
+		 * its end.
+		 */
 		EXPECT_RUN(0, "listening on sockets", "rm -f " SOCKETS "/log; "
 			   SOCKETS_RUN " >" SOCKETS "/log 2>&1 & pid=$!; n=0; "
 			   "while ! grep -q 'listening on' " SOCKETS "/log && [ $((n += 1)) -lt 300 ]; do "
@@ -560,7 +572,10 @@ TEST_F_TIMEOUT(sockets, one_of_before, 120)
 	EXPECT_NE(before.st_ino, after.st_ino);
 }
 
-/* Who can write to the directory has vgpud connect to nobody's socket, nor take it away. */
+/*
+ * A user who can write to the directory can make vgpud neither connect to another user's socket
+ * nor remove it.
+ */
 TEST_F_TIMEOUT(sockets, one_of_somebody, 120)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = SOCKETS "/other" };
@@ -574,7 +589,10 @@ TEST_F_TIMEOUT(sockets, one_of_somebody, 120)
 	ASSERT_EQ(0, link(SOCKETS "/other", SOCKET_NAME));
 	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
 	EXPECT_EQ(0, poll(&poll_fd, 1, 0));
-	/* Neither by another name, nor when nobody listens any more. */
+	/*
+	 * The same holds if the socket has another name, or if no process listens on it any
+	 * more.
+	 */
 	ASSERT_EQ(0, unlink(SOCKET_NAME));
 	ASSERT_EQ(0, symlink(SOCKETS "/other", SOCKET_NAME));
 	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
@@ -585,7 +603,7 @@ TEST_F_TIMEOUT(sockets, one_of_somebody, 120)
 	EXPECT_EQ(0, access(SOCKET_NAME, F_OK));
 }
 
-/* Closing one could keep the agent waiting. */
+/* The agent refuses passed files, as closing one could make the agent wait. */
 TEST(files_are_refused)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "/run/vgpu/vgpud.sock" };
@@ -633,7 +651,7 @@ TEST(guest_side)
 	EXPECT_RUN(0, "\"round_trips\":", "vgpuctl status --json");
 	if (getenv("VGPU_FWD_VGEM_CARD"))
 		EXPECT_RUN(0, getenv("VGPU_FWD_VGEM_CARD"), "vgpuctl list");
-	/* What is on the bus, not the bus's own driver. */
+	/* The driver of the device is shown, and not that of the virtio transport. */
 	if (getenv("VGPU_CHAR_GPU_CARD")) {
 		EXPECT_RUN(0, "virtio_gpu\n", "cat /sys/class/vgpu/%s/driver",
 			   strrchr(getenv("VGPU_CHAR_GPU_CARD"), '/') + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The same of 32-bit programs (the Makefile sees to that), with times of 64 bits. */
+/* This builds video_dmabuf.c as a 32-bit program (see the Makefile), with times of 64 bits. */
 #define _TIME_BITS 64
 #include "video_dmabuf.c"
 

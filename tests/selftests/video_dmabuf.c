@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues of V4L2 whose buffers are dma-bufs, and buffers that belong to a request: the
- * driver tells the numbers with which they were queued. An output node's queue gives the
- * dma-bufs, a capture node's takes them; both are vivid's, of one plane or of several.
+ * Queues of V4L2 have dma-bufs as buffers, or buffers that belong to a request. The driver
+ * returns the fds with which they were queued. An output node's queue exports the dma-bufs, and
+ * a capture node's queue takes them. Both are vivid's, with one plane or several.
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
@@ -22,7 +22,7 @@ static const struct vivid_node nodes[] = {
 	{ "MEDIA", "basename /sys/devices/*/vivid.0/media*" },
 };
 
-/* A queue, and the numbers of the dma-bufs of its buffers. */
+/* struct queue: a queue, and the fds of its buffers' dma-bufs. */
 struct queue {
 	int fd;
 	unsigned int type;
@@ -30,7 +30,7 @@ struct queue {
 	int dmabuf[BUFFERS][VIDEO_MAX_PLANES];
 };
 
-/* A struct v4l2_buffer with room for planes. */
+/* struct buffer: a struct v4l2_buffer with room for planes. */
 struct buffer {
 	struct v4l2_buffer b;
 	struct v4l2_plane planes[VIDEO_MAX_PLANES];
@@ -58,7 +58,7 @@ static struct queue queue_open(const char *name, unsigned int type)
 		format.fmt.pix.width = V4L2_TYPE_IS_OUTPUT(type) ? 1280 : 320;
 		format.fmt.pix.height = V4L2_TYPE_IS_OUTPUT(type) ? 720 : 180;
 	}
-	/* The one before may be about to be closed still. */
+	/* The file of an earlier test may still be being closed. */
 	while (ioctl(queue.fd, VIDIOC_S_FMT, &format) && errno == EBUSY && now_ms() < deadline)
 		sleep_ms(20);
 	MUST(!ioctl(queue.fd, VIDIOC_S_FMT, &format));
@@ -95,7 +95,10 @@ static void queue_export(struct queue *queue)
 	}
 }
 
-/* As a program fills it in; @from: of which buffer the dma-bufs are, or -1: none. */
+/*
+ * Fills in a buffer as a program does. @from: the buffer of @source with the dma-bufs, or -1
+ * for none.
+ */
 static void buffer_init(struct buffer *buffer, const struct queue *queue, unsigned int memory,
 			unsigned int index, const struct queue *source, int from)
 {
@@ -115,7 +118,7 @@ static void buffer_init(struct buffer *buffer, const struct queue *queue, unsign
 	}
 }
 
-/* Flags that do not depend on how far the device is. */
+/* Logs a buffer, with only those flags that do not depend on the device's progress. */
 static void log_buffer(const char *what, const struct buffer *buffer, const struct queue *queue)
 {
 	unsigned int p;
@@ -147,7 +150,7 @@ static void query(const struct queue *queue, unsigned int index, unsigned int me
 	log_buffer("QUERYBUF", &buffer, queue);
 }
 
-/* With and without what the driver fills in. */
+/* Queries all buffers, with and without the memory type. */
 static void query_all(const struct queue *queue)
 {
 	unsigned int i;
@@ -195,7 +198,7 @@ static void stream(struct queue *queue, struct queue *source)
 
 	queue_export(source);
 	queue_request(queue, V4L2_MEMORY_DMABUF, BUFFERS);
-	/* The order is not that of the numbers. */
+	/* Buffers and dma-bufs are in different orders. */
 	query_all(queue);
 	prepare(queue, 0, source, 2);
 	query_all(queue);
@@ -214,14 +217,14 @@ static void stream(struct queue *queue, struct queue *source)
 		MUST(!LOG_CALL(diff_ioctl(queue->fd, VIDIOC_QBUF, &buffer.b)));
 		log_buffer("QBUF again", &buffer, queue);
 	}
-	/* Another one in its place; nobody says what the memory is. */
+	/* Another buffer takes its place; the program does not give the memory type. */
 	take(queue, &buffer, 0);
 	give(queue, buffer.b.index, source, 0);
 	query_all(queue);
 	LOG_CALL(ioctl(queue->fd, VIDIOC_STREAMOFF, &queue->type));
 	query_all(queue);
 
-	/* What was prepared is not any more, then others count. */
+	/* A buffer is no longer prepared after STREAMOFF, and then gets other dma-bufs. */
 	prepare(queue, 1, source, 1);
 	LOG_CALL(ioctl(queue->fd, VIDIOC_STREAMOFF, &queue->type));
 	give(queue, 1, source, 2);
@@ -248,7 +251,7 @@ DIFF_TEST_NODE(planes_several, "MCAPTURE", 60)
 }
 
 #ifdef VIDIOC_REMOVE_BUFS
-/* A buffer that takes the place of a removed one has nothing of it. */
+/* A new buffer in the place of a removed one has none of its state. */
 DIFF_TEST_NODE(removed, "CAPTURE", DIFF_SECONDS)
 {
 	struct queue source = queue_open("OUTPUT", V4L2_BUF_TYPE_VIDEO_OUTPUT);
@@ -309,7 +312,7 @@ DIFF_TEST_NODE(request, "MEDIA", DIFF_SECONDS)
 	query(&queue, 0, V4L2_MEMORY_MMAP);
 }
 
-/* A camera's buffer becomes one of a DRM device, which has the same bytes. */
+/* A camera's buffer is imported into a DRM device, and has the same bytes there. */
 DIFF_TEST_NODE(imported, "CAPTURE", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
@@ -340,7 +343,7 @@ DIFF_TEST_NODE(imported, "CAPTURE", DIFF_SECONDS)
 			log_bytes("through the DRM device", drm, buffer.length);
 			CHECK(!memcmp(drm, camera, buffer.length));
 			drm[5000] ^= 0xff;
-			/* What is written in copy mode is there after the next call. */
+			/* Bytes that are written in copy mode are there after the next call. */
 			LOG_CALL(ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &again));
 			CHECK(camera[5000] == drm[5000]);
 			log_bytes("through the camera", camera, buffer.length);
@@ -348,12 +351,12 @@ DIFF_TEST_NODE(imported, "CAPTURE", DIFF_SECONDS)
 	}
 	gem.handle = prime.handle;
 	LOG_CALL(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem));
-	/* One that is no dma-buf. */
+	/* This fd is no dma-buf. */
 	prime.fd = queue.fd;
 	LOG_CALL(ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
 }
 
-/* Values of controls in a request, and arrays of them. */
+/* The program sets values of controls in a request, and gets an array of controls. */
 DIFF_TEST_NODE(controls, "MEDIA", DIFF_SECONDS)
 {
 	struct v4l2_ext_control control = { .id = V4L2_CID_BRIGHTNESS, .value = 77 };

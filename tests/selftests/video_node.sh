@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Nodes of V4L2 have the names, numbers and attributes that programs look for, with a
-# media device beside them; and v4l-utils say of a forwarded one what they say of the
-# real one. The device is vivid's; host and guest have to be one machine.
+# media device beside them. v4l-utils print the same about a forwarded node as about
+# the real one. The device is vivid's; host and guest have to be one machine.
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
 
@@ -16,24 +16,24 @@ modprobe -q vivid n_devs=1 node_types=0x5 supports_requests=1 ||
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# node NAME [CLASS]: folder of sysfs of the forwarded node of that export
+# node NAME [CLASS]: prints the sysfs directory of the forwarded node of that export.
 node() {
 	plain=$(grep -lx "$1" /sys/class/vgpu/*/name) &&
 		readlink -e "${plain%/name}/${2:-video4linux}"
 }
 
-# As v4l-utils look for it: the media device of the node in that folder.
+# media_of DIRECTORY: prints the media device of the node, as v4l-utils look for it.
 media_of() { ls -d "/sys/dev/char/$(cat "$1/dev")/device"/media*; }
 
 real() { find /sys/devices/*/vivid.0/video4linux -mindepth 1 -maxdepth 1 -name "$1*" | sort; }
 same() { cmp "$1/$3" "$2/$3"; }
 
-# What may differ: numbers of nodes, and time goes on.
+# Numbers of nodes may differ, and so may values that change with time.
 filter() {
 	sed -e "s,/dev/${at##*/}\>,/dev/NODE," -e 's/value=[0-9]*\(.* volatile\)/value=N\1/'
 }
 
-says() {	# says COMMAND...: the same of both
+says() {	# says COMMAND...: the command prints the same about both nodes
 	for side in real forwarded; do
 		eval "at=\$$side"
 		timeout 120 "$@" -d "/dev/${at##*/}" >"$dir/all" 2>&1
@@ -43,7 +43,7 @@ says() {	# says COMMAND...: the same of both
 	diff "$dir/real" "$dir/forwarded" && [ "$(wc -l <"$dir/real")" -gt 1 ]
 }
 
-# The graph, which names the nodes.
+# Compares the graphs of both media devices, which have the names of the nodes.
 graph() {
 	for side in real forwarded; do
 		eval "at=\$$side"
@@ -55,7 +55,7 @@ graph() {
 	diff "$dir/real" "$dir/forwarded" && grep '/dev/NODE$' "$dir/real"
 }
 
-# A node that is no export has no name there, in particular not that of another one.
+# A node that is not exported has no name in the graph, in particular not another node's.
 graph_without_vbi() {
 	media-ctl -p -d "/dev/${forwarded_media##*/}" >"$dir/all" || return 1
 	grep "/dev/${forwarded##*/}\$" "$dir/all" && ! grep /dev/vbi "$dir/all"
@@ -74,13 +74,13 @@ come_and_go() {
 	true
 }
 
-# The guest's list has the node that programs look for.
+# listed NAME NODE: the guest's list has the node that programs look for.
 listed() {
 	vgpuctl list | grep "^/dev/$(basename "$(dirname "$(grep -lx "$1" /sys/class/vgpu/*/name)")")  */dev/$2 " &&
 		vgpuctl list --json | grep "/dev/$2\""
 }
 
-# As frames come, and with the pattern that is the same in all.
+# Compares frames of both nodes, with a pattern that is the same in all frames.
 frames() {
 	for at in "$real" "$forwarded"; do
 		timeout 40 v4l2-ctl -d "/dev/${at##*/}" --set-fmt-video=width=320,height=180 \
@@ -139,7 +139,7 @@ if [ -n "$real_vbi" ]; then
 	check "media-ctl -p without it" graph_without_vbi
 fi
 
-# Open files live on without the node.
+# Open files still work after the node is gone.
 exec 9<>"/dev/${forwarded##*/}"
 vgpuctl unexport video --force >/dev/null
 check "the node goes with the export" await 20 not test -e "$forwarded"

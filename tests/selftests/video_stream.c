@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Streams of V4L2: programs that poll and start anew, and threads that wait in the driver. The
- * poll of a node without buffers starts to read, and then the node gives no buffers: so nobody
- * may poll but the program. Both nodes are vivid's.
+ * Programs use streams of V4L2: they poll, start again, and have threads that wait in the
+ * driver. A poll of a node without buffers makes vivid start read mode, and then the node gives
+ * no buffers. So the host must not poll unless the program does. Both nodes are vivid's.
  */
 #include <linux/videodev2.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 static const struct vivid_node nodes[] = {
 	{ "CAPTURE", VIVID_CAMERA("vivid-000-vid-cap") },
 	{ "OUTPUT", VIVID_CAMERA("vivid-000-vid-out") },
-	/* The camera by another name, as those in /dev/v4l/by-id. */
+	/* This is the camera by another name, as the links in /dev/v4l/by-id. */
 	{ "LINK", "ln -sfn $(" VIVID_CAMERA("vivid-000-vid-cap") ") /dev/vgpu-camera && "
 		  "echo vgpu-camera" },
 };
@@ -33,7 +33,7 @@ static int stream_open(const char *name)
 	return fd;
 }
 
-/* The file before may be about to be closed still. */
+/* Requests buffers, and tries again while the file of an earlier test is being closed. */
 static int stream_first(int fd, unsigned int type)
 {
 	struct v4l2_requestbuffers request = {
@@ -63,7 +63,7 @@ static int give(int fd, unsigned int type, unsigned int index)
 	return ioctl(fd, VIDIOC_QBUF, &buffer);
 }
 
-/* Return: the buffer's index, or -1. */
+/* Takes a buffer. Return: its index, or -1. */
 static int take(int fd, unsigned int type)
 {
 	struct v4l2_buffer buffer = { .type = type, .memory = V4L2_MEMORY_MMAP };
@@ -79,7 +79,7 @@ static void give_all(int fd, unsigned int type)
 		MUST(!give(fd, type, i));
 }
 
-/* Return: what it is ready for, or 0. */
+/* Polls the file. Return: the events for which it is ready, or 0. */
 static unsigned int ready(int fd, unsigned int type, int timeout)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = type == output ? POLLOUT : POLLIN };
@@ -88,7 +88,7 @@ static unsigned int ready(int fd, unsigned int type, int timeout)
 	return poll_fd.revents;
 }
 
-/* Each round has other buffers, as where the program changes the format. */
+/* Each round has new buffers, as in a program that changes the format. */
 static void again(const char *name, unsigned int type)
 {
 	int fd = stream_open(name), round, frame, index;
@@ -118,7 +118,7 @@ DIFF_TEST_NODE(again_output, "OUTPUT", DIFF_SECONDS)
 	again("OUTPUT", output);
 }
 
-/* All buffers have come, and nothing is ready any more. */
+/* Takes all buffers, so that nothing is ready any more. */
 static void drain(int fd)
 {
 	unsigned int i;
@@ -129,7 +129,7 @@ static void drain(int fd)
 		MUST(take(fd, capture) >= 0);
 }
 
-/* The poll is over before anything is ready. */
+/* The poll times out before anything is ready. */
 DIFF_TEST_NODE(timed_out, "CAPTURE", DIFF_SECONDS)
 {
 	int fd = stream_open("CAPTURE"), round;
@@ -144,7 +144,7 @@ DIFF_TEST_NODE(timed_out, "CAPTURE", DIFF_SECONDS)
 	}
 }
 
-/* Another file's buffers: what it has is nobody's when it is closed. */
+/* A second file polls the buffers of the first, which are free when the first is closed. */
 DIFF_TEST_NODE(closed, "CAPTURE", DIFF_SECONDS)
 {
 	int looker = stream_open("CAPTURE"), fd, round, index;
@@ -165,7 +165,7 @@ DIFF_TEST_NODE(closed, "CAPTURE", DIFF_SECONDS)
 	}
 }
 
-/* A frame that was taken without a poll is not there any more for the next one. */
+/* A frame that was taken without a poll is not reported by the next poll. */
 DIFF_TEST_NODE(stale, "CAPTURE", DIFF_SECONDS)
 {
 	struct v4l2_buffer buffer = { .type = capture, .memory = V4L2_MEMORY_MMAP };
@@ -200,7 +200,7 @@ static void nothing(int signal)
 	(void)signal;
 }
 
-/* While it does not wait yet the file may be one that does not. */
+/* Takes a buffer, and tries again if the file was nonblocking at that moment. */
 static void *wait_for_buffer(void *arg)
 {
 	struct waiter *waiter = arg;
@@ -217,7 +217,7 @@ static void waiter_start(struct waiter *waiter)
 	__u64 deadline = now_ms() + 10000;
 
 	MUST(!pthread_create(&waiter->thread, NULL, wait_for_buffer, waiter));
-	/* Only one may wait: another one is told so. */
+	/* Only one thread may wait in DQBUF, so a second one fails with EBUSY. */
 	for (;;) {
 		MUST(!fcntl(waiter->fd, F_SETFL, flags | O_NONBLOCK));
 		error = take(waiter->fd, capture) < 0 ? errno : 0;
@@ -229,7 +229,7 @@ static void waiter_start(struct waiter *waiter)
 	}
 }
 
-/* The kernel's name of a node tells which ioctls it has, not how its path begins. */
+/* A node's ioctls are found by the kernel's name of the node, and not by its path. */
 DIFF_TEST_NODE(by_symlink, "LINK", DIFF_SECONDS)
 {
 	struct v4l2_exportbuffer export = { .type = capture, .flags = O_RDWR | O_CLOEXEC };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues of V4L2 whose buffers are memory of the program, which the device keeps from the first
- * QBUF on. The picture that vivid makes is always the same here: what it leaves in such memory is
- * compared with what it leaves in buffers of its own.
+ * Queues of V4L2 have memory of the program as buffers, which the device keeps from the first
+ * QBUF on. vivid's picture is always the same here: the one that it leaves in the program's
+ * memory is compared with the one in buffers of its own.
  *
- * Where a host cannot have the guest's memory, queues say that they cannot do it. Where it can
- * (VGPU_KEEP=alone), all is as without a guest.
+ * Queues report that they cannot use such memory if the host does not have the guest's memory.
+ * Otherwise (VGPU_KEEP=alone) everything is as without a guest.
  */
 #include <linux/videodev2.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #define PAGE	4096UL
 #define BUFFERS	4
 #define FRAMES	12
-/* Around and between buffers. */
+/* The memory around and between buffers has this byte. */
 #define MARK	0x5a
 
 static const struct vivid_node nodes[] = {
@@ -25,7 +25,7 @@ static const struct vivid_node nodes[] = {
 	{ "MCAPTURE", VIVID_CAMERA("vivid-001-vid-cap") },
 };
 
-/* A queue, and how long each plane of its buffers is. */
+/* struct queue: a queue, and the length of each plane of its buffers. */
 struct queue {
 	int fd;
 	unsigned int type;
@@ -33,7 +33,7 @@ struct queue {
 	size_t sizes[VIDEO_MAX_PLANES];
 };
 
-/* A struct v4l2_buffer with room for planes. */
+/* struct buffer: a struct v4l2_buffer with room for planes. */
 struct buffer {
 	struct v4l2_buffer b;
 	struct v4l2_plane planes[VIDEO_MAX_PLANES];
@@ -56,7 +56,10 @@ static bool can_keep(void)
 	return !forwarded || host_can_keep();
 }
 
-/* The real device has nothing to be compared with where the forwarded one cannot go on. */
+/*
+ * Skips a test if the host cannot use the guest's memory, also on the real device, as the
+ * results could not be compared.
+ */
 static void needs_keep(void)
 {
 	const char *tier = getenv("VGPU_TIER");
@@ -67,7 +70,10 @@ static void needs_keep(void)
 		  "the host does not have the guest's memory");
 }
 
-/* Sets a control that is known by its name, a menu's to the item of that name. */
+/*
+ * Sets a menu control, which is found by its name, to the item of that name. Return: true if it
+ * succeeded.
+ */
 static bool control_set(int fd, const char *name, const char *item)
 {
 	struct v4l2_queryctrl query = { .id = V4L2_CTRL_FLAG_NEXT_CTRL };
@@ -89,7 +95,10 @@ static bool control_set(int fd, const char *name, const char *item)
 	return false;
 }
 
-/* The file before may be about to be closed still. */
+/*
+ * Makes an ioctl that must succeed, and tries again while the file of an earlier test is being
+ * closed.
+ */
 static void must_set(int fd, unsigned long cmd, void *arg)
 {
 	__u64 deadline = now_ms() + 10000;
@@ -105,7 +114,7 @@ static void queue_format(struct queue *queue, unsigned int width, unsigned int h
 	struct v4l2_format format = { .type = queue->type };
 	unsigned int i;
 
-	/* Lines have no more bytes than the picture: others are not written to. */
+	/* Lines have no bytes beyond the picture, as the device would not write these. */
 	if (is_multiplanar(queue)) {
 		format.fmt.pix_mp.pixelformat = V4L2_PIX_FMT_YUV420M;
 		format.fmt.pix_mp.width = width;
@@ -122,7 +131,7 @@ static void queue_format(struct queue *queue, unsigned int width, unsigned int h
 			format.fmt.pix_mp.plane_fmt[i].sizeimage : format.fmt.pix.sizeimage;
 }
 
-/* Another plug brings a format of its own. */
+/* Selects another input or output, which sets a format of its own. */
 static void plug(const struct queue *queue, int number)
 {
 	must_set(queue->fd, V4L2_TYPE_IS_OUTPUT(queue->type) ? VIDIOC_S_OUTPUT : VIDIOC_S_INPUT,
@@ -178,7 +187,7 @@ static int create(const struct queue *queue, unsigned int memory, unsigned int c
 	return ret;
 }
 
-/* Its planes, one right behind the other. */
+/* Fills in a buffer whose planes are adjacent. */
 static void buffer_init(struct buffer *buffer, const struct queue *queue, unsigned int memory,
 			unsigned int index, void *at)
 {
@@ -202,7 +211,7 @@ static void buffer_init(struct buffer *buffer, const struct queue *queue, unsign
 	}
 }
 
-/* The driver tells of the program's own addresses. */
+/* Return: true if the driver reports the program's own addresses. */
 static bool buffer_is_at(const struct buffer *buffer, const struct queue *queue, const void *at)
 {
 	unsigned int i;
@@ -232,7 +241,7 @@ static int give(const struct queue *queue, unsigned int index, void *at)
 	return give_by(queue, VIDIOC_QBUF, index, at);
 }
 
-/* The next buffer that the device is through with. */
+/* Takes the next buffer that the device has finished. */
 static void take(const struct queue *queue, unsigned int memory, struct buffer *buffer)
 {
 	struct pollfd poll_fd = {
@@ -249,7 +258,7 @@ static void stream(const struct queue *queue, bool on)
 	MUST(!ioctl(queue->fd, on ? VIDIOC_STREAMON : VIDIOC_STREAMOFF, &queue->type));
 }
 
-/* A picture that the device left in buffers of its own, all planes. */
+/* Returns a picture that the device left in buffers of its own, with all planes. */
 static unsigned char *reference(const struct queue *queue)
 {
 	unsigned char *picture = malloc(queue_bytes(queue)), *next = picture;
@@ -289,11 +298,11 @@ static bool is_all(const unsigned char *p, size_t length, unsigned char byte)
 	return true;
 }
 
-/* Buffers that do not have whole pages begin here, so far from each other. */
+/* Buffers do not have whole pages: they begin here, with this distance. */
 #define FIRST(memory)	((memory) + 8)
 #define STEP(queue)	(queue_bytes(queue) + 24)
 
-/* Room for the queue's buffers, each with marks around it. */
+/* Allocates memory for the queue's buffers, filled with MARK. */
 static unsigned char *room(const struct queue *queue, size_t align, int advice, size_t *length)
 {
 	unsigned char *p;
@@ -308,7 +317,7 @@ static unsigned char *room(const struct queue *queue, size_t align, int advice, 
 	return p;
 }
 
-/* Each picture is where it belongs, and nothing else has changed. */
+/* Checks that each picture is where it belongs, and that nothing else has changed. */
 static void pictures(struct queue *queue, size_t align, int advice)
 {
 	unsigned char *want = reference(queue), *at;
@@ -339,7 +348,7 @@ static void pictures(struct queue *queue, size_t align, int advice)
 	CHECK(is_all(memory, 8, MARK));
 	for (i = 0; i < BUFFERS; i++)
 		CHECK(is_all(FIRST(memory) + i * STEP(queue) + bytes, 24 - 8, MARK));
-	/* The device does not let go before it is told to; then all of it is free again. */
+	/* The memory stays pinned until the buffers are freed, and then all of it is released. */
 	CHECK(!forwarded || pinned_kib() >= (long)(BUFFERS * bytes / 1024));
 	MUST(!request(queue, V4L2_MEMORY_USERPTR, 0, NULL));
 	close(queue->fd);
@@ -395,7 +404,7 @@ DIFF_TEST_NODE(planes, "MCAPTURE", DIFF_SECONDS)
 	pictures(&queue, PAGE, 0);
 }
 
-/* The last plane cannot be had: nothing of the buffer is the device's, which takes another one. */
+/* The last plane is not mapped: the device keeps nothing of the buffer, and takes another one. */
 DIFF_TEST_NODE(planes_missing, "MCAPTURE", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("MCAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE);
@@ -421,7 +430,7 @@ DIFF_TEST_NODE(planes_missing, "MCAPTURE", DIFF_SECONDS)
 	CHECK(pinned_becomes(0));
 }
 
-/* The driver's refusals are the same here. */
+/* The driver's errors are the same when it is forwarded. */
 DIFF_TEST_NODE(wrong, "CAPTURE", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
@@ -457,7 +466,10 @@ DIFF_TEST_NODE(wrong, "CAPTURE", DIFF_SECONDS)
 	CHECK(pinned_becomes(0));
 }
 
-/* The device goes on with what it has, whatever the program has at these addresses next. */
+/*
+ * The device uses the memory that it has, even if the program maps other memory at these
+ * addresses.
+ */
 DIFF_TEST_NODE(unmapped, "CAPTURE", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
@@ -478,7 +490,7 @@ DIFF_TEST_NODE(unmapped, "CAPTURE", DIFF_SECONDS)
 	stream(&queue, true);
 	for (i = 0; i < FRAMES; i++) {
 		take(&queue, V4L2_MEMORY_USERPTR, &buffer);
-		/* Each buffer is given another place once, which the driver is told. */
+		/* Each buffer gets another address once, which the driver reports afterwards. */
 		at = (i < BUFFERS ? FIRST(memory) : FIRST(other)) + buffer.b.index * STEP(&queue);
 		CHECK(buffer_is_at(&buffer, &queue, at));
 		if (i >= BUFFERS)
@@ -493,7 +505,7 @@ DIFF_TEST_NODE(unmapped, "CAPTURE", DIFF_SECONDS)
 	CHECK(pinned_becomes(0));
 }
 
-/* An output device only reads: it need not be told to, and nothing changes. */
+/* An output device only reads its buffers: they may be read-only, and are not changed. */
 DIFF_TEST_NODE(output, "OUTPUT", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("OUTPUT", V4L2_BUF_TYPE_VIDEO_OUTPUT);
@@ -508,7 +520,7 @@ DIFF_TEST_NODE(output, "OUTPUT", DIFF_SECONDS)
 	MUST(copy);
 	vgpu_mock_pattern(memory, length / 8 * 8, 7, 0);
 	memcpy(copy, memory, length);
-	/* Older kernels' drivers want to write to all of it. */
+	/* Drivers of older kernels want write access to all of the memory. */
 	if (!tool_kernel_before(6, 3))
 		MUST(!mprotect(memory, length / 2 / PAGE * PAGE, PROT_READ));
 	MUST(!request(&queue, V4L2_MEMORY_USERPTR, BUFFERS, NULL));
@@ -526,7 +538,7 @@ DIFF_TEST_NODE(output, "OUTPUT", DIFF_SECONDS)
 	CHECK(pinned_becomes(0));
 }
 
-/* The input that the output device's plug is in gives back what that device reads. */
+/* A capture device gets the frames of the output device that is connected to its input. */
 DIFF_TEST_NODE(loop, "OUTPUT", 60)
 {
 	struct queue in = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
@@ -538,10 +550,13 @@ DIFF_TEST_NODE(loop, "OUTPUT", 60)
 	bool same;
 
 	needs_keep();
-	/* Other kernels' vivid has another way to say it. */
+	/* vivid of other kernels has other controls for this. */
 	if (!control_set(in.fd, "HDMI 000-0 Is Connected To", "HDMI 000-0"))
 		return;
-	/* HDMI, which the one node has behind a camera, an antenna and S-Video. */
+	/*
+	 * Both are set to HDMI; the capture node's inputs before it are a webcam, a TV tuner
+	 * and S-Video.
+	 */
 	plug(&in, 3);
 	plug(&out, 1);
 	queue_format(&in, 1280, 720);
@@ -561,7 +576,7 @@ DIFF_TEST_NODE(loop, "OUTPUT", 60)
 	}
 	stream(&out, true);
 	stream(&in, true);
-	/* The first ones may have been taken before there was something to show. */
+	/* The first frames may be taken before the output device has shown one. */
 	for (same = false, i = 0; !same && i < 3 * FRAMES; i++) {
 		take(&out, V4L2_MEMORY_USERPTR, &buffer);
 		MUST(!give(&out, buffer.b.index, FIRST(given) + buffer.b.index * STEP(&out)));
@@ -575,7 +590,7 @@ DIFF_TEST_NODE(loop, "OUTPUT", 60)
 	CHECK(control_set(in.fd, "HDMI 000-0 Is Connected To", "Test Pattern"));
 }
 
-/* Programs take the pages that they have next for the next buffer. */
+/* Programs may get the same pages for the next buffer that they have just unmapped. */
 DIFF_TEST_NODE(many, "CAPTURE", 60)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);

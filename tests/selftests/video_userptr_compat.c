@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The same of 32-bit programs (the Makefile sees to that), with times of 32 bits. */
+/* This builds video_userptr.c as a 32-bit program (see the Makefile), with times of 32 bits. */
 #include "video_userptr.c"
 
 _Static_assert(sizeof(long) == 4, "a 32-bit program");

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Vulkan on a forwarded virtio-gpu with Venus, through a window: programs print what
-# they print on the real one, results are right, and OpenGL ES through zink draws the
-# same. What may differ is filtered: numbers of nodes, and the PCI domain.
+# Vulkan runs on a forwarded virtio-gpu with Venus, through a window: programs print
+# the same as on the real one, results are right, and OpenGL ES through zink draws the
+# same. Differences in numbers of nodes and in the PCI domain are filtered.
 #
 # VGPU_RECORD and VGPU_RECORDED are as in vgpu_diff.h.
 # shellcheck disable=SC2317	# called by check
@@ -23,7 +23,8 @@ filter() {
 		-e 's/(all right): [0-9.]+ per second/\1/'
 }
 
-# prints SIDE NAME COMMAND: what it does with the device of that side, as an ordinary user
+# prints SIDE NAME COMMAND: stores the command's output with the device of that side, as an
+# ordinary user.
 prints() {
 	if [ "$1" = real ] && [ -n "${VGPU_RECORDED:-}" ]; then
 		cp "$VGPU_RECORDED/$2" "$dir/real"
@@ -40,7 +41,7 @@ prints() {
 good() { cat "$dir/$1"; grep -qE "$2" "$dir/$1" && grep -qx 'exit status 0' "$dir/$1"; }
 same() { diff "$dir/real" "$dir/forwarded" && good forwarded "$1"; }
 
-# twins NAME WORDS COMMAND: it prints the same on both, these words among it
+# twins NAME WORDS COMMAND: the command prints the same on both devices, with these words.
 twins() {
 	prints real "$1" "$3"
 	if [ -n "${VGPU_RECORD:-}" ]; then

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Vulkan through a window that is not there, comes, and goes: programs say that there
-# is no device, or end, in time. Host and guest are one machine, whose virtio-gpu has
-# Venus; the window that it has is there again at the end.
+# Vulkan runs through a window that does not exist, comes, and goes: programs report
+# that there is no device, or end, in time. Host and guest are one machine, whose
+# virtio-gpu has Venus. The machine has a window again at the end.
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
 
@@ -16,17 +16,17 @@ trap 'rm -rf "$dir"' EXIT
 driver=VK_DRIVER_FILES=/usr/share/vulkan/icd.d/virtio_icd.json
 tools=/usr/lib/vgpu-test/tools
 
-# with SECONDS COMMAND: with the forwarded device, so long at most
+# with SECONDS COMMAND: runs the command with the forwarded device, for so long at most.
 with() { timeout "$1" ../with-device forwarded "$driver $2" </dev/null 2>&1; }
 
-# Mappings of the device, by KIND: window or copy.
+# mappings KIND: prints the number of the device's mappings by window or copy.
 mappings() {
 	for name in /sys/class/vgpu/*/name; do
 		if [ "$(cat "$name")" = gpu-render ]; then cat "${name%/name}/$1_mappings"; fi
 	done
 }
 
-# An error of its own, not of timeout, and not a signal.
+# The program ends with an error of its own: neither timeout's nor a signal.
 no_device() {
 	with 60 "$tools/vulkan \$RENDER" >"$dir/said"
 	status=$?
@@ -41,7 +41,7 @@ no_vulkaninfo() {
 	[ "$status" != 124 ] && [ "$status" -lt 128 ] && ! grep deviceName "$dir/said"
 }
 
-# maps STATUS ARGUMENT...: venus_map ends so: with 0, EINVAL (22) or ENOMEM (12)
+# maps STATUS ARGUMENT...: venus_map ends with STATUS: 0, EINVAL (22) or ENOMEM (12).
 maps() {
 	wanted=$1
 	shift
@@ -51,7 +51,7 @@ maps() {
 	[ "$status" = "$wanted" ]
 }
 
-# Whatever it was that had no room: an error, in time.
+# The program ends with an error in time, whichever of its mappings had no room.
 refused() {
 	with 60 "$tools/vulkan \$RENDER 10" >"$dir/said"
 	status=$?
@@ -69,10 +69,10 @@ computes() {
 something_mapped() { [ "$(mappings window)" -gt 0 ]; }
 nothing_mapped() { [ "$(mappings window) $(mappings copy)" = "0 0" ]; }
 
-# What it says is written when its first dispatch was right.
+# The program's output is written when its first dispatch was right.
 at_work() { grep '^device: ' "$dir/said"; }
 
-# A program is at work; the window goes, and with it what the program has mapped.
+# The window is destroyed while a program works: the program's mappings go with the window.
 goes() {
 	: >"$dir/said"
 	with 120 "exec $tools/vulkan \$RENDER 1000000" >"$dir/said" &
@@ -86,7 +86,7 @@ goes() {
 	[ "$status" = 135 ]	# SIGBUS
 }
 
-# What a program has mapped never moves, and drain says so.
+# A window is drained while a program has mappings there: these never move, and drain fails.
 not_drained() {
 	mkfifo "$dir/go"
 	: >"$dir/said"
