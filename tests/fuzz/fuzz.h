@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the fuzz targets share. An input is struct fuzz_head, then one message,
- * or two (a call and the reply to it).
+ * Common parts of the fuzz targets. An input is a struct fuzz_head, followed by one
+ * message, or by two (a call and the reply to it).
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -12,10 +12,10 @@
 #include "wire.h"
 
 /**
- * struct fuzz_head - how an input is to be taken
+ * struct fuzz_head - parameters of an input
  * @options: FUZZ_*
- * @limits: which of the limits of fuzz_limits()
- * @first: bytes of the first of two messages, in units of 8
+ * @limits: number of an entry of fuzz_limits()
+ * @first: length of the first of two messages, in units of 8 bytes
  * @reserved: for alignment
  */
 struct fuzz_head {
@@ -25,10 +25,10 @@ struct fuzz_head {
 	u32 reserved;
 };
 
-/* Leave hdr.len as it is, instead of making it true. */
+/* Do not set hdr.len to the true length. */
 #define FUZZ_RAW_LEN	1
 
-/* The program stops here when what a check let through is not as it promised. */
+/* Ends the program when an accepted message breaks a rule of its check. */
 #define FUZZ_ASSERT(cond) do { \
 	if (!(cond)) { \
 		fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
@@ -36,7 +36,7 @@ struct fuzz_head {
 	} \
 } while (0)
 
-/* Return: a private, aligned copy that ends right behind its last byte. */
+/* Return: an aligned copy in memory of exactly its size. */
 static inline void *fuzz_copy(const u8 *data, size_t len, const struct fuzz_head *head)
 {
 	struct vgpu_hdr *hdr = malloc(len ? len : 1);
@@ -61,7 +61,7 @@ static inline struct vgpu_wire_limits fuzz_limits(const struct fuzz_head *head)
 	return limits[head->limits % ARRAY_SIZE(limits)];
 }
 
-/* Every byte is read, so that a sanitizer sees what is not there. */
+/* Reads every byte, so that a sanitizer detects missing ones. */
 static inline u64 fuzz_sum(const void *p, size_t len)
 {
 	const u8 *byte = p;

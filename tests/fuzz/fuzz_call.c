@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CALL: whatever is accepted is carried out as a host would, with no check but
- * the codec's: segments placed in scratch memory, fixups applied, the reply's
- * bytes gathered.
+ * Fuzz target for CALL. It carries out each accepted call as a host does, without
+ * other checks than the codec's: it places segments in scratch memory, applies
+ * fixups, and gathers the reply's bytes.
  */
 #include "fuzz.h"
 
-/* As a host maps the runs, one after the other. */
+/* Reads the runs one after the other, as a host maps them. */
 static void use_kept(const u8 *data, u32 len)
 {
 	const struct vgpu_kept *kept = (const struct vgpu_kept *)data;
@@ -24,7 +24,7 @@ static void use_kept(const u8 *data, u32 len)
 	FUZZ_ASSERT(done == le64_to_cpu(kept->len) && (const u8 *)run == data + len);
 }
 
-/* Scratch is only as large as the view says. */
+/* Places the segments; the scratch memory has exactly the size in the view. */
 static void place(const struct vgpu_call_view *view, u8 *scratch, u32 *offsets)
 {
 	u32 nr = le16_to_cpu(view->call->nr_segs);
@@ -61,7 +61,7 @@ static void place(const struct vgpu_call_view *view, u8 *scratch, u32 *offsets)
 	FUZZ_ASSERT(data == (const u8 *)view->call + le32_to_cpu(view->call->hdr.len));
 }
 
-/* A place that two fixups have is an overlap, but an fd's that went in. */
+/* Applies the fixups. Two fixups may share a place only if an FD_OUT follows an FD_IN. */
 static void fix(const struct vgpu_call_view *view, const u8 *scratch, u8 *fixed,
 		const u32 *offsets)
 {
@@ -116,7 +116,7 @@ static void gather(const struct vgpu_call_view *view, const u8 *scratch, const u
 
 static void carry_out(const struct vgpu_call_view *view)
 {
-	/* OUT segments cost the sender nothing, so this may be large: not for a fuzzer. */
+	/* OUT segments cost the sender nothing, so scratch may be too large for a fuzzer. */
 	u8 *scratch, *fixed;
 	u32 *offsets;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* All messages but CALL and REPLY: whatever is accepted is read as far as it says. */
+/* Fuzz target for all messages but CALL and REPLY: it reads all parts of an accepted message. */
 #include "fuzz.h"
 
 static int put(void *arg, u64 addr, const u8 *data, u32 len)
@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	limits = fuzz_limits(&head);
 	msg = fuzz_copy(data + sizeof(head), len, &head);
 
-	/* As a receiver has it: the header alone, then the whole. */
+	/* A receiver checks the header alone first, and then the whole message. */
 	if (len >= sizeof(*msg) && !vgpu_wire_hdr_check(msg, &limits)) {
 		u16 type = le16_to_cpu(msg->type);
 

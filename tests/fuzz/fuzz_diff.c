@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two halves of the input as a page before and after: the ranges found are the
- * bytes that differ, and applying them to the one gives the other. And so does what is
- * sent of such a page.
+ * Fuzz target for differences. The halves of the input are a page before and after
+ * writes. The ranges found must be the bytes that differ, and applying them to the
+ * old page must give the new one. The same holds for the ranges of a message.
  */
 #include "fuzz.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The marshaller: any memory of a program, any ioctl of any schema, any driver.
- * The unit tests' host checks that each message which it makes is well-formed,
- * and that no object and no fd is left behind.
+ * Fuzz target for the marshaller: any memory of a program, any ioctl of any schema,
+ * any driver. The unit tests' host checks that each message is well-formed, and
+ * that no object or fd leaks.
  */
 #include <stdarg.h>
 
@@ -12,7 +12,7 @@
 #include "marshal_user.h"
 #include "tap.h"
 
-/* What the unit tests only report ends the program here. */
+/* Ends the program at an unmet expectation, which unit tests only report. */
 bool tap_expect(bool ok, const char *fmt, ...)
 {
 	va_list ap;
@@ -32,7 +32,7 @@ static u32 next_random(u32 *state)
 	return *state >> 8;
 }
 
-/* Changes some bytes of whatever came along, and puts its fds anywhere. */
+/* A driver that changes some bytes of the segments, and puts new fds anywhere in them. */
 static long driver(struct host *host, u32 cmd, u64 arg, void *data)
 {
 	const struct marshal_head *head = data;
@@ -99,7 +99,7 @@ static void fill(const struct marshal_head *head, const u8 *data, size_t len)
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	static const struct vgpu_wire_limits limits[] = {
-		/* More would be slow to make. */
+		/* Larger limits would make inputs slow. */
 		{ 256 << 10, VGPU_SEGS_MAX, 128, VGPU_FEATURES },
 		{ 64 << 10, 64, 64, VGPU_FEATURES },
 		{ 16 << 10, 4, 4, VGPU_FEATURES },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An input of fuzz_marshal: struct marshal_head, then the program's memory, in
- * which the relocations put pointers that lead somewhere.
+ * An input of fuzz_marshal is a struct marshal_head, followed by the program's
+ * memory. The relocations put valid pointers into that memory.
  */
 #ifndef FUZZ_MARSHAL_H
 #define FUZZ_MARSHAL_H
@@ -13,19 +13,19 @@
 #define MEMORY_MAX	(4 * 4096)
 
 /**
- * struct marshal_head - the rest of an ioctl
- * @schema: which
- * @ioctl: which of its entries
+ * struct marshal_head - parameters of an ioctl
+ * @schema: number of the schema
+ * @ioctl: number of the schema's entry
  * @options: OPT_*
- * @limits: the host's
- * @alloc_fail: the n-th allocation fails; 0: none
- * @rights: of each page of the memory, two bits each; 0: all
+ * @limits: number of the host's limits
+ * @alloc_fail: number of the allocation that fails; 0: none
+ * @rights: rights of the memory's pages, two bits each; 0: all rights
  * @arg: offset of the argument in the memory
- * @size: replaces the command's; 0: does not
- * @seed: of the driver
- * @result: of the driver
- * @fail_reserve: the n-th new fd cannot be had; 0: all can
- * @relocs: the memory's address plus @to goes to offset @at
+ * @size: size of the argument in the command; 0: the schema's
+ * @seed: seed of the driver's random numbers
+ * @result: result of the driver
+ * @fail_reserve: number of the new fd that cannot be reserved; 0: none
+ * @relocs: pointers: offset @at gets the address of offset @to
  */
 struct marshal_head {
 	u8 schema;
@@ -47,7 +47,7 @@ struct marshal_head {
 };
 
 #define OPT_COMPAT	1
-#define OPT_RAW_CMD	2	/* @seed and @size are the command, of no schema */
+#define OPT_RAW_CMD	2	/* @seed and @size make the command */
 #define OPT_FDS		4	/* the driver makes fds */
 
 static const struct vgpu_schema *const marshal_schemas[] = {

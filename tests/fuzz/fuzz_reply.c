@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * REPLY: whatever is accepted is used as a guest would, whose only knowledge is
- * the call that it sent.
+ * Fuzz target for REPLY. It uses an accepted reply as a guest does, which knows
+ * only the call that it sent.
  */
 #include "fuzz.h"
 
@@ -27,7 +27,7 @@ static void use_objects(const struct vgpu_reply_view *view, const struct vgpu_ca
 	}
 }
 
-/* The buffers are the guest's own: as long as the call's segments say. */
+/* Reads the reply's bytes; the guest's buffers have the sizes of the call's segments. */
 static void use_bytes(const struct vgpu_reply_view *view, const struct vgpu_call_view *sent)
 {
 	u32 nr = le16_to_cpu(sent->call->nr_segs), i;

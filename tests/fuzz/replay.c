@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Runs one target over files, without a fuzzer: for compilers that have none. */
+/* Runs a fuzz target on files, for compilers without a fuzzer. */
 #include "fuzz.h"
 
 int main(int argc, char **argv)

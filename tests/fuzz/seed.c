@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Writes the fuzzers' seeds: every valid message, and for the marshaller every
- * ioctl of every schema with pointers that lead somewhere, as DIR/<target>/<name>.
+ * Writes the fuzzers' seeds to DIR/<target>/<name>: every valid message, and for the
+ * marshaller every ioctl of every schema, with valid pointers.
  */
 #include <sys/stat.h>
 
@@ -28,7 +28,7 @@ static void write_seed(const char *dir, const char *target, const char *name,
 	}
 }
 
-/* All counts are 2; each pointer of the struct leads to memory of its own. */
+/* Writes the seed of an ioctl: all counts are 2, and each pointer leads to other memory. */
 static void write_ioctl(const char *dir, u32 schema, u32 nr,
 			const struct vgpu_schema_ioctl *ioctl)
 {

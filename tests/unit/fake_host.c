@@ -4,7 +4,7 @@
 #include "fake_host.h"
 #include "tap.h"
 
-/* Where a guest would keep room for the segments of a 32-bit process. */
+/* Address of the memory below 4 GiB for the segments of a 32-bit process. */
 #define LOW_ADDR	0xf0000000U
 
 void *driver_mem(struct host *host, u64 addr, u64 len, int rights)
@@ -66,7 +66,7 @@ static void segs_place(struct host *host, const struct vgpu_call_view *view)
 		u32 flags = le32_to_cpu(view->segs[i].flags);
 
 		host->lens[i] = le32_to_cpu(view->segs[i].len);
-		/* The exact size: a driver that goes beyond is seen by ASan. */
+		/* The size is exact, so that ASan detects accesses beyond the segment. */
 		host->segs[i] = calloc(1, host->lens[i] ? host->lens[i] : 1);
 		if (!(flags & VGPU_SEG_IN))
 			continue;
@@ -74,14 +74,14 @@ static void segs_place(struct host *host, const struct vgpu_call_view *view)
 		data += vgpu_wire_pad(host->lens[i]);
 		if (!(flags & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)))
 			continue;
-		/* At its own address: the driver finds it in user memory. */
+		/* The driver finds such a segment in user memory, at its own address. */
 		free(host->segs[i]);
 		host->segs[i] = NULL;
 		host->lens[i] = 0;
 	}
 }
 
-/* @placed: what was written in the place of each fixup. */
+/* Applies the fixups. @placed gets the value that was written for each fixup. */
 static void fixups_apply(struct host *host, const struct vgpu_call_view *view, u64 *placed)
 {
 	u32 i, value32;
@@ -98,7 +98,7 @@ static void fixups_apply(struct host *host, const struct vgpu_call_view *view, u
 			memcpy(fixup_place(host, fixup), &placed[i], 8);
 			break;
 		case VGPU_FIXUP_PTR32:
-			/* No such low memory here: a number that stands for it. */
+			/* There is no memory below 4 GiB here: a number stands for it. */
 			value32 = LOW_ADDR | target << 12;
 			placed[i] = value32;
 			memcpy(fixup_place(host, fixup), &value32, 4);
@@ -201,7 +201,7 @@ static u8 *reply_build(struct host *host, const struct vgpu_call_view *view, s64
 	return (u8 *)reply;
 }
 
-/* The host's own error, which carries nothing. */
+/* Builds the reply for an error of the host itself, without data. */
 static u8 *refusal_build(struct host *host, const struct vgpu_call_view *view, size_t *len)
 {
 	struct vgpu_reply *reply = calloc(1, sizeof(*reply));
@@ -215,7 +215,7 @@ static u8 *refusal_build(struct host *host, const struct vgpu_call_view *view, s
 	return (u8 *)reply;
 }
 
-/* What a host does with a CALL. Return: the REPLY, to be freed; NULL: refused. */
+/* Carries out a CALL. Return: the REPLY, for the caller to free; NULL: the CALL is malformed. */
 static u8 *host_call(struct host *host, const u8 *msg, size_t msg_len, driver_fn driver,
 		     void *data, size_t *reply_len)
 {

@@ -14,7 +14,7 @@ u64 ktime_get_ns(void)
 }
 
 static u8 rights[USER_SIZE / USER_PAGE];
-static u8 *seen;		/* a byte for each: was it read? */
+static u8 *seen;		/* number of reads of each byte */
 
 static void memory_init(void)
 {
@@ -97,7 +97,7 @@ bool access_ok(const void *addr, unsigned long n)
 	return n <= 1UL << 47 && (uintptr_t)addr <= (1UL << 47) - n;
 }
 
-/* What comes before the first missing page is copied, as in the kernel. */
+/* Returns the bytes before the first inaccessible page; copies stop there, as in the kernel. */
 static unsigned long reachable(const void *p, unsigned long n, int r)
 {
 	unsigned long len = 0, step;
@@ -143,7 +143,7 @@ static int fd_get(void *data, int fd, u32 *object, void **handle)
 		return -EBADF;
 	u->held++;
 	*object = fd + USER_OBJECT;
-	*handle = malloc(1);	/* a leak is then seen by ASan as well */
+	*handle = malloc(1);	/* ASan reports a leaked handle */
 	return 0;
 }
 
@@ -233,7 +233,7 @@ static void choose_clock(void *data, u32 clock)
 	u->chosen = clock + 1;
 }
 
-/* No two pages follow one another but the first two. */
+/* Makes runs that descend, so that only the first two pages form one run. */
 static int keep(void *data, u64 addr, u64 len, bool write, struct vgpu_marshal_kept *kept)
 {
 	static struct vgpu_run runs[512];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The program of the guest: its memory, of which pages can be missing or
- * read-only, and its open files. What the marshaller calls in the kernel ends
- * here.
+ * The guest's program: its memory, whose pages can be missing or read-only, and
+ * its open files. The kernel functions that the marshaller calls are implemented
+ * on these.
  */
 #ifndef FAKE_USER_H
 #define FAKE_USER_H
@@ -12,68 +12,68 @@
 #define USER_BASE	0x20000000UL	/* fits a 32-bit pointer */
 #define USER_SIZE	(160UL << 20)
 #define USER_PAGE	4096UL
-/* Pages are at addresses of the machine that are these and so much, in the other order. */
+/* Offset of the physical address that stands for a page; see keep(). */
 #define USER_PHYS	0x100000000ULL
 
 #define USER_READ	1
 #define USER_WRITE	2
 
-/* What the program's CLOCK_MONOTONIC shows, and the host's. */
+/* CLOCK_MONOTONIC of the program and of the host, in nanoseconds. */
 #define USER_NOW	5000000000ULL
 #define HOST_NOW	9000000007ULL
-/* What a time of the host's clock @c becomes: each clock has an offset of its own. */
+/* A time of the host's clock @c in the guest: each clock has another offset. */
 #define USER_STAMP(t, c) ((t) - (HOST_NOW - USER_NOW) + (c) * 1000000000ULL)
 
-/* Open files: these are objects of the host (object is fd + USER_OBJECT) ... */
+/* Range of fds that are objects of the host; the object's number is fd + USER_OBJECT. */
 #define USER_FD_FIRST	10
 #define USER_FD_LAST	99
 #define USER_OBJECT	1000
-/* ... this is a file of the guest's own, and from here on there are new ones. */
+/* An fd of the guest's own file, and the first fd of new files. */
 #define USER_FD_LOCAL	5
 #define USER_FD_NEW	100
 
-/* Device files of the host are these here, but for those of major 0: they are none. */
+/* Major of the host's device files in the guest, and offset of their minors. Major 0: no file. */
 #define USER_MAJOR	81
 #define USER_MINOR	7
 
-/* Its process id and that of who opened the file, and what the host has in their place. */
+/* Ids of the program's thread, of the file's opener, of the process, and the host's id for it. */
 #define USER_PID	4711
 #define USER_OPENER	4001
 #define USER_PROCESS	4710
 #define HOST_PID	4
 
 struct user {
-	u8 *top;		/* end of what was allocated */
-	u32 double_reads;	/* bytes that were read twice */
+	u8 *top;		/* end of the allocated memory */
+	u32 double_reads;	/* number of bytes read more than once */
 	u64 bytes_written;
-	/* open files */
-	int held;		/* by get(), not yet put() */
-	int events;		/* by event_get(), not yet cancelled */
+	/* State of open files: */
+	int held;		/* references of get() without a put() */
+	int events;		/* eventfds of event_get(), not cancelled */
 	int next_fd;
 	int fail_reserve;	/* the n-th reserve fails with -EMFILE */
-	int reserved;		/* neither installed nor aborted */
+	int reserved;		/* fds that are neither installed nor aborted */
 	int installed;
 	int aborted;
-	u32 new_objects[256];	/* by fd - USER_FD_NEW */
-	u32 stamps;		/* times that were brought over */
-	u32 chosen;		/* clock, since 1 was added: 0 is none */
-	u32 kept;		/* memory that was asked for to be kept */
-	int fail_keep;		/* errno of that */
+	u32 new_objects[256];	/* object of each fd, from USER_FD_NEW on */
+	u32 stamps;		/* number of times converted */
+	u32 chosen;		/* chosen clock plus 1; 0: none */
+	u32 kept;		/* number of calls of keep() that succeeded */
+	int fail_keep;		/* errno that keep() fails with; 0: none */
 };
 
 extern struct user user;
 extern const struct vgpu_marshal_fds user_fds;
 
-/* Empty memory with all rights, nothing open but the fixed files. */
+/* Resets the program: zeroed memory with all rights, and no open files but the fixed ones. */
 void user_reset(void);
-/* Before another look at reads and writes. */
+/* Resets the counters of reads and writes. */
 void user_count_reset(void);
-/* Memory, aligned to 16, with a gap behind. */
+/* Allocates memory, aligned to 16 bytes, with a gap behind it. */
 void *user_alloc(size_t len);
-/* Whole pages; the page behind them is missing. */
+/* Allocates whole pages; the page behind them is missing. */
 void *user_alloc_pages(size_t len);
 void user_protect(void *p, size_t len, int rights);
-/* May all of it be touched so? */
+/* Return: the whole range may be accessed with these rights. */
 bool user_may(u64 addr, u64 len, int rights);
 
 #endif /* FAKE_USER_H */

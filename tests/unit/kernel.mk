@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Headers of the kernels that are installed (linux-headers-*), of those parts
-# that schemas describe, as user space can include them: the interface between
-# kernel and program is tested with what each kernel says, not with what the
-# distribution's C library or libdrm was built with. Wants $(out).
+# Makes headers of the installed kernels (linux-headers-*) fit for user space, for
+# the interfaces that schemas describe. So these interfaces are tested as each
+# kernel declares them, and not as in the distribution's C library or libdrm. The
+# includer sets $(out).
 #
-#   $(out)/VERSION/uapi	the headers
-#   kernel-newest	$(out)/VERSION of the newest
-#   kernel-uapi		its headers
-#   kernel-older	VERSIONs of the others
+#   $(out)/VERSION/uapi	the headers of a kernel
+#   kernel-newest	$(out)/VERSION of the newest kernel
+#   kernel-uapi		headers of the newest kernel
+#   kernel-older	VERSIONs of the other kernels
 
 kernel-versions	:= $(patsubst /usr/src/linux-headers-%-common,%,$\
 		     $(sort $(wildcard /usr/src/linux-headers-*-common)))
@@ -21,7 +21,7 @@ kernel-older	:= $(filter-out $(lastword $(kernel-versions)),$(kernel-versions))
 
 .DEFAULT_GOAL	:= all
 
-# Without words that user space does not know; what an old kernel lacks is empty.
+# Kernel-only words are removed. Headers that an old kernel lacks become empty files.
 $(kernel-versions:%=$(out)/%/uapi): $(out)/%/uapi: /usr/src/linux-headers-%-common/include/uapi
 	rm -rf $@.new $@
 	mkdir -p $@.new/drm $@.new/linux $@.new/sound

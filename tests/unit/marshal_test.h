@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of marshalling have in common: one host, which a test resets. */
+/* Common parts of the tests of marshalling: one host, which start() resets. */
 #ifndef MARSHAL_TEST_H
 #define MARSHAL_TEST_H
 
@@ -24,7 +24,7 @@ static inline long call(const struct vgpu_schema *schema, u32 cmd, const void *a
 	return host_ioctl(&host, schema, cmd, (uintptr_t)arg, false, driver, data);
 }
 
-/* A driver that tells its argument. */
+/* A driver that stores its argument in @data. */
 static inline long wants_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	*(u64 *)data = arg;

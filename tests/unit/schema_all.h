@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Every table that there is. */
+/* All schema tables. */
 #ifndef SCHEMA_ALL_H
 #define SCHEMA_ALL_H
 

@@ -22,13 +22,13 @@ static void put(u8 *p, u8 size, u64 v)
 	memcpy(p, &v, size);
 }
 
-/* A struct while it is built or walked. */
+/* A struct that is being built or walked. */
 struct frame {
 	const struct frame *up;
 	u8 *p;
 	u32 len;
-	u32 head;	/* bytes of a chain's head */
-	const struct vgpu_schema_ref *more;	/* and what counts behind its body */
+	u32 head;	/* size of the chain's head in bytes */
+	const struct vgpu_schema_ref *more;	/* count of elements behind the body */
 };
 
 static u8 *frame_ref(const struct frame *f, const struct vgpu_schema_ref *ref)
@@ -42,7 +42,7 @@ static u8 *frame_ref(const struct frame *f, const struct vgpu_schema_ref *ref)
 	return (u8 *)(uintptr_t)get(f->p + ref->via, 8) + ref->offset;
 }
 
-/* Bytes of a struct that are nobody's place, count or condition. */
+/* Marks the bytes that @ref uses for a count or a condition: these are not plain data. */
 static void plain_mark(u8 *special, const struct vgpu_schema_ref *ref)
 {
 	if (ref->kind == VGPU_REF_FIELD && !ref->up)
@@ -61,7 +61,7 @@ static struct frame inside(const struct frame *f, const struct vgpu_schema_field
 	};
 }
 
-/* One of several for a place. */
+/* Return: the field may be one of several for one place. */
 static bool is_alternative(const struct vgpu_schema_field *field)
 {
 	return field->type <= VGPU_FIELD_PLAIN;
@@ -80,7 +80,7 @@ static const u8 *special_bytes(const struct schema_case *c, const struct frame *
 
 		if (field->when.learned)
 			continue;
-		/* The bytes of a struct inside are looked at when it is. */
+		/* The bytes of an inner struct are checked with that struct. */
 		if (field->type == VGPU_FIELD_STRUCT)
 			memset(special + field->offset, 1, inside_len(f, field));
 		else if (field->type == VGPU_FIELD_PIDS)
@@ -102,7 +102,7 @@ static const u8 *special_bytes(const struct schema_case *c, const struct frame *
 
 /* --- build ---------------------------------------------------------------- */
 
-/* How many integers the array at @via has, when it was built: see build_ptr(). */
+/* Address and size of each array that build_ptr() has made. */
 struct built {
 	u64 addr;
 	u32 bytes;
@@ -121,7 +121,7 @@ static u32 built_bytes(u64 addr)
 	return 0;
 }
 
-/* The number that @ref gives; if it is a free field, @want is put there first. */
+/* Returns the number that @ref refers to; a field that is 0 is set to @want first. */
 static u64 build_ref(const struct frame *f, const struct vgpu_schema_ref *ref, u64 want)
 {
 	u64 sum = 0, addr;
@@ -148,7 +148,7 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 
 static void build_fill(struct schema_case *c, u8 *p, u32 len)
 {
-	/* Small numbers: they may be counts of something else. */
+	/* The numbers are small, as they may be counts of something else. */
 	while (len--)
 		*p++ = 1 + next_random(c) % 3;
 }
@@ -158,7 +158,7 @@ static u32 field_unit(const struct vgpu_schema_field *field)
 	return field->unit ? field->unit : field->elem ? field->elem->size : 1;
 }
 
-/* The program names itself, another one, or nobody. */
+/* Fills the ids with those of the program, of another process, and 0. */
 static void build_pids(const struct frame *f, const struct vgpu_schema_field *field)
 {
 	static const u32 named[] = { USER_PROCESS, 1, 0, USER_PID, 0 };
@@ -174,14 +174,14 @@ static void build_ptr(struct schema_case *c, const struct frame *f,
 	u32 unit = field_unit(field), want = c->elems, step, bytes, at, i;
 	u8 *p;
 
-	/* A count in other units than elements: whole elements all the same. */
+	/* A count in other units than elements must make whole elements, too. */
 	if (field->elem && field->unit)
 		want *= field->elem->size / field->unit;
 	if (field->stride.kind != VGPU_REF_NONE)
 		unit = build_ref(f, &field->stride, field->elem ? field->elem->size + 8 : 24);
 	bytes = build_ref(f, &field->count, want) * build_ref(f, &field->times, 2) * unit;
 	p = user_alloc(bytes);
-	/* Integers of counts have to stay small as integers, not as bytes. */
+	/* Counts have to be small as integers of 4 bytes. */
 	if (!(unit & 3) && !field->elem)
 		for (i = 0; i < bytes / 4; i++)
 			put(p + i * 4, 4, 1 + next_random(c) % 3);
@@ -228,7 +228,7 @@ static void build_chain(struct schema_case *c, const struct frame *f,
 	put(place, 8, 0);
 }
 
-/* Which fields of the struct are looked at: of alternatives, one. */
+/* Return: the field is used. Of alternatives for one place, @variant chooses one. */
 static bool build_when(struct schema_case *c, const struct frame *f,
 		       const struct vgpu_schema_struct *body, u32 nr)
 {
@@ -237,13 +237,13 @@ static bool build_when(struct schema_case *c, const struct frame *f,
 	u32 i, alternatives = 0, mine = 0;
 	u8 *p;
 
-	/* Refused and kept fields are no case: see test_schema_refuse and test_marshal_kept. */
+	/* test_schema_refuse and test_marshal_kept cover fields that are refused or kept. */
 	if (field->type == VGPU_FIELD_USERPTR || field->type == VGPU_FIELD_LIVE ||
 	    field->type == VGPU_FIELD_KEPT)
 		return false;
 	if (when->ref.kind == VGPU_REF_NONE)
 		return true;
-	/* Nothing was learned of this device: see test_marshal_fd. */
+	/* No property was learned here: test_marshal_fd covers such fields. */
 	if (when->learned)
 		return false;
 	for (i = 0; i < body->nr_fields; i++) {
@@ -253,7 +253,7 @@ static bool build_when(struct schema_case *c, const struct frame *f,
 			mine = alternatives;
 		alternatives++;
 	}
-	/* One more variant: none of them holds. And for flags one: all do. */
+	/* In one more variant no condition is met, and in a further one those of all flags are. */
 	if (c->variant <= alternatives)
 		c->has_variant = true;
 	p = frame_ref(f, &when->ref);
@@ -315,7 +315,7 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 			f->p[i] = next_random(c);
 }
 
-/* What there is behind a struct that counts that. */
+/* Bytes behind a struct that holds their number. */
 #define BEHIND	24
 
 static u32 arg_size(const struct schema_case *c)
@@ -364,7 +364,7 @@ static void meet(struct schema_case *c, u64 v)
 static bool drive_struct(struct host *host, struct schema_case *c, const struct frame *f,
 			 const struct vgpu_schema_struct *body, u8 dir);
 
-/* Ends with the sum and the memory that everything that was met stands in. */
+/* Reads bytes into the sum, and changes them if the direction says so. */
 static bool drive_bytes(struct schema_case *c, u8 *p, u32 bytes, u8 dir)
 {
 	u32 i;
@@ -401,7 +401,7 @@ static bool drive_ptr(struct host *host, struct schema_case *c, const struct fra
 	else if (field->count.kind != VGPU_REF_NONE)
 		n = get(frame_ref(f, &field->count), field->count.size);
 	if (field->count.kind == VGPU_REF_SUM) {
-		/* As DRM_IOCTL_MODE_ATOMIC: as many counts as the first array has objects. */
+		/* Each object of the first array has a count, as in DRM_IOCTL_MODE_ATOMIC. */
 		const struct vgpu_schema_ref *ref = &field->count;
 		const struct vgpu_schema_field *counts = c->ioctl->body.fields;
 		u32 i, nr;
@@ -497,7 +497,7 @@ static void drive_plain(struct schema_case *c, const struct frame *f,
 			continue;
 		if (dir & VGPU_IN)
 			meet(c, f->p[i]);
-		/* Nothing is known of what an array is to be written to, unlike of the argument. */
+		/* The marshaller sends no old bytes of an OUT array, unlike of the argument. */
 		if (dir == VGPU_OUT && f->up) {
 			if (c->result >= 0)
 				f->p[i] = 0xa0 + i % 7;
@@ -507,7 +507,7 @@ static void drive_plain(struct schema_case *c, const struct frame *f,
 	}
 }
 
-/* As media devices do, it may fail after having told some; and it has no node for some. */
+/* Writes some device numbers, even before a failure, as media devices do; some have no node. */
 static void drive_rdev(struct host *host, struct schema_case *c, u8 *p)
 {
 	u32 nr = c->rdevs++;
@@ -526,7 +526,7 @@ static void drive_rdev(struct host *host, struct schema_case *c, u8 *p)
 	}
 }
 
-/* Where the driver says whose it is, it is the opener's in every other case. */
+/* Writes a process id; with a field for its kind, every second case names the opener. */
 static void drive_pid(struct host *host, struct schema_case *c, const struct frame *f,
 		      const struct vgpu_schema_field *field)
 {
@@ -545,8 +545,8 @@ static void drive_pid(struct host *host, struct schema_case *c, const struct fra
 }
 
 /*
- * The driver knows the program by another id, and no other process. It tells the program's in each
- * third place, nobody's in the next, and leaves the last alone.
+ * The host's driver knows the program by id 1, and no other process. Of each three places it writes
+ * the program's id to the first and 0 to the second, and leaves the third alone.
  */
 static void drive_pids(struct host *host, struct schema_case *c, const struct frame *f,
 		       const struct vgpu_schema_field *field)
@@ -568,7 +568,7 @@ static void drive_pids(struct host *host, struct schema_case *c, const struct fr
 	c->pids++;
 }
 
-/* Some are left alone where the program's own may stay, and some are none. */
+/* Writes a time; some times are 0, and some fields that are IN and OUT keep the program's time. */
 static void drive_stamp(struct host *host, struct schema_case *c, u8 *p,
 			const struct vgpu_schema_field *field, u8 dir)
 {
@@ -614,7 +614,7 @@ static bool drive_struct(struct host *host, struct schema_case *c, const struct 
 			c->result_fd = true;
 			break;
 		case VGPU_FIELD_HIDE:
-			/* Natively it is the program that has to close its eyes. */
+			/* A native run clears the hidden bits itself, as the expected result. */
 			if (!(dir & VGPU_OUT) || c->result < 0)
 				break;
 			fd |= field->mask & 0x55555555;
@@ -689,7 +689,7 @@ long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
 		dir |= VGPU_OUT;
 	if (c->ioctl->arg == VGPU_ARG_STRING) {
 		dir = VGPU_IN;
-		/* The string is shorter than what it may be. */
+		/* The string is shorter than its limit. */
 		f.len = size /= 2;
 	}
 	if (c->ioctl->arg == VGPU_ARG_VALUE) {

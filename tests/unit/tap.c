@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Test results as TAP on standard output. */
+/* Prints test results as TAP on standard output. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "tap.h"
 
 static unsigned int tests, failed;
-static unsigned int expected, unmet;	/* of the subject at hand */
+static unsigned int expected, unmet;	/* counts of the current subject */
 
 bool tap_expect(bool ok, const char *fmt, ...)
 {

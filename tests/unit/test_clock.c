@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bounds of the difference of two clocks, from calls that take any time. */
+/* Tests of the bounds of the difference of two clocks, computed from calls of any duration. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,11 +10,11 @@
 #define MS	(1000 * US)
 #define SECOND	(1000 * MS)
 
-/* Two machines: what this one's clock shows when the host's shows something. */
+/* Two machines: the guest's clock as a function of the host's. */
 struct world {
 	s64 offset;
-	s64 ppm;	/* by which this one's clock is quicker */
-	s64 now;	/* by the host's clock */
+	s64 ppm;	/* rate of the guest's clock, relative to the host's */
+	s64 now;	/* time of the host's clock */
 	u32 seed;
 };
 
@@ -29,7 +29,7 @@ static u32 random_below(struct world *w, u32 limit)
 	return (w->seed >> 8) % limit;
 }
 
-/* A call: on its way there for @go, with the driver for @stay, on its way back for @back. */
+/* Makes a call: it travels for @go, is with the driver for @stay, and travels back for @back. */
 static struct vgpu_clock_sample call(struct world *w, s64 go, s64 stay, s64 back)
 {
 	struct vgpu_clock_sample s = { .sent = here(w) };
@@ -43,7 +43,7 @@ static struct vgpu_clock_sample call(struct world *w, s64 go, s64 stay, s64 back
 	return s;
 }
 
-/* As the guest does it: nothing is lost when the sample says nothing new. */
+/* Adds a sample as the guest does: a sample with nothing new must not change the bounds. */
 static void add(struct vgpu_clock_bounds *b, const struct vgpu_clock_sample *s)
 {
 	struct vgpu_clock_bounds before = *b;
@@ -57,7 +57,7 @@ static void add(struct vgpu_clock_bounds *b, const struct vgpu_clock_sample *s)
 	*b = before;
 }
 
-/* What happened while a call ran is within it here, too. */
+/* Checks that events of the driver during a call convert to times within that call. */
 static void inside(const struct vgpu_clock_bounds *b, const struct vgpu_clock_sample *s)
 {
 	s64 slack = (s->received - s->sent) >> 13;
@@ -92,7 +92,7 @@ static void test_one(s64 offset)
 	tap_subject("one call, and more");
 }
 
-/* Many calls, of which few are quick, with clocks that drift apart. */
+/* Few of many calls are quick while the clocks drift apart; the error stays below 1 ms. */
 static void test_many(s64 ppm)
 {
 	struct vgpu_clock_bounds b = { 0 };
@@ -126,14 +126,14 @@ static void test_stands_still(void)
 
 	tap_expect(vgpu_clock_bounds_width(&b, 0) == U64_MAX, "nothing is known");
 	add(&b, &s);
-	/* This machine was stopped: its clock did not go on. */
+	/* The guest was stopped: its clock stood still. */
 	w.offset -= 30 * SECOND;
 	w.now += 30 * SECOND;
 	s = call(&w, 50 * US, 0, 50 * US);
 	add(&b, &s);
 	inside(&b, &s);
 	tap_expect(error_of(&b, &w) <= 100 * US, "off by %lld", (long long)error_of(&b, &w));
-	/* The driver slept for a day, in which the clocks went apart: one bound is old then. */
+	/* The driver sleeps for a day, and the clocks drift apart: one bound is old then. */
 	for (w.ppm = -200; w.ppm <= 200; w.ppm += 100) {
 		w.offset = SECOND - w.now / 1000000 * w.ppm;
 		s = call(&w, 50 * US, 0, 50 * US);
@@ -154,7 +154,7 @@ static void test_stands_still(void)
 	tap_subject("machines that stand still");
 }
 
-/* Threads end in another order than they take the lock. */
+/* Time must not go back when threads add samples in another order than their calls ended. */
 static void test_order(void)
 {
 	struct vgpu_clock_bounds b = { 0 };
@@ -170,7 +170,7 @@ static void test_order(void)
 	tap_subject("in another order");
 }
 
-/* A host may say anything that the codec lets through. */
+/* Any times that the codec accepts from a host must keep the bounds consistent. */
 static void test_any(void)
 {
 	static const u64 times[] = { 0, 1, SECOND, (1ULL << 62) - 1, 1ULL << 62 };

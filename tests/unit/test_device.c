@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device files that are not exported, as vgpud (userspace-lib/vgpud/device.c) knows them by what
- * kernels call them.
+ * Tests of the names and numbers by which vgpud (userspace-lib/vgpud/device.c) recognizes the
+ * device files that it does not export.
  */
 #include <sys/sysmacros.h>
 
@@ -9,7 +9,7 @@
 #include "vgpud/device.h"
 #include "vgpud/nvidia.h"
 
-/* --- what device.c calls ---------------------------------------------------------------- */
+/* --- functions that device.c calls ------------------------------------------------------- */
 
 bool nvidia_find(dev_t rdev, char title[64], char driver[32])
 {
@@ -38,7 +38,7 @@ static void test_keys(void)
 		unsigned int major, minor;
 		bool ignores;
 	} nodes[] = {
-		/* VFIO, or iommufd in its place, and a group, with an IOMMU or without. */
+		/* These are VFIO or iommufd, and groups with and without an IOMMU. */
 		{ "misc", "vfio", 10, 196, true },
 		{ "vfio", "12", 240, 0, true },
 		{ "vfio", "noiommu-0", 240, 1, true },
@@ -48,7 +48,7 @@ static void test_keys(void)
 		{ "misc", "vhost-vsock", 10, 241, true },
 		{ "misc", "vhost-scsi", 10, 125, true },
 		{ "", "vhost-vdpa-0", 509, 0, true },
-		/* Their modules are not there yet. */
+		/* These nodes exist before their modules are loaded, without a name. */
 		{ "", "", 10, 196, true },
 		{ "", "", 10, 238, true },
 		{ "", "", 10, 241, true },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which pages running calls may use, and how many are fetched at once.
+ * Tests of the pages that running calls may use, and of how many pages one fetch reads.
  */
 #include "fresh.h"
 #include "tap.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How pages become runs, and where runs are found in parts of a guest's memory. */
+/* Tests that combine pages into runs, and find runs in the parts of a guest's memory. */
 #include "kept.h"
 #include "tap.h"
 
@@ -27,7 +27,7 @@ static void test_runs(void)
 	for (i = 0; i < 512; i++)
 		tap_expect(append(0x40000000 + i * VGPU_PAGE_SIZE), "page %u of a huge one", i);
 	tap_expect(nr == 1 && run_is(0, 0x40000000, 512), "one run");
-	/* Backwards, and the same page twice: each is a run of its own. */
+	/* A page before the run, and a page given twice, are runs of their own. */
 	tap_expect(append(0x3ffff000) && append(0x3fffe000) && append(0x3fffe000), "three more");
 	tap_expect(nr == 4 && run_is(1, 0x3ffff000, 1) && run_is(2, 0x3fffe000, 1) &&
 		   run_is(3, 0x3fffe000, 1), "four runs");
@@ -35,11 +35,11 @@ static void test_runs(void)
 	tap_expect(nr == 4 && run_is(3, 0x3fffe000, 1), "nothing has changed");
 	tap_expect(append(0x3ffff000) && nr == 4 && run_is(3, 0x3fffe000, 2),
 		   "no room is needed");
-	/* A page further on is not the next one. */
+	/* A page behind a gap does not continue the run. */
 	nr = 0;
 	tap_expect(append(0x1000) && append(0x3000) && nr == 2 && run_is(0, 0x1000, 1) &&
 		   run_is(1, 0x3000, 1), "with a gap");
-	/* The first page of all follows none. */
+	/* The page at address 0 does not continue an earlier run. */
 	nr = 0;
 	tap_expect(append(0) && append(VGPU_PAGE_SIZE) && nr == 1 && run_is(0, 0, 2),
 		   "at address 0");
@@ -94,12 +94,12 @@ static u64 mapped;
 
 static int map(void *data, u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
 {
-	/* The kernel maps whole pages of the file, or nothing. */
+	/* The kernel maps whole huge pages of the file only. */
 	mapped += (len + part->page - 1) & ~(part->page - 1);
 	return 0;
 }
 
-/* The pieces of one run, at address @at of the program. */
+/* Maps one run at the program's address @at. Return: the number of pieces, or -errno. */
 static s64 pieces(u64 at, u64 addr, u64 len)
 {
 	static struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the tables' ordinary runs (test_schema_run) do not reach: bad pointers,
- * counts that lie, limits, arguments that point into themselves, and what is
- * written to the program's memory afterwards.
+ * Cases that test_schema_run does not reach: bad pointers, wrong counts, limits,
+ * arguments that point into themselves, and the bytes written to the program's
+ * memory at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "marshal_test.h"
 
-/* What a driver of ARRAY_IN, _INOUT sees; it inverts what it may. */
+/* Data that array_driver() has read. The driver inverts the elements of ARRAY_INOUT. */
 struct seen {
 	u64 arg;
 	u64 ptr;
@@ -94,13 +94,13 @@ static void test_bad_pointers(void)
 	tap_expect(!call(mock, VGPU_MOCK_IOC_ARRAY_IN, a, array_driver, &seen) &&
 		   seen.ptr == 0x40 && a->ptr == 0x40, "nothing at a bad pointer");
 
-	/* Half of the array is missing. */
+	/* The second half of the array is missing. */
 	pages = user_alloc_pages(USER_PAGE);
 	a->ptr = (uintptr_t)pages + USER_PAGE - 8;
 	a->count = 4;
 	tap_expect(call(mock, VGPU_MOCK_IOC_ARRAY_IN, a, array_driver, &seen) == -EFAULT &&
 		   seen.ptr == a->ptr, "an array that ends in missing memory");
-	/* Only the struct's first half is there. */
+	/* The second half of the struct is missing. */
 	tap_expect(call(mock, VGPU_MOCK_IOC_ARRAY_IN, (u8 *)pages + USER_PAGE - 8, array_driver,
 			&seen) == -EFAULT && host.calls == 1,
 		   "an argument that ends in missing memory");
@@ -126,7 +126,7 @@ static void test_readonly(void)
 	tap_subject("read-only memory");
 }
 
-/* drm_ioctl() copies the argument out in any case. */
+/* A driver that only fails; drm_ioctl() copies the argument out nevertheless. */
 static long nothing_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	return -EINVAL;
@@ -174,7 +174,7 @@ static void test_limits(void)
 	tap_expect(!call(mock, VGPU_MOCK_IOC_ARRAY_INOUT, a, array_driver, &seen) &&
 		   host.fetches == 1 && *(u32 *)(uintptr_t)a->ptr == ~1u,
 		   "likewise in both directions");
-	/* Fits as what goes in, but the reply would be too long by a few bytes. */
+	/* The limit leaves no segment for the array, which is fetched then. */
 	host.limits.call_bytes = VGPU_CALL_BYTES_MAX;
 	host.limits.segs = 1;
 	tap_expect(!call(mock, VGPU_MOCK_IOC_ARRAY_IN, a, array_driver, &seen) &&
@@ -206,7 +206,7 @@ static void test_limits(void)
 	tap_subject("what exceeds a limit is left to demand paging");
 }
 
-/* Every length of array near the limit: never a call that the host refuses. */
+/* Calls with arrays of all lengths near the limit are well-formed. */
 static void test_limit_edges(void)
 {
 	struct vgpu_mock_array *a;
@@ -253,7 +253,7 @@ static void test_large(void)
 	tap_expect(!call(mock, VGPU_MOCK_IOC_LARGE_INOUT, l, large_driver, NULL) &&
 		   !host.fetches && p[0] == 0xfe && p[len - 1] == 0xfd && p[77] == 0xff,
 		   "48 MiB in and out");
-	/* Not sent, but the answer would be too long. */
+	/* An OUT array is not sent, but the reply would be too long. */
 	host.limits.call_bytes = len;
 	p[0] = 1;
 	tap_expect(!call(mock, VGPU_MOCK_IOC_LARGE_OUT, l, large_driver, NULL) &&
@@ -268,9 +268,9 @@ static void test_large(void)
 	tap_subject("large arrays");
 }
 
-/* --- what comes back ------------------------------------------------------ */
+/* --- results --------------------------------------------------------------- */
 
-/* Writes one byte of an array, while another thread writes the one beside it. */
+/* Writes one byte of an array, while another thread writes bytes beside it. */
 static long race_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	struct vgpu_mock_array *a = driver_mem(h, arg, sizeof(*a), USER_READ);
@@ -349,7 +349,7 @@ static long self_driver(struct host *h, u32 cmd, u64 arg, void *data)
 	return 0;
 }
 
-/* A pointer to eight bytes, and behind it an fd. */
+/* A struct with a pointer to eight bytes, and an fd. */
 struct two {
 	u64 ptr;
 	u32 data[2];
@@ -399,12 +399,12 @@ static void test_self(void)
 	s->length = 16;
 	tap_expect(!call(mock, VGPU_MOCK_IOC_SELF, s, self_driver, &inside) && !inside &&
 		   other[15] == 0xff, "elsewhere");
-	/* Over the pointer itself: the host has its own address there. */
+	/* The pointer leads to itself, where the host puts its own address. */
 	s->ptr = (uintptr_t)s;
 	s->length = 16;
 	call(mock, VGPU_MOCK_IOC_SELF, s, self_driver, &inside);
 	tap_expect(!inside, "over the pointer");
-	/* Over another field's place. */
+	/* The pointer leads beside another field's place, and then to that place. */
 	k = user_alloc(sizeof(*k));
 	k->fd = -1;
 	k->ptr = (uintptr_t)&k->data[0];

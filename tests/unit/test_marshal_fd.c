@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* fds that go in and come back. */
+/* Tests of fds that ioctls take and return. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -211,9 +211,9 @@ static void test_event(void)
 	tap_subject("eventfds");
 }
 
-/* --- fds that only a property's name tells -------------------------------- */
+/* --- fds known by the name of a property ---------------------------------- */
 
-#define IN_FENCE	31	/* numbers that the device gives */
+#define IN_FENCE	31	/* property numbers of the device */
 #define OUT_FENCE	32
 #define OTHER		33
 
@@ -228,7 +228,7 @@ static long property_driver(struct host *h, u32 cmd, u64 arg, void *data)
 	return 0;
 }
 
-/* Six values: the object of the fd that goes in goes to @data. */
+/* Handles six values, and stores the object of the fd that goes in to @data. */
 static long atomic_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	struct drm_mode_atomic *a = driver_mem(h, arg, sizeof(*a), USER_READ);

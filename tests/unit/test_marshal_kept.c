@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory that the device keeps: which pages the host is told of, and when none. */
+/* Tests of memory that the device keeps: the pages in the call, and cases without pages. */
 #include "marshal_test.h"
 
 struct two {
@@ -31,7 +31,7 @@ static const struct vgpu_schema two_schema = {
 static struct vgpu_marshal m;
 static u64 seen;
 
-/* The driver found this in the place of the pointer. */
+/* A driver that stores the pointer in its argument in seen. */
 static long keep_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	seen = *(u64 *)driver_mem(h, arg, sizeof(u64), USER_READ);
@@ -45,7 +45,7 @@ static const struct vgpu_kept *kept_of(u32 seg)
 	return (const void *)(m.data + m.info[seg].in_off);
 }
 
-/* Segment @seg is @pages at @addr, in so many runs. */
+/* Return: segment @seg stands for @pages at @addr, in @runs runs. */
 static bool kept_is(u32 seg, u64 addr, u64 pages, u32 runs, bool write)
 {
 	const struct vgpu_kept *kept = kept_of(seg);
@@ -124,7 +124,7 @@ static void test_none(void)
 	tap_subject("no pages");
 }
 
-/* Pieces of a page, and pages around others. */
+/* A struct with four ranges of any length, which may overlap. */
 struct many {
 	u64 addr[4];
 	u32 bytes[4];
@@ -164,7 +164,7 @@ static void test_overlap(void)
 
 	start();
 	p = (uintptr_t)user_alloc_pages(9 * USER_PAGE);
-	/* Planes of one picture. */
+	/* The ranges are the planes of one picture, with shared pages. */
 	many = (struct many) {
 		.addr = { p + 64, p + 64 + 6000, p + 64 + 7500, p + 64 + 9000 },
 		.bytes = { 6000, 1500, 1500, 3 * USER_PAGE },
@@ -225,7 +225,7 @@ static void test_two(void)
 	vgpu_marshal_fini(&m);
 	tap_expect(!keep_two(p, p, 1) && m.nr_segs == 2, "the same page");
 	vgpu_marshal_fini(&m);
-	/* Room for the runs of the first, but not for those of both. */
+	/* There is room for the runs of the first memory, but not for those of both. */
 	host.limits.call_bytes = 1024;
 	tap_expect(keep_two(p, p + 32 * USER_PAGE, 32) == -ENOSPC, "more runs than there is room");
 	vgpu_marshal_fini(&m);
@@ -239,7 +239,7 @@ static void test_two(void)
 	tap_subject("memory in two places");
 }
 
-/* Pointers that are refused where memory cannot be kept, or where other calls find it meanwhile. */
+/* Pointers refused where memory cannot be kept (any), or cannot be kept exclusively (alone). */
 struct unkept {
 	u64 any;
 	u64 alone;
@@ -287,7 +287,7 @@ static void test_unkept(void)
 	tap_subject("what is refused elsewhere");
 }
 
-/* Each allocation fails once. */
+/* Each allocation fails once, and the ioctl then fails with -ENOMEM. */
 static void test_no_memory(void)
 {
 	long i, result = -ENOMEM;

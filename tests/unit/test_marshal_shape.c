@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The schema language beyond what the tables use: chains, depth, refusals. */
+/* Tests of the schema language beyond the tables' use: chains, depth, refusals. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -67,7 +67,7 @@ static void test_chain(void)
 	tap_subject("chains");
 }
 
-/* A struct that points to one of its kind. */
+/* A struct that points to another struct of the same kind. */
 struct deep {
 	u64 down;
 };
@@ -79,7 +79,7 @@ static const struct vgpu_schema_field deep_fields[] = {
 
 static const struct vgpu_schema_struct deep_struct = VGPU_STRUCT(struct deep, deep_fields);
 
-/* Memory that the device would keep, if a flag says so. */
+/* A struct with memory that the device would keep, if a flag says so. */
 struct keep {
 	u64 addr;
 	u32 flags;
@@ -91,7 +91,7 @@ static const struct vgpu_schema_field keep_fields[] = {
 	  .when = VGPU_WHEN_FLAG(struct keep, flags, 2) },
 };
 
-/* Counts that come from the struct around, and from pointers to pointers. */
+/* A struct that counts its inner structs, and the elements of each inner struct's array. */
 struct outer {
 	u64 inner;
 	u16 each;
@@ -115,7 +115,7 @@ static const struct vgpu_schema_field outer_fields[] = {
 	  .elem = &inner_struct },
 };
 
-/* Elements of which every second one has its pointer at no multiple of 4. */
+/* An element of 10 bytes: the pointer of every second element is not aligned to 4. */
 struct packed {
 	u16 nr;
 	u64 p;
@@ -128,7 +128,7 @@ static const struct vgpu_schema_field packed_fields[] = {
 static const struct vgpu_schema_struct packed_struct =
 	VGPU_STRUCT(struct packed, packed_fields);
 
-/* Elements with counts in memory of their own. */
+/* The fields of an element whose count is in other memory. */
 static const struct vgpu_schema_field counted_fields[] = {
 	{ VGPU_PTR(struct vgpu_mock_counted, head), .dir = VGPU_IN, .unit = 8 },
 	{ VGPU_PTR(struct vgpu_mock_counted, data), .dir = VGPU_IN,
@@ -139,7 +139,7 @@ static const struct vgpu_schema_field counted_fields[] = {
 static const struct vgpu_schema_struct counted_struct =
 	VGPU_STRUCT(struct vgpu_mock_counted, counted_fields);
 
-/* fds in memory that only comes back. */
+/* An fd in memory that is OUT only. */
 static const struct vgpu_schema_field an_fd[] = {
 	{ .type = VGPU_FIELD_FD_OUT, .size = 4 },
 };
@@ -245,7 +245,7 @@ static void test_language(void)
 	tap_subject("counts of other widths and places");
 }
 
-/* Reads one byte behind each pointer of an array of packed structs. */
+/* Adds up the bytes at the pointers of an array of packed structs. */
 static long packed_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	struct vgpu_mock_array *a = driver_mem(h, arg, sizeof(*a), USER_READ);
@@ -303,7 +303,7 @@ static void test_arrays(void)
 		counted[i].head = (uintptr_t)head;
 		counted[i].data = (uintptr_t)user_alloc(200);
 	}
-	/* The last has no head: nothing is known of its data. */
+	/* The last element has no readable head, so the length of its data is unknown. */
 	counted[2].head = 0x30;
 	host_ioctl_keep(&host, &m, &synth, SYNTH_COUNTED, (uintptr_t)a, false, wants_driver,
 			&value);
@@ -369,7 +369,7 @@ static void test_allocations(void)
 
 /* --- times ---------------------------------------------------------------- */
 
-/* Tells the 8 bytes at an offset of the argument. */
+/* Replaces the offset in @data by the 8 bytes at that offset of the argument. */
 static long time_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	u64 *offset = data;
@@ -404,7 +404,7 @@ static void test_times(void)
 	w->flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_DEADLINE;
 	tap_expect(time_seen(&vgpu_schema_drm, wait_cmd, w, offsetof(typeof(*w), deadline_nsec)) ==
 		   HOST_NOW + 9 && w->deadline_nsec == USER_NOW + 9, "a wait's deadline");
-	/* A program that is older than deadlines. */
+	/* An older program's struct has no deadline. */
 	tap_expect(time_seen(&vgpu_schema_drm, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0xC3, 32), w, 8) ==
 		   HOST_NOW + 5, "a wait without a deadline");
 

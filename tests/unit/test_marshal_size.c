@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sizes of arguments: of older and newer programs, of structs that say their own,
- * of bare numbers, strings, and of what no schema describes.
+ * Tests of the sizes of arguments: those of older and newer programs, of structs
+ * that hold their size, of bare numbers, strings, and undescribed ioctls.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void test_sizes(void)
 	call(mock, VGPU_MOCK_IOC_SIZED, sized, size_driver, &seen);
 	tap_expect(!seen.len && host.fetches, "its end is missing: left to the driver");
 
-	/* An older program's struct ends before the pointer: nothing is followed. */
+	/* An older program's struct ends before the count, so no pointer is followed. */
 	w = user_alloc(sizeof(*w) + 64);
 	w->handles = (uintptr_t)user_alloc(16);
 	w->count_handles = 4;
@@ -77,7 +77,7 @@ static void test_sizes(void)
 			false, size_driver, &seen);
 	tap_expect(m.nr_segs == 2 && seen.len == sizeof(*w) + 16, "a newer program");
 	vgpu_marshal_fini(&m);
-	/* Of a command that says to write alone, DRM reads nothing. */
+	/* DRM reads nothing for a command with _IOC_READ alone. */
 	host_ioctl_keep(&host, &m, &vgpu_schema_drm, _IOC(_IOC_READ, 'd', 0xC3, sizeof(*w)),
 			(uintptr_t)w, false, size_driver, &seen);
 	tap_expect(m.nr_segs == 1, "nothing is read");
@@ -85,7 +85,7 @@ static void test_sizes(void)
 	tap_subject("sizes of the argument");
 }
 
-/* As much behind the head as that says, of which the driver fills the beginning. */
+/* Reads the length in the head, and writes the beginning of the data behind the head. */
 static long tlv_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	struct snd_ctl_tlv *tlv = driver_mem(h, arg, sizeof(*tlv), USER_READ);
@@ -133,7 +133,7 @@ static void test_tail(void)
 	tap_subject("what is behind a struct");
 }
 
-/* Says that it reads, and leaves a result there. */
+/* A driver that writes to the argument, although the command says that it only reads. */
 static long liar(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	u64 *p = driver_mem(h, arg, sizeof(*p), USER_WRITE);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Times that drivers tell, by the clocks of another machine. */
+/* Tests that convert times of drivers from the host's clocks to the guest's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
 #include "marshal_test.h"
 
-/* A time of the host that ends in whole microseconds, and what it is here. */
+/* A time of the host in whole microseconds, and the same time in the guest. */
 #define HOST_SECONDS	500
 #define HOST_MICRO	250000
 #define HOST_TIME	(HOST_SECONDS * 1000000000ULL + HOST_MICRO * 1000ULL)
@@ -14,7 +14,7 @@
 
 /* --- ioctls --------------------------------------------------------------- */
 
-/* The driver leaves @data there. */
+/* The bytes that the driver writes to the argument, and its result. */
 struct answer {
 	const void *data;
 	u32 len;
@@ -122,7 +122,7 @@ static void test_buffer(void)
 	tap_expect(!answered(&vgpu_schema_v4l2, VIDIOC_DQBUF, false, &before, &after, sizeof(got), 0,
 			     &got) && !memcmp(&got, &after, sizeof(got)) && !user.stamps,
 		   "the program's own number");
-	/* What the driver says of it counts, not what the program has said. */
+	/* The flags of the driver count, and not those of the program. */
 	before.flags = V4L2_BUF_FLAG_TIMESTAMP_COPY;
 	after.flags = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
 	tap_expect(!answered(&vgpu_schema_v4l2, VIDIOC_QBUF, false, &before, &after, sizeof(got), 0,
@@ -169,7 +169,7 @@ static void test_sound(void)
 	tap_subject("sound");
 }
 
-/* The first @filled of four fences. */
+/* Fills the first *@data of four fences. */
 static long fences_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	struct sync_file_info *info = driver_mem(h, arg, sizeof(*info), USER_READ);
@@ -180,7 +180,7 @@ static long fences_driver(struct host *h, u32 cmd, u64 arg, void *data)
 	info->num_fences = filled;
 	for (i = 0; i < filled; i++) {
 		memset(&fences[i], 0, sizeof(fences[i]));
-		/* One that is not signaled has none. */
+		/* A fence that is not signaled has no time. */
 		fences[i].timestamp_ns = i == 1 ? 0 : HOST_TIME + i;
 	}
 	return 0;
@@ -234,7 +234,7 @@ static u32 seconds_at(const union events *events, u32 at)
 	return event.tv_sec;
 }
 
-/* In memory of just that size: ASan sees what goes beyond. */
+/* Converts events in memory of exactly @len bytes, so that ASan detects accesses beyond. */
 static void convert(union events *events, u32 len)
 {
 	u8 *p = malloc(len ? len : 1);
@@ -292,7 +292,7 @@ static void test_events(void)
 		events.base.length = min(len, one);
 		before = events;
 		convert(&events, len);
-		/* The time ends 24 bytes from the beginning. */
+		/* The time ends at byte 24 of the event. */
 		tap_expect(len >= 24 || !memcmp(&before, &events, sizeof(events)),
 			   "%u bytes of one", len);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Commands that no guest may give NVIDIA's driver, directly and wrapped. */
+/* Tests of the commands that no guest may give NVIDIA's driver, directly and wrapped. */
 #include <string.h>
 
 #include "nvidia_ioctls.h"
@@ -12,12 +12,12 @@
 #define ADDR		0x3e0000001000ULL
 #define INNER		0x3e0000002000ULL
 
-/* These tell of processes: accounting, encoders, captures, users of the card and of its memory. */
+/* These return data of processes: accounting, encoders, captures, users of the card or memory. */
 static const u32 denied[] = {
 	0xb03, 0xb04, 0x2080016e, 0x208001af, 0x2080017c, 0x20801349,
 };
 
-/* These tell of the processes of a namespace. */
+/* These return data of the processes of a namespace. */
 static const u32 of_namespace[] = { 0x2080018d, 0x2080018e };
 
 static void put32(u8 *p, u32 offset, u32 v)
@@ -25,7 +25,7 @@ static void put32(u8 *p, u32 offset, u32 v)
 	memcpy(p + offset, &v, sizeof(v));
 }
 
-/* The command alone is looked at, and nothing beside it makes another one of it. */
+/* The command alone decides, and no other field of the argument. */
 static void test_control(void)
 {
 	struct vgpu_nvidia_look look;
@@ -46,7 +46,7 @@ static void test_control(void)
 			tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_PASS,
 				   "%#x is another one", denied[i] ^ 1U << bit);
 		}
-		/* Elsewhere in the argument it is a number. */
+		/* Elsewhere in the argument the command's number has no meaning. */
 		memset(arg, 0, sizeof(arg));
 		put32(arg, 4, denied[i]);
 		put32(arg, 12, denied[i]);
@@ -63,7 +63,7 @@ static void test_control(void)
 	tap_subject("a denied control");
 }
 
-/* The driver takes any type and direction, but only its own size. */
+/* The driver accepts any type and direction of an ioctl, but only its own size. */
 static void test_number(void)
 {
 	struct vgpu_nvidia_look look;
@@ -123,7 +123,7 @@ static void test_wrapped(void)
 	tap_subject("an ioctl in another");
 }
 
-/* An object may be shared with whom the driver asks for the right to, and with no client. */
+/* An object may be shared with all kinds of receivers but with a client (3). */
 static void test_share(void)
 {
 	struct vgpu_nvidia_look look;
@@ -151,7 +151,7 @@ static void test_share(void)
 	tap_subject("who an object is shared with");
 }
 
-/* An object may be of any class but these, in each form that the driver takes. */
+/* An object may have any class but the denied ones, in each form of the ioctl. */
 static void test_alloc(void)
 {
 	static const struct {
@@ -170,7 +170,7 @@ static void test_alloc(void)
 			enum vgpu_nvidia_verdict wanted = denied ? VGPU_NVIDIA_DENY :
 							  VGPU_NVIDIA_PASS;
 
-			/* Elsewhere in the argument it is a handle, or flags. */
+			/* Elsewhere in the argument the class's number is a handle, or flags. */
 			memset(arg, 0, sizeof(arg));
 			put32(arg, 8, 0xf3);
 			put32(arg, 16, 0xf3);
@@ -215,7 +215,7 @@ static bool name_is(u32 cmd, const char *wanted)
 	return name ? wanted && !strcmp(name, wanted) : !wanted;
 }
 
-/* Lists call ioctls by these, so a name is one ioctl's, and an ioctl has one. */
+/* Policies list ioctls by name, so each ioctl has one name, and each name one ioctl. */
 static void test_names(void)
 {
 	const struct vgpu_nvidia_ioctl *all = vgpu_nvidia_ioctls;

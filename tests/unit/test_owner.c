@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that is owned (userspace-lib/engine/owner.c) counts from when it is taken until nobody has
- * it mapped any more, whatever becomes of the program that had it. NVIDIA's driver, a shadow and a
- * hypervisor are played here.
+ * Tests of owned memory (userspace-lib/engine/owner.c): it counts from owner_take() until the last
+ * mapping of it has gone, whatever happens to the program that allocated the memory. NVIDIA's
+ * driver, a shadow and a hypervisor are simulated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +28,11 @@ static struct shadow shadow;
 static struct object objects[OBJECTS];
 static int answer, lend_result;
 static unsigned int nr_closed, nr_looks;
-/* The hypervisor's mappings, each with the file that it keeps. */
+/* The files that the hypervisor's mappings keep open. */
 static int mapped[4], nr_mapped;
 static struct timer *timer;
 
-/* --- what owner.c calls ---------------------------------------------------------------- */
+/* --- functions that owner.c calls ------------------------------------------------------- */
 
 struct object *object_find(uint32_t id)
 {
@@ -126,7 +126,7 @@ static void object_open(uint32_t id)
 {
 	int ends[2];
 
-	/* The driver of the control file can poll, as a pipe can. */
+	/* A pipe stands for the control file, whose driver can poll. */
 	if (pipe2(ends, O_CLOEXEC))
 		exit(EXIT_FAILURE);
 	close(ends[0]);
@@ -137,7 +137,7 @@ static void object_open(uint32_t id)
 	owner_meet(&objects[id]);
 }
 
-/* Closes a file, as when the program that had it has ended. */
+/* Closes a file, as the end of its program does. */
 static void object_close(uint32_t id)
 {
 	owner_forget(&objects[id]);
@@ -218,7 +218,7 @@ static void test_counts(void)
 	tap_subject("of dead programs, too");
 }
 
-/* A shadow maps memory of the system. */
+/* Memory of the system is owned for a shadow until the shadow has mapped it. */
 static void test_shown(void)
 {
 	struct eshadow_msg msg = { .type = ESHADOW_SHOW, .object = CTL, .lane = 3 };
@@ -266,7 +266,7 @@ static void test_shown(void)
 	tap_subject("what a shadow is about to map");
 }
 
-/* Memory of the system may be any card's, and one cannot be opened once more. */
+/* Memory of the system cannot be lent while a card's file, which may own it, cannot be reopened. */
 static void test_unheld(void)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_MAPS, .object = CTL };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Drivers wait for a guest for a limited time: the tests show what answers cost, and what a hostile
- * guest gets.
+ * Drivers wait for a guest for a limited time. The tests show how much of that time answers cost,
+ * and for how long a hostile guest can make drivers wait.
  */
 #include "patience.h"
 #include "tap.h"
@@ -11,7 +11,7 @@
 #define WHOLE	(2 * S)
 #define LANES	1024U
 
-/* The guest takes so long, if it may, for a call that began then. Return: what it took. */
+/* Lets the guest take @wants for an answer to the call @call, or less. Return: the time it took. */
 static u64 answer_to(struct vgpu_patience *patience, u64 *now, u64 call, u64 wants)
 {
 	struct vgpu_patience_wait wait;
@@ -24,7 +24,7 @@ static u64 answer_to(struct vgpu_patience *patience, u64 *now, u64 call, u64 wan
 	return took;
 }
 
-/* The same, for a call that began just now. */
+/* Lets the guest take @wants for an answer to a new call, or less. Return: the time it took. */
 static u64 answer(struct vgpu_patience *patience, u64 *now, u64 wants)
 {
 	return answer_to(patience, now, vgpu_patience_call(patience), wants);
@@ -36,7 +36,7 @@ static void test_honest(void)
 	u64 now = 5 * S, i;
 	bool ok = true;
 
-	/* Eight threads that do nothing else but wait for answers of a millisecond. */
+	/* Eight threads wait for answers of a millisecond all the time. */
 	vgpu_patience_init(&patience, WHOLE, now);
 	for (i = 0; i < 100000; i++) {
 		ok &= answer(&patience, &now, MS) == MS;
@@ -44,7 +44,7 @@ static void test_honest(void)
 	}
 	tap_expect(ok && patience.left == WHOLE && !patience.total, "fast answers are free");
 
-	/* Memory that has to be read from a disk, now and then. */
+	/* Memory has to be read from a disk, every two seconds. */
 	for (i = 0; i < 1000; i++) {
 		ok &= answer(&patience, &now, 50 * MS) == 50 * MS;
 		now += 2 * S;
@@ -57,7 +57,7 @@ static void test_honest(void)
 	tap_subject("a guest that does its best");
 }
 
-/* A machine that stands still does so for all its processors. */
+/* Waits at the same time count once, as a machine that stands still stops all its processors. */
 static void test_together(void)
 {
 	struct vgpu_patience_wait wait[64];
@@ -73,7 +73,7 @@ static void test_together(void)
 	tap_expect(patience.left > WHOLE / 3 && !patience.spent, "waits at once are paid once");
 	tap_expect(patience.waited == S, "and are one wait");
 	vgpu_patience_begin(&patience, now, vgpu_patience_call(&patience), &wait[0]);
-	/* Short ones meanwhile pay no more than they cost. */
+	/* Short waits within a long one pay only their own time. */
 	for (i = 0; i < 300; i++) {
 		vgpu_patience_begin(&patience, now, vgpu_patience_call(&patience), &wait[1]);
 		now += 3 * MS;
@@ -84,7 +84,7 @@ static void test_together(void)
 	tap_subject("waits at the same time");
 }
 
-/* The longest time that a driver waits without others getting its lock, and the sum. */
+/* Returns the time that a driver waits in a row, without giving its lock to other callers. */
 static u64 hold(struct vgpu_patience *patience, u64 *now, u64 wants)
 {
 	u64 took, held = 0;
@@ -120,9 +120,9 @@ static void test_hostile(void)
 }
 
 /*
- * A lock that one call of the guest after the other gets, in the order in which they came, as a
- * mutex is given. Each has the driver wait for some answers meanwhile, and is followed by another
- * one. Return: for how long somebody else waits for the lock at most, who wants it again and again.
+ * Simulates a lock that the guest's calls get in the order of their arrival, as with a mutex. Each
+ * call makes the driver wait for @answers answers under the lock, and is followed by another call.
+ * Return: the longest time for which another caller waits for the lock.
  */
 static u64 contend(struct vgpu_patience *patience, u32 lanes, u32 answers, u64 wants, u32 late,
 		   u64 lasts)
@@ -133,7 +133,7 @@ static u64 contend(struct vgpu_patience *patience, u32 lanes, u32 answers, u64 w
 
 	vgpu_patience_init(patience, WHOLE, now);
 	while (now < ends) {
-		/* All lanes have their turn between two of somebody else's. */
+		/* Each lane gets the lock once between two turns of the other caller. */
 		since = now;
 		for (turn = 0; turn < lanes; turn++) {
 			for (i = 0; i < answers; i++) {
@@ -155,7 +155,7 @@ static void test_contended(void)
 	static const struct {
 		u32 lanes, answers;
 		u64 wants;
-		/* Each so many answers one takes as long as it may. */
+		/* Number of answers per one that takes as long as possible; 0: none does. */
 		u32 late;
 	} hostile[] = {
 		{ 256, 4, 3900, 0 }, { 256, 40, 3900, 0 }, { 512, 10, MS, 0 },
@@ -178,7 +178,7 @@ static void test_contended(void)
 	tap_subject("many calls that want one lock");
 }
 
-/* Programs of a guest that does its best, of which some do as much as they may. */
+/* Programs of an honest guest that use the device as much as allowed lose no patience. */
 static void test_busy(void)
 {
 	struct vgpu_patience_wait wait[256];
@@ -190,7 +190,7 @@ static void test_busy(void)
 	tap_expect(patience.left == WHOLE && longest > WHOLE / 8,
 		   "hundreds of threads that want one lock, each with two answers");
 
-	/* So many answers fetch all pages that a process may have. */
+	/* 131 answers fetch all pages that a process may have. */
 	vgpu_patience_init(&patience, WHOLE, now);
 	for (i = 0; i < 131 * 100; i++) {
 		if (!(i % 131))
@@ -199,7 +199,7 @@ static void test_busy(void)
 	}
 	tap_expect(patience.left == WHOLE, "a buffer of 16 MiB, again and again");
 
-	/* On a machine that has less processors than threads they all wait for each other. */
+	/* All threads wait for each other on a machine with fewer processors. */
 	for (i = 0; i < 100 * 256; i++) {
 		if (!(i % 80))
 			call = vgpu_patience_call(&patience);
@@ -212,7 +212,7 @@ static void test_busy(void)
 	}
 	tap_expect(patience.left == WHOLE, "buffers of hundreds of threads that want no lock");
 
-	/* One that waits for the device is as old as what others have waited for meanwhile. */
+	/* A call that waits for the device ages by the waits of other calls meanwhile. */
 	for (i = 0; i < 1000; i++) {
 		call = vgpu_patience_call(&patience);
 		for (j = 0; j < 1000; j++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policies and limits: which opens and ioctls of a guest are let through.
+ * Tests of policies and limits: the opens and ioctls that a guest may make.
  */
 #include <fcntl.h>
 #include <linux/ioctl.h>
@@ -10,7 +10,7 @@
 
 #define SET_MASTER	_IO('d', 0x1e)
 
-/* Each list of so many commands, and each command beside it. */
+/* Lists of each length are tried with commands on the list and beside it. */
 static void test_lists(void)
 {
 	struct vgpu_policy policy = {};
@@ -35,7 +35,7 @@ static void test_lists(void)
 	tap_subject("lists of ioctls");
 }
 
-/* Neither size nor direction makes another command of one. */
+/* Size and direction do not make a different command. */
 static void test_key(void)
 {
 	u32 listed = vgpu_ioctl_key(_IOWR('v', 7, u64));
@@ -49,8 +49,8 @@ static void test_key(void)
 }
 
 /*
- * A file that came from an export, as a dma-buf, is not of the export's driver: the export's list
- * holds for its ioctls, but not what their numbers mean to that driver.
+ * A file that came from an export, as a dma-buf, has another driver. The export's list holds for
+ * the ioctls of such a file, but the rules for the export's driver do not.
  */
 static void test_derived(void)
 {
@@ -70,7 +70,7 @@ static void test_derived(void)
 	tap_subject("what comes of an export");
 }
 
-/* NVIDIA's driver takes any type of what has a size. */
+/* NVIDIA's driver accepts any type of a command that has a size. */
 static void test_nvidia(void)
 {
 	u32 listed = vgpu_ioctl_key(_IOWR('F', 0x2a, char[32]));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When a guest hears that no device uses memory any more which it gave to one: after its files
- * are closed, and after the engine's duplicates of it are freed. The engine's own code runs
- * here; the guest, the keeper of the window and NVIDIA's driver are played.
+ * Tests of the time when the guest is notified that no device uses its memory any more: after
+ * its files are closed, and after the engine's duplicates of that memory are freed. The engine's
+ * own code runs here; the guest, the keeper of the window and NVIDIA's driver are simulated.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define WINDOW_LEN	(1ULL << 30)
 #define PAGE		4096ULL
 
-/* Numbers of objects. */
+/* The objects' numbers. */
 enum { CTL = 1, CARD, MOCK, OBJECTS };
 
 struct engine_start start;
@@ -32,20 +32,20 @@ static struct grant mock_grant = { .driver = "vgpu-mock" };
 static struct object objects[OBJECTS];
 static bool open_now[OBJECTS];
 
-/* The guest was told these, and the driver was. */
+/* Number of the last RELEASE to the guest, and counts of these and of duplicates in the driver. */
 static uint64_t answered;
 static unsigned int nr_answered, nr_owned, owned_when_answered;
 static uint64_t applied, seq;
 static int bind_result;
-/* Memory that a shadow is about to map: how often there was some, and which time it still is. */
+/* Number of the last memory that a shadow was about to map, and of the one that it still is. */
 static uint64_t last_shown, showing;
 
-/* The keeper's end, and the engine's source. */
+/* The keeper's end of the connection, and the engine's source for the other end. */
 static int keeper_fd = -1;
 static struct source *keeper_source;
 static struct keeper_msg asked;
 
-/* --- what the engine has elsewhere --------------------------------------------------- */
+/* --- functions of other parts of the engine -------------------------------------------- */
 
 bool control_is_applied(uint64_t seq)
 {
@@ -159,7 +159,7 @@ static void keeper_say(struct keeper_msg msg)
 	keeper_source->ready(keeper_source, 0);
 }
 
-/* The keeper was asked this last; the file that came along is closed. */
+/* Returns the type of the last request to the keeper, and closes the files of all requests. */
 static uint32_t keeper_hear(void)
 {
 	uint32_t type = 0;
@@ -215,7 +215,7 @@ static void object_close(uint32_t id)
 	kept_look();
 }
 
-/* Return: what the shadow is told. */
+/* Binds an object's page to the window. Return: the answer to the shadow. */
 static int show(uint32_t id, uint64_t page)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_BIND, .object = id };
@@ -267,7 +267,7 @@ static void begin(void)
 	for (id = 1; id < OBJECTS; id++)
 		object_open(id);
 	keeper_came();
-	/* Those of the keeper before are nobody's business any more. */
+	/* Duplicates of the earlier keeper do not matter here. */
 	nr_owned = 0;
 }
 
@@ -318,7 +318,7 @@ static void test_shown(void)
 	object_close(CTL);
 	release(20);
 	tap_expect(!nr_answered, "while it does");
-	/* A shadow that asks later asks for a file that is open. */
+	/* A shadow that asks later does so for an open file, and is not waited for. */
 	showing = ++last_shown;
 	kept_look();
 	tap_expect(is_answered(20), "when it has mapped it");
@@ -341,7 +341,7 @@ static void test_window_gone(void)
 	tap_expect(!kept_add(CTL, 7, PAGE) && !show(CARD, 1) && nr_owned, "it is shown again");
 	object_close(CARD);
 	release(7);
-	/* The hypervisor may still show it: nobody frees the duplicate. */
+	/* The hypervisor may still map the page, so the duplicate is not freed. */
 	keeper_came();
 	tap_expect(!nr_answered && nr_owned == 1, "without a keeper that could tell");
 	object_open(CARD);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tables themselves: each ioctl that a header declares is in one, or is
- * listed as left to demand paging; sizes are the header's; entries are in order;
- * what fields refer to lies inside of what it should.
+ * Tests of the tables themselves: each ioctl that a header declares is in a table
+ * or listed as left to demand paging; sizes are the header's; entries are in order;
+ * and all places that fields refer to lie inside their structs.
  */
 #include <stdio.h>
 
@@ -12,7 +12,7 @@
 #include "schema_all.h"
 #include "tap.h"
 
-/* What the headers declare, as the Makefile found it. */
+/* The ioctls that the headers declare; the Makefile makes ioctls.h. */
 struct declared {
 	u32 cmd;
 	const char *name;
@@ -24,7 +24,7 @@ static const struct declared declared[] = {
 };
 #undef IOCTL
 
-/* The first that fits: what a driver has is not in DRM core's table. */
+/* The first fitting prefix counts: a driver's own ioctls are not in DRM core's table. */
 static const struct {
 	const char *prefix;
 	const struct vgpu_schema *schema;
@@ -61,21 +61,21 @@ static const struct vgpu_schema *schema_of(const char *name)
 	return prefixes[i].schema;
 }
 
-/* Described by nothing, on purpose. */
+/* Ioctls that no table describes, on purpose. */
 static const char *const left[] = {
 	"DRM_IOCTL_MAP_BUFS",		/* maps memory */
 	"VGPU_MOCK_IOC_STRING",		/* a string without a length */
 	"VGPU_MOCK_IOC_PIN",		/* pins memory */
-	"VGPU_MOCK_IOC_REACH",		/* of the host's memory */
-	/* Newer than the schema can ask for: no macros. */
+	"VGPU_MOCK_IOC_REACH",		/* an address of the host's memory */
+	/* The schema cannot test whether the headers have these, as they are no macros. */
 	"DRM_IOCTL_PANTHOR_BO_QUERY_INFO",
 	"DRM_IOCTL_PANTHOR_BO_SET_LABEL",
 	"DRM_IOCTL_PANTHOR_BO_SYNC",
 	"DRM_IOCTL_PANTHOR_SET_USER_MMIO_OFFSET",
-	/* As many bytes as the driver's frames have. */
+	/* Their sizes depend on the driver's frames. */
 	"SNDRV_PCM_IOCTL_READI_FRAMES",
 	"SNDRV_PCM_IOCTL_READN_FRAMES",
-	/* Plain, as the command says. */
+	/* The command says all about their plain structs. */
 	"SNDRV_PCM_IOCTL_PVERSION",
 	"SNDRV_PCM_IOCTL_INFO",
 	"SNDRV_PCM_IOCTL_TSTAMP",
@@ -96,12 +96,12 @@ static const char *const left[] = {
 	"SNDRV_PCM_IOCTL_UNLINK",
 };
 
-/* Integers that are declared with a size. */
+/* Ioctls with an integer argument that are declared with a size. */
 static const char *const values[] = {
 	"SNDRV_PCM_IOCTL_PAUSE",
 };
 
-/* Another name for the same number, with a shorter struct or another direction. */
+/* Further names of numbers, with a shorter struct or another direction. */
 static const char *const forms[] = {
 	"DRM_IOCTL_I915_GEM_CONTEXT_CREATE",
 	"DRM_IOCTL_I915_GEM_EXECBUFFER2",
@@ -118,7 +118,7 @@ static bool is_one_of(const char *const *names, size_t nr, const char *name)
 	return false;
 }
 
-/* NAME32 is what 32-bit programs have for NAME. */
+/* Return: @name is NAME32, the name of 32-bit programs' form of NAME. */
 static bool is_compat(const char *name)
 {
 	size_t len = strlen(name);
@@ -186,7 +186,7 @@ static void ref_check(const struct vgpu_schema_struct *body, const struct vgpu_s
 	}
 }
 
-/* Fields for one place stand next to each other; nothing comes after one without condition. */
+/* Fields for one place are adjacent, and none follows a field without a condition. */
 static void alternatives_check(const struct vgpu_schema_struct *body, u32 nr)
 {
 	const struct vgpu_schema_field *field = &body->fields[nr];
@@ -291,7 +291,7 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 	tap_expect(true, "looked at");
 }
 
-/* Places in both of its structs, which are small. */
+/* All places lie inside the two structs, which are small. */
 static void map_ioctl_check(const struct vgpu_schema_ioctl *ioctl)
 {
 	const struct vgpu_schema_map *map = ioctl->map;
@@ -319,7 +319,7 @@ static void map_ioctl_check(const struct vgpu_schema_ioctl *ioctl)
 			   "%s: place %u of the other", ioctl->name, i);
 }
 
-/* Places of its struct, in which the driver leaves what it tells. */
+/* All places lie inside the struct, which the driver writes to. */
 static void blank_check(const struct vgpu_schema_ioctl *ioctl)
 {
 	const struct vgpu_schema_blank *blank = ioctl->blank;
@@ -344,7 +344,7 @@ static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const cha
 	char name[96];
 	u32 i;
 
-	/* Of a driver that is younger than this kernel. */
+	/* The table of a driver that is newer than this kernel's headers is empty. */
 	if (!nr)
 		return;
 	for (i = 0; i < nr; i++) {

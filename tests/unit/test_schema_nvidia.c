@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NVIDIA's ioctls, by numbers and offsets as the driver knows them, not by the names of the
- * tables: what goes along, which places become fds of the host, and what stays as it is.
+ * Tests of NVIDIA's ioctls, by the driver's numbers and offsets and not by the names of the
+ * tables: which memory is sent, which places become fds of the host, and what stays unchanged.
  */
 #include <stdio.h>
 
@@ -47,16 +47,16 @@ static u64 get64(const void *p, u32 offset)
 	return v;
 }
 
-/* The driver follows up to three pointers, one in what the other leads to. */
+/* Parameters and results of look_driver(), which follows up to three nested pointers. */
 struct look {
 	u32 at[3];		/* offsets of the pointers */
-	u32 nr;			/* how many */
-	u32 fd;			/* where a number is, behind all of them */
-	u32 len;		/* bytes there */
-	u32 seen;		/* the number */
-	u64 addr;		/* of what the last pointer leads to */
-	u32 object;		/* if the number is an fd */
-	u32 fetches;		/* memory on the way that did not come along */
+	u32 nr;			/* number of pointers */
+	u32 fd;			/* offset of a number behind the last pointer */
+	u32 len;		/* number of bytes behind the last pointer */
+	u32 seen;		/* number found */
+	u64 addr;		/* address in the last pointer */
+	u32 object;		/* object of the number, if it is an fd */
+	u32 fetches;		/* accesses to memory that was not sent */
 };
 
 static long look_driver(struct host *h, u32 cmd, u64 arg, void *data)
@@ -76,7 +76,7 @@ static long look_driver(struct host *h, u32 cmd, u64 arg, void *data)
 	if (p) {
 		look->seen = get32(p, look->fd);
 		look->object = driver_fd_object(h, look->seen);
-		/* The bytes behind the number come back changed. */
+		/* Change the last byte, which has to come back. */
 		if (look->fd + 4 < look->len)
 			p[look->len - 1] ^= 0x5a;
 	}
@@ -91,7 +91,7 @@ static long run(const struct vgpu_schema *schema, u32 cmd, void *arg, struct loo
 
 /* --- fds ---------------------------------------------------------------------- */
 
-/* One fd, of a struct of @len bytes behind @look's pointers. */
+/* Tries values of the fd that is in the struct behind the pointers of @where. */
 static void expect_fd(const struct vgpu_schema *schema, u32 cmd, void *arg, u8 *p,
 		      const struct look *where, bool zero_is_none, const char *name)
 {
@@ -170,7 +170,7 @@ static void fds_of_arguments(void)
 	tap_subject("fds in arguments");
 }
 
-/* A new dma-buf takes the place of the -1 for which it was made, and only that. */
+/* A driver that replaces an fd of -1 by that of a new dma-buf, and leaves other fds alone. */
 static long dma_buf_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	u8 *p = driver_mem(h, arg, 2608, USER_READ | USER_WRITE);
@@ -260,7 +260,7 @@ static void fds_of_classes(void)
 	tap_subject("fds in parameters of classes");
 }
 
-/* The class of an event may be in its parameters alone. */
+/* An event whose class is only in its parameters has an fd, too. */
 static void event_class(void)
 {
 	struct look look = { .at = { 16 }, .nr = 1, .fd = 16, .len = 24 };
@@ -323,7 +323,7 @@ static void fds_of_controls(void)
 		expect_fd(nvidia, CONTROL, arg, (u8 *)(uintptr_t)get64(arg, 16), &look,
 			  cases[i].zero_is_none, cases[i].name);
 	}
-	/* The same place of another command, and of a message, is a number. */
+	/* The value at this place is a plain number in another command, and in a message. */
 	arg = control_make(0x3d07, 80);
 	put32((void *)(uintptr_t)get64(arg, 16), 0, FD);
 	look = (struct look) { .at = { 16 }, .nr = 1, .len = 80 };
@@ -336,7 +336,7 @@ static void fds_of_controls(void)
 
 /* --- sizes -------------------------------------------------------------------- */
 
-/* Makes the call and tells how long the last segment is; 0: there is but the argument. */
+/* Makes the call, and returns the length of the last segment; 0: only the argument is sent. */
 static u32 last_len(const struct vgpu_schema *schema, u32 cmd, const void *arg)
 {
 	struct look look = { .len = 1 };
@@ -361,7 +361,7 @@ static void class_sizes(void)
 		{ 0x503b, 88 }, { 0x83de, 12 }, { 0x9067, 12 }, { 0x90cd, 72 }, { 0x90f1, 56 },
 		{ 0xa06c, 20 }, { 0xc574, 8 }, { 0xc637, 16 }, { 0xc640, 8 }, { 0xc661, 2 },
 		{ 0xc8b5, 8 }, { 0xc86f, 368 }, { 0xca6f, 368 }, { 0xcbc0, 16 }, { 0xd1fa, 12 },
-		/* without parameters, not listed, and no class at all */
+		/* These have no parameters, are not listed, or are no class. */
 		{ 0x04, 0 }, { 0xc361, 0 }, { 0xc57d, 0 }, { 0xcc6f, 0 }, { 0xffffffff, 0 },
 	};
 	u32 i, got;
@@ -373,7 +373,7 @@ static void class_sizes(void)
 		put32(arg, 24, 4096);
 		got = last_len(nvidia, ALLOC, arg);
 		tap_expect(got == cases[i].len, "%#x: %u", cases[i].class, got);
-		/* No rights here. */
+		/* The longer form's pointer to rights is null here. */
 		put64(arg, 24, 0);
 		got = last_len(nvidia, ALLOC_RIGHTS, arg);
 		tap_expect(got == cases[i].len, "%#x: %u, longer form", cases[i].class, got);
@@ -390,7 +390,7 @@ static void unknown_class(void)
 
 	tap_expect(!run(nvidia, ALLOC, arg, &look) && look.addr == get64(arg, 16) &&
 		   look.fetches == 1, "the program's own address");
-	/* Nor does a pointer that leads nowhere become one that does. */
+	/* A pointer that leads nowhere stays as it is, too. */
 	put32(arg, 12, 0x80);
 	put64(arg, 16, 0x1000);
 	tap_expect(run(nvidia, ALLOC, arg, &look) == 0 && look.addr == 0x1000, "%#llx",
@@ -407,14 +407,14 @@ static void rights(void)
 	put64(arg, 24, (uintptr_t)mask);
 	tap_expect(!run(nvidia, ALLOC_RIGHTS, arg, &look) && look.seen == 0x33 &&
 		   look.addr != (uintptr_t)mask && !look.fetches, "they come along");
-	/* There is something else in the shorter form. */
+	/* The shorter form has another meaning for that place. */
 	look.fetches = 0;
 	run(nvidia, ALLOC, arg, &look);
 	tap_expect(look.addr == (uintptr_t)mask, "a size and a status");
 	tap_subject("rights");
 }
 
-/* Programs and the device talk through mapped memory: copies of it would leave them waiting. */
+/* Classes whose programs and device communicate by mapped memory do not work with copies. */
 static void live_classes(void)
 {
 	static const struct {
@@ -466,7 +466,7 @@ static void control_sizes(void)
 		arg = control_make(0x20800110, lens[i]);
 		got = last_len(nvidia, CONTROL, arg);
 		tap_expect(got == lens[i], "%u: %u", lens[i], got);
-		/* A command with an fd, whose struct ends before it, or goes on. */
+		/* The struct of a command with an fd may end before the fd, or be longer. */
 		put32(arg, 8, 0xe00101);
 		got = last_len(nvidia, CONTROL, arg);
 		tap_expect(got == lens[i], "%u: %u, with a place in it", lens[i], got);
@@ -484,7 +484,7 @@ static void control_sizes(void)
 	tap_subject("parameters of commands");
 }
 
-/* A count at @count and a pointer at @list, behind which are @unit bytes each. */
+/* Commands have a count at @count, and at @list a pointer to elements of @unit bytes. */
 static void control_lists(void)
 {
 	static const struct {
@@ -517,7 +517,7 @@ static void control_lists(void)
 		memset(p, 0, cases[i].len);
 		put32(p, cases[i].count, 9);
 		put64(p, cases[i].list, (uintptr_t)user_alloc(4096));
-		/* An entry tells of a pair of cards, or of a card. */
+		/* There is an element for each pair of cards, or for each card. */
 		want = cases[i].unit * (cases[i].cmd == 0x127 ? 81 : 9);
 		got = last_len(nvidia, CONTROL, arg);
 		tap_expect(got == want, "%#x: %u, not %u", cases[i].cmd, got, want);
@@ -528,11 +528,11 @@ static void control_lists(void)
 			   cases[i].cmd, look.fetches);
 		tap_expect(((u8 *)(uintptr_t)get64(p, cases[i].list))[want - 1] == 0x5a,
 			   "%#x: comes back", cases[i].cmd);
-		/* A count that nothing has room for. */
+		/* A count beyond all limits is not followed. */
 		put32(p, cases[i].count, 0xffffffff);
 		tap_expect(last_len(nvidia, CONTROL, arg) == cases[i].len, "%#x: too many",
 			   cases[i].cmd);
-		/* Parameters that end before the pointer. */
+		/* Parameters that end before the pointer are sent without the list. */
 		put32(arg, 24, cases[i].list);
 		tap_expect(last_len(nvidia, CONTROL, arg) == cases[i].list, "%#x: too short",
 			   cases[i].cmd);
@@ -540,7 +540,7 @@ static void control_lists(void)
 	tap_subject("lists in parameters of commands");
 }
 
-/* The device would keep the program's own address, whatever is there. */
+/* The address of memory that the device would keep stays the program's own. */
 static void kept_memory(void)
 {
 	static const struct {
@@ -575,8 +575,8 @@ static void kept_memory(void)
 }
 
 /*
- * RM's own status says that this machine or the host has no room for memory that the device would
- * keep, and the ioctl was made.
+ * When the guest or the host has no room for memory that the device would keep, the ioctl succeeds
+ * and RM's own status says so. Other errors are errors of the ioctl.
  */
 static void kept_too_much(void)
 {
@@ -615,7 +615,7 @@ static void kept_too_much(void)
 		user.fail_keep = 0;
 		host.refuse = 0;
 	}
-	/* An argument that is too short has no place for it. */
+	/* A too short argument has no place for the status. */
 	for (i = 0; i < 2; i++) {
 		start();
 		arg = user_alloc(56);
@@ -631,7 +631,7 @@ static void kept_too_much(void)
 			   get32(arg, 40));
 		user.fail_keep = 0;
 	}
-	/* Memory that is none is for the driver to find. */
+	/* Another class has no memory of the program, so the host's errno is the ioctl's. */
 	start();
 	arg = user_alloc(56);
 	put32(arg, 12, 0x3e);
@@ -656,7 +656,7 @@ static void idle_channels(void)
 		arg = user_alloc(56);
 		put32(arg, 12, 5);
 		put64(arg, 16 + 8 * i, (uintptr_t)user_alloc(20));
-		/* It only reads. */
+		/* The driver only reads this memory. */
 		look.fd = 16;
 		tap_expect(!run(nvidia, NV(0x41, 56), arg, &look) && !look.fetches, "%u", i);
 	}
@@ -703,7 +703,7 @@ static void wrapped(void)
 	tap_expect(!run(nvidia, XFER, wrap(0x2a, arg, 32), &look) && !look.fetches,
 		   "a list in it: %u fetches", look.fetches);
 
-	/* Plain, and cut short before the place. */
+	/* These inner ioctls have no described fields, or end before one. */
 	start();
 	arg = user_alloc(16384);
 	tap_expect(last_len(nvidia, XFER, wrap(0x29, arg, 16)) == 16, "plain");
@@ -753,7 +753,7 @@ static void uvm_sizes(void)
 static void flags(void)
 {
 	static const u32 quiet[] = { NV(0xc8, 2304), NV(0xc9, 4), NV(0xd2, 72), NV(0xd6, 8) };
-	/* Device memory comes, goes, moves or is written to. */
+	/* These allocate, free, move or write device memory. */
 	static const u32 loud[] = {
 		ALLOC, ALLOC_RIGHTS, CONTROL, XFER, NV(0x27, 56), NV(0x29, 16), NV(0x34, 28),
 		NV(0x35, 24), NV(0x41, 56), NV(0x4a, 184), NV(0x4e, 56), NV(0x4f, 32),
@@ -796,7 +796,7 @@ static void has_host_names(const struct vgpu_schema *schema)
 			   schema->ioctls[i].name);
 }
 
-/* The host's own table has what a guest describes. */
+/* The host's table has a name for each ioctl that a guest describes. */
 static void host_names(void)
 {
 	has_host_names(nvidia);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of the process that a device would keep: each way to hand it over is
- * refused with its errno before anything is sent, its neighbours are not, and
- * no reply says that it could be done. Likewise what needs more than copies of
- * mapped memory, where there are but copies.
+ * Tests of memory of the process that a device would keep: each way to pass such
+ * memory fails with its errno before the call is sent, similar calls succeed, and
+ * no reply offers the capability. In the same way, calls fail that need more than
+ * copies of mapped memory where there are only copies.
  */
 #include <stdio.h>
 
@@ -74,12 +74,12 @@ static void xe_vm_bind(void)
 	bind = user_alloc(sizeof(*bind));
 	bind->num_binds = 1;
 	bind->bind.op = DRM_XE_VM_BIND_OP_MAP;
-	bind->bind.userptr = 0x1000;	/* of a buffer: its offset */
+	bind->bind.userptr = 0x1000;	/* offset in a buffer */
 	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, 0, "one, a buffer");
 	bind->bind.op = DRM_XE_VM_BIND_OP_MAP_USERPTR;
 	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, -EOPNOTSUPP, "one");
 
-	/* Of many, the one inside has no meaning, whatever it looks like. */
+	/* The inner bind is no bind when there are several: its bytes are the array's pointer. */
 	ops = user_alloc(3 * sizeof(*ops));
 	bind->num_binds = 3;
 	bind->vector_of_binds = (uintptr_t)ops;
@@ -106,7 +106,7 @@ static void xe_vm_bind(void)
 }
 #endif
 
-/* A driver that can do all. */
+/* A driver with all capabilities. */
 static long v4l2_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	struct v4l2_requestbuffers *req;
@@ -158,10 +158,10 @@ static void v4l2_memory(void)
 		   "REQBUFS says it cannot: %#x", req->capabilities);
 	tap_expect(!v4l2(VIDIOC_CREATE_BUFS, create, 0) && create->capabilities == 0x1d,
 		   "CREATE_BUFS says it cannot: %#x", create->capabilities);
-	/* What failed is not made to look otherwise. */
+	/* The argument of a failed call is not changed. */
 	tap_expect(v4l2(VIDIOC_REQBUFS, req, -EBUSY) == -EBUSY && req->capabilities == 0x1f,
 		   "after an error: %#x", req->capabilities);
-	/* A host that can have the memory shows all as the driver says. */
+	/* A host that can keep memory passes the driver's capabilities on. */
 	host.limits.features |= VGPU_FEATURE_KEEP_ALONE;
 	req->memory = V4L2_MEMORY_USERPTR;
 	create->memory = V4L2_MEMORY_USERPTR;
@@ -173,8 +173,7 @@ static void v4l2_memory(void)
 }
 
 /*
- * Return: the pages that are kept, all of it; -1: it is not there. Whatever the struct says
- * elsewhere, the address is the program's.
+ * Runs an ioctl. Return: the number of pages in its KEPT segments. *result gets the ioctl's result.
  */
 static long kept_pages(u32 cmd, void *arg, bool compat, long *result)
 {
@@ -242,7 +241,7 @@ static void v4l2_kept(void)
 	tap_subject("V4L2: memory that the device keeps");
 }
 
-/* The same of a 32-bit program, whose memory is below 4 GiB: no memory here is. */
+/* A 32-bit program's memory is below 4 GiB, where this test has none: -ENOMEM shows the attempt. */
 static void v4l2_kept32(void)
 {
 	struct v4l2_buffer32 *buf;
@@ -263,7 +262,7 @@ static void v4l2_kept32(void)
 	tap_subject("V4L2: memory of a 32-bit process that the device keeps");
 }
 
-/* The same of 32-bit programs, whose structs say it elsewhere. */
+/* Refusals also work for 32-bit programs, whose structs have the field at another offset. */
 static void v4l2_memory32(void)
 {
 	static const struct {
@@ -292,7 +291,7 @@ static void v4l2_memory32(void)
 	tap_subject("V4L2: memory of a 32-bit process");
 }
 
-/* Contexts with a ring in mapped memory. */
+/* Contexts with a ring in mapped memory fail where mappings are copies. */
 static void virtgpu_rings(void)
 {
 	static const struct {
@@ -342,7 +341,7 @@ static void virtgpu_rings(void)
 }
 
 #ifdef DRM_IOCTL_AMDGPU_USERQ
-/* Queues with a ring in mapped memory. */
+/* Creating a queue with a ring in mapped memory fails where mappings are copies. */
 static void amdgpu_queues(void)
 {
 	static const u32 ops[] = { AMDGPU_USERQ_OP_CREATE, AMDGPU_USERQ_OP_FREE };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every ioctl of every table, carried out twice with the same memory: natively,
- * and by way of segments and fixups. The program must not see a difference in
- * memory, result and new fds; nothing may be fetched, and nothing read twice.
+ * Runs every ioctl of every table twice with the same memory: natively, and by
+ * segments and fixups. Memory, result and new fds of the program must be the same.
+ * No page may be fetched, and no byte read twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "schema_case.h"
 #include "tap.h"
 
-/* What a run left behind. */
+/* The results of a run. */
 struct outcome {
 	long result;
 	u64 sum;
@@ -83,7 +83,7 @@ static void run(const struct vgpu_schema *schema, struct schema_case *c, bool co
 	free(forwarded.memory);
 }
 
-/* Pointers, anywhere in the argument? Then some must be followed. */
+/* Return: the argument has pointers; some of these must be followed then. */
 static bool has_pointers(const struct vgpu_schema_struct *body)
 {
 	u32 i;
@@ -103,7 +103,7 @@ static void ioctl_run(const struct vgpu_schema *schema, const struct vgpu_schema
 	u32 followed = 0, i;
 	char name[96];
 
-	/* PTR32 needs memory that this host does not have: see test_marshal. */
+	/* PTR32 needs memory that this host does not have; test_marshal_size covers it. */
 	if (compat)
 		return;
 	for (i = 0; i < ARRAY_SIZE(elems); i++) {
@@ -152,7 +152,7 @@ int main(void)
 
 			if (ioctl->arg == VGPU_ARG_REFUSED)
 				refused_run(all_schemas[i], ioctl);
-			else if (ioctl->arg != VGPU_ARG_MAP)	/* of two: see test_schema */
+			else if (ioctl->arg != VGPU_ARG_MAP)	/* test_schema checks it */
 				ioctl_run(all_schemas[i], ioctl, false);
 		}
 	}

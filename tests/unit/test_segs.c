@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where segments of a call go, and how the places that fixups name become the guest's own
- * again.
+ * Tests of the places of a call's segments in scratch memory, and of the way in which fixed
+ * up fields get the guest's own values back.
  */
 #include "segs.h"
 #include "tap.h"
@@ -10,12 +10,12 @@
 
 #define SEGS	5
 #define KEPT	(sizeof(struct vgpu_kept) + 2 * sizeof(struct vgpu_run))
-/* Segments that are not in memory that the host gives the driver. */
+/* Flags of segments that are not in the scratch memory. */
 #define APART	(VGPU_SEG_PAGE | VGPU_SEG_KEPT)
 
 /*
  * A call with five segments: one in and out, one in, a page, memory that the device keeps, and
- * one that only comes back.
+ * one that is out only.
  */
 static struct {
 	struct vgpu_call call;
@@ -84,7 +84,7 @@ static struct vgpu_fixup fixup_make(u16 type, u32 offset, u32 target, u32 target
 	};
 }
 
-/* The field at 8, of which the guest sent @original and the driver left @left. */
+/* Undoes a fixup of the field at 8: the guest sent @original, the driver left @left. */
 static u64 undone(const struct vgpu_fixup *fixup, u64 original, u64 left, size_t size, s32 fd)
 {
 	u64 value = 0;
@@ -136,7 +136,7 @@ static void test_others(void)
 	tap_expect(undone(&fixup, 5, 3, 4, 3) == 3, "an fd that comes back is not touched");
 	tap_subject("fds and times");
 
-	/* A fixup of a segment that was not sent, and one of a segment that does not come back. */
+	/* A fixup in an OUT segment has no original, and one in an IN segment none in the reply. */
 	fixup = fixup_make(VGPU_FIXUP_PTR, 0, 1, 0);
 	fixup.seg = cpu_to_le16(4);
 	tap_expect(!vgpu_fixup_original(&view, places, &fixup, 8), "nothing was sent");
@@ -182,7 +182,7 @@ static void test_has(void)
 	sent.segs[3].flags = cpu_to_le32(VGPU_SEG_IN);
 	tap_expect(!vgpu_view_has_seg(&view, VGPU_SEG_KEPT) &&
 		   vgpu_view_has_seg(&view, APART), "no KEPT, but a PAGE");
-	/* The last one counts, and nothing behind it. */
+	/* The search includes the last segment, and nothing behind it. */
 	seg_set(SEGS - 1, 9, VGPU_SEG_KEPT);
 	tap_expect(vgpu_view_has_seg(&view, VGPU_SEG_KEPT), "the last one");
 	sent.call.nr_segs = cpu_to_le16(SEGS - 1);

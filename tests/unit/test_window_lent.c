@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When the engine gives back memory that it owns and a window shows (userspace-lib/engine/window.c):
- * only when the keeper has said that nobody sees it any more. The keeper, a shadow and the lender
- * are played here.
+ * Tests of the time when the engine gives back memory that it owns and that a window shows
+ * (userspace-lib/engine/window.c): only after the keeper has said that the window does not show it
+ * any more. The keeper, a shadow and the lender are simulated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +25,13 @@ static struct shadow shadow;
 static struct source *keeper;
 static int mine = -1, answer;
 static unsigned int given_back;
-/* Memory of a card, which counts by itself until nobody has it mapped; NULL: of the system. */
+/* Set for a card's memory, which counts by itself until its last mapping goes; else NULL. */
 static struct leaving *leaving;
 
 struct engine_shared *shared = &counts;
 struct shadow_list shadows;
 
-/* --- what window.c calls ------------------------------------------------------------ */
+/* --- functions that window.c calls --------------------------------------------------- */
 
 int lend(struct object *which, uint64_t file_offset, uint64_t len, struct lent *out)
 {
@@ -145,7 +145,7 @@ static void end_keeper(void)
 	keeper->ready(keeper, EPOLLIN);
 }
 
-/* Return: number of the request of that type, which is the keeper's next one. */
+/* Receives the keeper's next request, which has to be of @type. Return: its number. */
 static uint64_t asked(enum keeper_type type)
 {
 	struct keeper_msg msg = {};
@@ -158,7 +158,7 @@ static uint64_t asked(enum keeper_type type)
 	return msg.tag;
 }
 
-/* A mapping in the window's page @page, which the keeper has not yet shown. */
+/* Binds the window's page @page. Return: number of the keeper's request, not yet answered. */
 static uint64_t bind_page(uint64_t page)
 {
 	static const struct eshadow_msg ask = { .type = ESHADOW_BIND };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every rule of CALL, broken one at a time. */
+/* Tests of every rule of CALL, broken one at a time. */
 #include <stdlib.h>
 
 #include "tap.h"
@@ -7,7 +7,7 @@
 
 #define ARGS(kind, field, value, ok)	CASE_AT(#kind, 0, vgpu_call, args.kind.field, value, ok)
 
-/* Changes that every call of one of these kinds gets the same answer to. */
+/* Changes with the same result for all calls that name an object. */
 static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
 	BAD(vgpu_call, op, VGPU_OP_CLOCK + 1),
@@ -33,10 +33,10 @@ static const struct wire_case call_open[] = {
 	ARGS(open, flags, ~0U, true),
 	ARGS(open, reserved[0], 1, false),
 	ARGS(open, reserved[4], 1, false),
-	BAD(vgpu_call, flags, VGPU_CALL_WATCH),		/* of fences, which it has none of */
-	BAD(vgpu_call, flags, VGPU_CALL_ADMIN),		/* of ioctls alone */
-	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS),	/* likewise times */
-	BAD(vgpu_call, flags, VGPU_CALL_DEBUG),		/* of READ_PAGES alone */
+	BAD(vgpu_call, flags, VGPU_CALL_WATCH),		/* an open returns no fences */
+	BAD(vgpu_call, flags, VGPU_CALL_ADMIN),		/* allowed for ioctls alone */
+	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS),	/* allowed for ioctls alone */
+	BAD(vgpu_call, flags, VGPU_CALL_DEBUG),		/* allowed for READ_PAGES alone */
 };
 
 static const struct wire_case call_close[] = {
@@ -49,9 +49,9 @@ static const struct wire_case call_close[] = {
 static const struct wire_case call_ioctl_value[] = {
 	ARGS(ioctl, cmd, ~0U, true),
 	ARGS(ioctl, arg, ~0ULL, true),
-	/* The argument would be the address of a segment that is not there. */
+	/* The argument would be the address of a missing segment. */
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_SEG, false),
-	/* An object has a number of 32 bits, and not the kinds that there are not. */
+	/* The kind after ARG_FD does not exist. */
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_FD, true),
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_FD + 1, false),
 	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
@@ -74,7 +74,7 @@ static const struct wire_case call_ioctl_fd[] = {
 	ARGS(ioctl, low, 0x10000, false),
 	ARGS(ioctl, low_len, 0x1000, false),
 	ARGS(ioctl, reserved, 1, false),
-	/* There is no memory that an fd could be in. */
+	/* These fixups need a segment, and the call has none. */
 	FIXUP_CASE(0, 0, type, VGPU_FIXUP_FD_IN, false),
 	FIXUP_CASE(0, 0, type, VGPU_FIXUP_PTR, false),
 };
@@ -96,7 +96,7 @@ static const struct wire_case call_ioctl_page[] = {
 	SEG_CASE(0, flags, VGPU_SEG_PAGE, false),
 	SEG_CASE(0, flags, VGPU_SEG_PAGE | VGPU_SEG_OUT, false),
 	SEG_CASE(0, flags, VGPU_SEG_PAGE | VGPU_SEG_IN | VGPU_SEG_OUT, false),
-	/* Scratch memory to which an integer argument cannot point. */
+	/* An integer argument cannot point to a segment in scratch memory. */
 	SEG_CASE(0, flags, VGPU_SEG_IN, false),
 	SEG_CASE(1, flags, VGPU_SEG_IN, false),
 };
@@ -114,19 +114,19 @@ static const struct wire_case call_ioctl_seg[] = {
 	GOOD(vgpu_call, flags, VGPU_CALL_ADMIN),
 	GOOD(vgpu_call, flags, VGPU_CALL_CLOCKS),
 	BAD(vgpu_call, flags, VGPU_CALL_DEBUG),
-	/* There is no room for the segment, or nobody who needs it. */
+	/* A 32-bit call needs room below 4 GiB, and no other call may have it. */
 	BAD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(ioctl, low, 0x10000, false),
 	ARGS(ioctl, low_len, 0x1000, false),
 	SEG_CASE(0, addr, ~0ULL, true),
-	SEG_CASE(0, len, 11, false),			/* byte 12 is padding now */
+	SEG_CASE(0, len, 11, false),			/* byte 12 is padding then */
 	SEG_CASE(0, len, 16, true),
 	SEG_CASE(0, len, 17, false),
 	SEG_CASE(0, len, 0, false),
 	SEG_CASE(0, len, ~0U, false),
 	SEG_CASE(0, flags, 0, false),
 	SEG_CASE(0, flags, VGPU_SEG_IN, true),
-	SEG_CASE(0, flags, VGPU_SEG_OUT, false),	/* the bytes are too many */
+	SEG_CASE(0, flags, VGPU_SEG_OUT, false),	/* the data is too long */
 	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_PAGE, false),
 	SEG_CASE(0, flags, VGPU_SEG_IN | 8, false),
 	BYTE_CASE("padding", SEG_DATA(1, 0) + 12, 1, false),
@@ -141,7 +141,7 @@ static const struct wire_case call_ioctl_seg[] = {
 		vgpu_run, field, value, ok)
 
 static const struct wire_case call_ioctl_kept[] = {
-	/* Only with a struct that says what is to be kept, and that is no such segment. */
+	/* KEPT segments need a struct as the argument, and the struct itself cannot be KEPT. */
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
 	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_KEPT, false),
 	SEG_CASE(1, flags, VGPU_SEG_KEPT, false),
@@ -187,13 +187,13 @@ static const struct wire_case call_ioctl_kept[] = {
 #define FIX(j, field, value, ok)	FIXUP_CASE(5, j, field, value, ok)
 
 static const struct wire_case call_ioctl_nested[] = {
-	/* PTR: the place */
+	/* The place of a PTR: */
 	FIX(0, type, 0, false),
 	FIX(0, type, VGPU_FIXUP_EVENT + 1, false),
 	FIX(0, type, VGPU_FIXUP_PTR32, true),
 	FIX(0, seg, 5, false),
 	FIX(0, seg, 4, false),			/* a PAGE segment */
-	FIX(0, seg, 3, false),			/* an empty one */
+	FIX(0, seg, 3, false),			/* an empty segment */
 	FIX(0, seg, 1, false),			/* overlaps the TIME there */
 	FIX(0, seg, 2, false),			/* overlaps the FD_OUT there */
 	FIX(0, offset, 4, false),
@@ -211,44 +211,44 @@ static const struct wire_case call_ioctl_nested[] = {
 	FIX(5, offset, 16, true),
 	FIX(5, offset, 36, false),
 	FIX(5, offset, 18, false),
-	/* PTR: the target */
+	/* The target of a PTR: */
 	FIX(0, target, 5, false),
 	FIX(0, target, ~0U, false),
 	FIX(0, target, 0, true),		/* a pointer into its own segment */
-	FIX(0, target, 4, false),		/* a PAGE segment is at home */
+	FIX(0, target, 4, false),		/* a PAGE segment has its own address */
 	FIX(0, target_offset, 13, true),	/* one past the end */
 	FIX(0, target_offset, 14, false),
 	FIX(0, target_offset, ~0U, false),
 	FIX(4, target_offset, 1, false),
-	/* FD_OUT */
+	/* FD_OUT: */
 	FIX(2, seg, 1, false),			/* IN only */
 	FIX(2, target, 1, false),
 	FIX(2, target_offset, 1, false),
-	/* FD_IN */
+	/* FD_IN: */
 	FIX(3, target, 0, false),
 	FIX(3, target, ~0U, true),
 	FIX(3, target_offset, 1, false),
 	FIX(3, offset, 12, false),
 	FIX(3, offset, 4, false),		/* overlaps the TIME */
 	FIX(3, type, VGPU_FIXUP_FD_OUT, false),
-	/* FD_RET */
+	/* FD_RET: */
 	FIX(7, seg, 1, false),
 	FIX(7, offset, 4, false),
 	FIX(7, target, 1, false),
 	FIX(7, target_offset, 1, false),
 	FIX(6, type, VGPU_FIXUP_FD_RET, false),
-	/* FD_OUT in the place of an FD_IN, and only so */
-	FIX(8, offset, 24, false),		/* but before it */
+	/* FD_OUT in the place of an FD_IN, in this order and nowhere else: */
+	FIX(8, offset, 24, false),		/* the FD_OUT is before the FD_IN */
 	FIX(8, offset, 16, true),
 	FIX(8, type, VGPU_FIXUP_PTR32, false),
-	FIX(9, offset, 24, false),		/* twice out */
+	FIX(9, offset, 24, false),		/* two FD_OUT */
 	FIX(9, offset, 20, false),
 	FIX(9, offset, 16, true),
 	FIX(9, target, 9, false),
-	/* EVENT */
+	/* EVENT: */
 	FIX(3, type, VGPU_FIXUP_EVENT, true),
 	FIX(8, type, VGPU_FIXUP_EVENT, false),	/* an FD_OUT is there */
-	/* TIME */
+	/* TIME: */
 	FIX(10, seg, 2, false),			/* OUT only */
 	FIX(10, offset, 4, false),
 	FIX(10, offset, 8, false),		/* overlaps the FD_IN there, and the end */
@@ -257,7 +257,7 @@ static const struct wire_case call_ioctl_nested[] = {
 	BAD(vgpu_call, nr_segs, 4),
 	BAD(vgpu_call, nr_fixups, 7),
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
-	/* Room below 4 GiB */
+	/* Room below 4 GiB: */
 	BAD(vgpu_call, flags, 0),
 	ARGS(ioctl, low, 0, true),
 	ARGS(ioctl, low, 0xf7c00800, false),
@@ -283,7 +283,7 @@ static const struct wire_case call_read[] = {
 	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_OUT, false),
 	SEG_CASE(0, flags, 0, false),
 	SEG_CASE(0, len, 0, true),
-	/* What the reply has room for, when a lane message may have 128 KiB. */
+	/* The reply has to fit into a lane message of 128 KiB. */
 	SEG_CASE(0, len, (128 << 10) - sizeof(struct vgpu_reply), true),
 	SEG_CASE(0, len, (128 << 10) - sizeof(struct vgpu_reply) + 1, false),
 	SEG_CASE(0, len, ~0U, false),
@@ -472,7 +472,7 @@ static void run_any(void)
 		WIRE_CASES(without_segs[i], no_segs);
 }
 
-/* Segments in the place of the fixups or arguments of calls that take none. */
+/* These calls refuse a further segment, and a fixup. */
 static void test_extra(void)
 {
 	static struct wire_buf buf;
@@ -488,7 +488,7 @@ static void test_extra(void)
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		const struct wire_sample *sample = wire_sample_find(names[i]);
 
-		/* One more, empty, OUT segment: well-formed in itself. */
+		/* One more OUT segment, which is empty, is well-formed in itself. */
 		sample->fill(&buf);
 		at = SEG_DATA(le16_to_cpu(call->nr_segs), 0);
 		memmove((u8 *)buf.words + at + sizeof(seg), (u8 *)buf.words + at, buf.len - at);
@@ -512,7 +512,7 @@ static void test_extra(void)
 	tap_subject("what other calls may not have");
 }
 
-/* The view's sums, and limits that are met exactly or missed by one. */
+/* The view's sums are right, and limits are met exactly or missed by one. */
 static void test_limits(void)
 {
 	struct vgpu_wire_limits limits = wire_sample_limits;
@@ -543,8 +543,8 @@ static void test_limits(void)
 }
 
 /*
- * An ioctl with @nr FD_OUT fixups in an OUT segment of @len bytes, in an order
- * that makes each be compared with all.
+ * Writes an ioctl with @nr FD_OUT fixups in an OUT segment of @len bytes, in the
+ * order for which the check compares each fixup with all others.
  */
 static void fill_fds(struct wire_buf *buf, u32 nr, u32 len)
 {
@@ -571,7 +571,7 @@ static void fill_fds(struct wire_buf *buf, u32 nr, u32 len)
 	}
 }
 
-/* What was not agreed on is no message. */
+/* Calls that need a feature are refused without the feature. */
 static void test_features(void)
 {
 	static const struct {
@@ -607,7 +607,7 @@ static void test_features(void)
 	tap_subject("features");
 }
 
-/* A fixup may neither lie in a KEPT segment nor lead to one; nor do PAGE and KEPT go together. */
+/* No fixup may lie in a KEPT segment or lead to one, and PAGE excludes KEPT. */
 static void test_kept(void)
 {
 	struct vgpu_fixup fixup = { .type = cpu_to_le16(VGPU_FIXUP_PTR) };
@@ -630,7 +630,7 @@ static void test_kept(void)
 						    &wire_sample_limits) == (!seg && !target),
 				   "a fixup in %u that leads to %u", seg, target);
 		}
-	/* 40 bytes become a page. */
+	/* The segment's 40 bytes become a page. */
 	wire_sample_find("call_ioctl_kept")->fill(&buf);
 	memset((u8 *)buf.words + buf.len - 40, 1, VGPU_PAGE_SIZE);
 	buf.len += VGPU_PAGE_SIZE - 40;
@@ -645,7 +645,7 @@ static void test_kept(void)
 	tap_subject("memory that the device keeps");
 }
 
-/* As many as there may be, and one more. */
+/* A call may have VGPU_KEPT_MAX segments with KEPT, and not one more. */
 static void test_kept_max(void)
 {
 	static struct wire_buf buf;

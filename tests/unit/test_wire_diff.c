@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ranges in which two buffers differ, against a search byte by byte; and how they
- * travel.
+ * Tests of the ranges in which two buffers differ, compared with a search byte by byte, and
+ * of the messages that carry these ranges.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 #define LEN	64
 
-/* All ranges found: the same bytes as byte by byte, no two of them touching. */
+/* Checks that the ranges cover exactly the bytes that differ, and do not touch each other. */
 static void check(const u8 *old, const u8 *new, u32 len, const char *what)
 {
 	bool found[LEN] = {};
@@ -29,7 +29,7 @@ static void check(const u8 *old, const u8 *new, u32 len, const char *what)
 		tap_expect(found[i] == (old[i] != new[i]), "%s: byte %u", what, i);
 }
 
-/* Each start and each length of one run, and of one hole in all. */
+/* Runs and holes of each start and each length are found. */
 static void test_one(void)
 {
 	u8 old[LEN], new[LEN];
@@ -82,7 +82,7 @@ static int put(void *arg, u64 addr, const u8 *data, u32 len)
 	return 0;
 }
 
-/* What is sent of some pages, checked as its receiver does, makes the old ones the new ones. */
+/* Checks the ranges of some pages as a receiver does; applied to old pages, they give new ones. */
 static void check_pages(const struct memory *old, const struct memory *new, u32 most,
 			const char *what)
 {
@@ -110,7 +110,7 @@ static void check_pages(const struct memory *old, const struct memory *new, u32 
 	tap_expect(!memcmp(result.bytes, new->bytes, sizeof(result.bytes)), "%s: same", what);
 }
 
-/* What programs write, and how much of it goes over the wire. */
+/* Typical writes of programs stay below a limit of bytes on the wire. */
 static void test_pages(void)
 {
 	static struct memory old = { .addr = 0x7f0000001000 }, new;
@@ -155,7 +155,7 @@ static void test_pages(void)
 	tap_subject("pages");
 }
 
-/* As many runs as become ranges, and one more. */
+/* Up to VGPU_DIFF_RANGES runs of a page become ranges; one more run makes a mask. */
 static void test_runs(void)
 {
 	static struct memory old = { .addr = 0x1000 }, new;
@@ -179,7 +179,7 @@ static void test_runs(void)
 	tap_subject("runs of a page");
 }
 
-/* All bytes of a page are sent, those too that may be at the receiver already. */
+/* All bytes of a page are sent, including those that the receiver may have already. */
 static void test_whole(void)
 {
 	static struct memory new = { .addr = 0x1000 }, result = { .addr = 0x1000 };

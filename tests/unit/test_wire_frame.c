@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What holds for every message: its header, its length, who checks it. */
+/* Tests of the rules for every message: its header, its length, and the function for its check. */
 #include "tap.h"
 #include "wire_case.h"
 
@@ -27,7 +27,7 @@ static void test_frame(const struct wire_sample *sample)
 	for (len = 0; len < buf.len; len += len < 512 ? 1 : 509)
 		tap_expect(check(sample, len) == -EPROTO, "cut to %u bytes", len);
 
-	/* Truthful headers, but the message is too long, too short, or uneven. */
+	/* The header is true, but the message is too long, too short, or no multiple of 8. */
 	hdr = fill(sample);
 	memset((u8 *)hdr + buf.len, 0, 8);
 	hdr->len = cpu_to_le32(buf.len + 8);
@@ -53,7 +53,7 @@ static void test_frame(const struct wire_sample *sample)
 	tap_subject(sample->name);
 }
 
-/* Bytes of its fixed part, of a type of which the rest may be in a slot; or 0. */
+/* Returns the size of the fixed part of types whose other bytes may be in a slot; 0: others. */
 static u32 fixed_part(u16 type)
 {
 	switch (type) {
@@ -70,7 +70,7 @@ static u32 fixed_part(u16 type)
 	}
 }
 
-/* A message that has something for a slot may have it there. */
+/* A message may be in a slot only if its type allows it and it has more than the fixed part. */
 static void test_slot(const struct wire_sample *sample)
 {
 	struct vgpu_wire_limits limits = wire_sample_limits;
@@ -100,7 +100,7 @@ static void test_slot(const struct wire_sample *sample)
 		   sample->name);
 }
 
-/* Numbered messages have a number, others none, PING and PONG do as they like. */
+/* Numbered messages have a number, others have none; PING and PONG may have one. */
 static void test_seq(const struct wire_sample *sample)
 {
 	struct vgpu_hdr *hdr = fill(sample);
@@ -118,7 +118,7 @@ static void test_seq(const struct wire_sample *sample)
 		   (any || counted ? 0 : -EPROTO), "%s: a number", sample->name);
 }
 
-/* A known type is one that a sample has. */
+/* The codec knows exactly the types that samples have. */
 static void test_types(void)
 {
 	struct vgpu_hdr hdr = { .len = cpu_to_le32(16) };
@@ -137,7 +137,7 @@ static void test_types(void)
 		if (!known)
 			tap_expect(vgpu_wire_hdr_check(&hdr, &wire_sample_limits) == -EPROTO,
 				   "type %#x: unknown", type);
-		/* Most types are unknown, and looking for each would take long. */
+		/* Most types are unknown, and trying each of them would take long. */
 		if (type > 0x100)
 			type += 250;
 	}
@@ -177,7 +177,7 @@ static void test_len(void)
 	tap_subject("lengths");
 }
 
-/* CALL and REPLY have functions of their own, and those take nothing else. */
+/* CALL and REPLY have check functions of their own, which refuse other messages. */
 static void test_function(void)
 {
 	struct vgpu_reply_view reply;

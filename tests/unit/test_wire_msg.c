@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every rule of every message but CALL and REPLY, broken one at a time. */
+/* Tests of every rule of every message but CALL and REPLY, broken one at a time. */
 #include "tap.h"
 #include "wire_case.h"
 
@@ -112,8 +112,8 @@ static const struct wire_case export_change[] = {
 	GOOD(vgpu_export_change, export, ~0U),
 	BAD(vgpu_export_change, flags, 0),
 	GOOD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_WEDGED),
-	BAD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG),	/* but what helps */
-	/* A connector of a lease. */
+	BAD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG),	/* wedged is not 0 */
+	/* A LEASE has no connector. */
 	BAD(vgpu_export_change, flags, VGPU_CHANGE_LEASE | VGPU_CHANGE_WEDGED),
 	BAD(vgpu_export_change, flags, VGPU_CHANGES | VGPU_CHANGE_WEDGED << 1),
 	BAD(vgpu_export_change, wedged, 0),
@@ -132,12 +132,12 @@ static const struct wire_case export_change[] = {
 static const struct wire_case export_file[] = {
 	BAD(vgpu_export_file, export, 0),
 	GOOD(vgpu_export_file, export, ~0U),
-	BAD(vgpu_export_file, flags, VGPU_FILE_GONE),		/* but bytes */
+	BAD(vgpu_export_file, flags, VGPU_FILE_GONE),		/* the message has data */
 	BAD(vgpu_export_file, flags, VGPU_FILE_GONE << 1),
 	BAD(vgpu_export_file, size, 0),
 	BAD(vgpu_export_file, size, VGPU_FILE_PART),
 	BAD(vgpu_export_file, size, VGPU_FILE_PART + 1),
-	GOOD(vgpu_export_file, size, VGPU_FILE_PART + 14),	/* then 1 is no padding */
+	GOOD(vgpu_export_file, size, VGPU_FILE_PART + 14),	/* byte 13 is no padding then */
 	BAD(vgpu_export_file, size, VGPU_FILE_PART + 17),
 	BAD(vgpu_export_file, size, VGPU_FILE_MAX + 1),
 	BAD(vgpu_export_file, size, ~0U),
@@ -154,10 +154,10 @@ static const struct wire_case export_file[] = {
 	NAME_AT(1, ' ', false),
 	NAME_AT(1, ';', false),
 	NAME_AT(1, 0xc4, false),
-	NAME_AT(7, '/', false),					/* the next is one, too */
+	NAME_AT(7, '/', false),					/* two slashes in a row */
 	NAME_AT(9, '.', false),
 	NAME_AT(9, '/', false),
-	NAME_AT(12, '/', false),				/* the last */
+	NAME_AT(12, '/', false),				/* a slash at the end */
 	NAME_AT(12, '+', true),
 	NAME_AT(14, 'x', false),
 	NAME_AT(63, 'x', false),
@@ -198,13 +198,13 @@ static const struct wire_case window[] = {
 	GOOD(vgpu_window_info, slots, VGPU_ARENA_SLOTS_MAX),
 	BAD(vgpu_window_info, slots, VGPU_ARENA_SLOTS_MAX + 1),
 	BAD(vgpu_window_info, slots, ~0U),
-	/* Its slots, the header, and a page. */
+	/* The smallest size holds the slots, the header and a page. */
 	GOOD(vgpu_window_info, size, 16 * VGPU_ARENA_SLOT + 2 * VGPU_PAGE_SIZE),
 	BAD(vgpu_window_info, size, 16 * VGPU_ARENA_SLOT + VGPU_PAGE_SIZE),
 	BAD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE),
 };
 
-/* One of the least size has none. */
+/* The smallest window has two pages and no slots. */
 static void test_window_size(void)
 {
 	static const struct {
@@ -302,7 +302,7 @@ static const struct wire_case writeback[] = {
 		  1, false),
 };
 
-/* The second range's mask, behind three bytes of the first one. */
+/* A byte of the second range's mask, behind three bytes of the first range. */
 #define MASK_BYTE(i, value, ok) \
 	BYTE_CASE("mask byte " #i, sizeof(struct vgpu_writeback) + \
 		  2 * sizeof(struct vgpu_range) + 3 + (i), value, ok)
@@ -332,7 +332,7 @@ static const struct wire_case written[] = {
 	BAD(vgpu_written, reserved, 1),
 };
 
-/* As many ranges as a message may have, and one more. */
+/* A message may have the largest number of ranges, and not one more. */
 static void test_ranges(void)
 {
 	static struct wire_buf buf;
@@ -360,7 +360,7 @@ static void expect_check(const struct wire_buf *buf, bool ok, const char *what)
 		   (ok ? 0 : -EPROTO), "%s", what);
 }
 
-/* The sample's device is on PCI; these go wrong, or right, on other buses. */
+/* The sample's device is on PCI; these changes test the rules for other buses. */
 static void test_export_bus(void)
 {
 	struct wire_buf buf;
@@ -380,7 +380,7 @@ static void test_export_bus(void)
 	tap_subject("buses of an export");
 }
 
-/* The sample names a connector and its property; others need not. */
+/* A change may name a connector and its property, as the sample does, or neither. */
 static void test_export_change(void)
 {
 	struct wire_buf buf;
@@ -405,7 +405,7 @@ static void test_export_change(void)
 	tap_subject("changes of an export");
 }
 
-/* What was not agreed on is no message. */
+/* Messages that need a feature are refused without the feature. */
 static void test_features(void)
 {
 	static const char *const names[] = { "window", "unbind", "unbound", "invalidate" };

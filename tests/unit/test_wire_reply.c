@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every rule of REPLY, broken one at a time. */
+/* Tests of every rule of REPLY, broken one at a time. */
 #include <stdlib.h>
 
 #include "tap.h"
@@ -8,7 +8,7 @@
 static const struct wire_case any[] = {
 	BAD(vgpu_reply, hdr.seq, 6),
 	BAD(vgpu_reply, reserved, 1),
-	BAD(vgpu_reply, clock_in, 5000001001),		/* after it was sent */
+	BAD(vgpu_reply, clock_in, 5000001001),		/* later than clock_out */
 	GOOD(vgpu_reply, clock_in, 5000001000),
 	GOOD(vgpu_reply, clock_in, 0),
 	BAD(vgpu_reply, clock_out, 4999999999),
@@ -25,13 +25,13 @@ static const struct wire_case no_out[] = {
 	BAD(vgpu_reply, out.raw[3], 1),
 };
 
-/* Operations that give 0 or an errno. */
+/* Cases for operations that return 0 or an errno. */
 static const struct wire_case zero_or_errno[] = {
 	BAD(vgpu_reply, result, 1),
 	GOOD(vgpu_reply, result, -512LL),
 	GOOD(vgpu_reply, result, -4095LL),
 	BAD(vgpu_reply, result, -4096LL),
-	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* but 0 */
+	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* the result is 0 */
 	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),
 	BAD(vgpu_reply, flags, VGPU_REPLY_LAST),
 };
@@ -49,7 +49,7 @@ static const struct wire_case reply_open[] = {
 	OBJECT_CASE(0, fops, 0xfff, true),
 	OBJECT_CASE(0, fops, 0x1000, false),
 	OBJECT_CASE(0, flags, 0xf, true),
-	OBJECT_CASE(0, flags, VGPU_OBJECT_WATCHED, false),	/* no fence */
+	OBJECT_CASE(0, flags, VGPU_OBJECT_WATCHED, false),	/* the object is no fence */
 	OBJECT_CASE(0, flags, VGPU_OBJECT_SIGNALED << 1, false),
 	OBJECT_CASE(0, space, ~0ULL, true),
 	OBJECT_CASE(0, size, ~0ULL, true),
@@ -58,7 +58,7 @@ static const struct wire_case reply_open[] = {
 };
 
 static const struct wire_case reply_open_error[] = {
-	BAD(vgpu_reply, result, 0),			/* but no object */
+	BAD(vgpu_reply, result, 0),			/* the object is missing */
 	GOOD(vgpu_reply, result, -ENODEV),
 	BAD(vgpu_reply, result, -4096LL),
 	GOOD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
@@ -66,7 +66,7 @@ static const struct wire_case reply_open_error[] = {
 };
 
 static const struct wire_case reply_refused[] = {
-	BAD(vgpu_reply, flags, 0),			/* then the bytes are missing */
+	BAD(vgpu_reply, flags, 0),			/* the bytes are missing then */
 	BAD(vgpu_reply, result, 0),
 	BAD(vgpu_reply, result, 5),
 	BAD(vgpu_reply, result, -4096LL),
@@ -82,23 +82,23 @@ static const struct wire_case reply_ioctl_value[] = {
 	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
 	BAD(vgpu_reply, out.ioctl.revents, 0x4000),
 	GOOD(vgpu_reply, out.ioctl.revents, 0),
-	BAD(vgpu_reply, out.ioctl.flags, 0),		/* but events */
+	BAD(vgpu_reply, out.ioctl.flags, 0),		/* revents is not 0 */
 	BAD(vgpu_reply, out.ioctl.flags, VGPU_POLL_ANSWER << 1),
-	BAD(vgpu_reply, out.ioctl.realtime, 1),		/* but nobody asked */
+	BAD(vgpu_reply, out.ioctl.realtime, 1),		/* the call did not ask for it */
 	BAD(vgpu_reply, out.ioctl.raw, 1),
 	BAD(vgpu_reply, out.ioctl.tsc, 1),
 };
 
 static const struct wire_case reply_ioctl_seg[] = {
 	GOOD(vgpu_reply, result, 0),
-	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* but bytes */
+	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* the reply has bytes */
 	GOOD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),
 	GOOD(vgpu_reply, flags, VGPU_REPLY_LAST),
 	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 12, 1, false),
 };
 
 static const struct wire_case reply_ioctl_nested[] = {
-	BAD(vgpu_reply, result, -EINVAL),		/* but FD_RET is answered */
+	BAD(vgpu_reply, result, -EINVAL),		/* FD_RET is answered */
 	GOOD(vgpu_reply, out.ioctl.realtime, -1LL),
 	GOOD(vgpu_reply, out.ioctl.raw, 0),
 	GOOD(vgpu_reply, out.ioctl.tsc, -1LL),
@@ -108,7 +108,7 @@ static const struct wire_case reply_ioctl_nested[] = {
 	BAD(vgpu_reply, nr_objects, 3),
 	BAD(vgpu_reply, nr_objects, 0),
 	OBJECT_CASE(0, object, 0, false),
-	OBJECT_CASE(0, object, 22, true),		/* one file, twice */
+	OBJECT_CASE(0, object, 22, true),		/* one file for two fixups */
 	OBJECT_CASE(0, kind, 0, false),
 	OBJECT_CASE(0, kind, VGPU_OBJECT_OTHER, true),
 	OBJECT_CASE(0, kind, VGPU_OBJECT_OTHER + 1, false),
@@ -122,7 +122,7 @@ static const struct wire_case reply_ioctl_nested[] = {
 	OBJECT_CASE(0, fixup, ~0U, false),
 	OBJECT_CASE(0, reference, ~0U, true),
 	OBJECT_CASE(0, reserved, 1, false),
-	OBJECT_CASE(0, flags, VGPU_OBJECT_SIGNALED, false),	/* no fence */
+	OBJECT_CASE(0, flags, VGPU_OBJECT_SIGNALED, false),	/* the object is no fence */
 	OBJECT_CASE(1, flags, VGPU_OBJECT_WATCHED, true),
 	OBJECT_CASE(1, flags, VGPU_OBJECT_SIGNALED, true),
 	OBJECT_CASE(1, flags, VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED, false),
@@ -135,7 +135,7 @@ static const struct wire_case reply_ioctl_nested[] = {
 static const struct wire_case reply_stray[] = {
 	BAD(vgpu_reply, result, 0),
 	GOOD(vgpu_reply, result, -EFAULT),
-	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD | VGPU_REPLY_REFUSED),	/* but bytes */
+	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD | VGPU_REPLY_REFUSED),	/* with bytes */
 	GOOD(vgpu_reply, flags, 0),
 };
 
@@ -145,7 +145,7 @@ static const struct wire_case reply_read[] = {
 	BAD(vgpu_reply, result, 17),
 	BAD(vgpu_reply, result, 0),
 	BAD(vgpu_reply, result, 101),			/* 100 were asked for */
-	BAD(vgpu_reply, result, -EIO),			/* but bytes */
+	BAD(vgpu_reply, result, -EIO),			/* the reply has bytes */
 	BAD(vgpu_reply, result, 1ULL << 32 | 13),
 	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 13, 1, false),
 };
@@ -195,7 +195,7 @@ static const struct wire_case reply_bind[] = {
 	BAD(vgpu_reply, out.bind.reserved2[0], 1),
 	BAD(vgpu_reply, out.bind.reserved2[2], 1),
 	BAD(vgpu_reply, result, 1),
-	BAD(vgpu_reply, result, -EBUSY),		/* but seen */
+	BAD(vgpu_reply, result, -EBUSY),		/* cache is not 0 */
 };
 
 static const struct wire_case reply_arena_get[] = {
@@ -204,7 +204,7 @@ static const struct wire_case reply_arena_get[] = {
 	BAD(vgpu_reply, out.arena.reserved[0], 1),
 	BAD(vgpu_reply, out.arena.reserved[2], 1),
 	BAD(vgpu_reply, result, 1),
-	BAD(vgpu_reply, result, -EBUSY),		/* but a slot */
+	BAD(vgpu_reply, result, -EBUSY),		/* the reply has a slot */
 	BAD(vgpu_reply, result, -4096LL),
 };
 
@@ -217,7 +217,7 @@ static const struct wire_case reply_clock[] = {
 
 static const struct wire_case reply_arena_get_error[] = {
 	BAD(vgpu_reply, out.arena.id, 1),
-	BAD(vgpu_reply, result, 0),			/* but no slot */
+	BAD(vgpu_reply, result, 0),			/* the slot is missing */
 	GOOD(vgpu_reply, result, -ENOMEM),
 	GOOD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
 };
@@ -225,7 +225,7 @@ static const struct wire_case reply_arena_get_error[] = {
 static const struct wire_case reply_read_pages[] = {
 	BAD(vgpu_reply, result, 0),
 	BAD(vgpu_reply, result, VGPU_PAGE_SIZE - 8),
-	BAD(vgpu_reply, result, 2 * VGPU_PAGE_SIZE),	/* but bytes of one */
+	BAD(vgpu_reply, result, 2 * VGPU_PAGE_SIZE),	/* the reply has bytes of one page */
 	BAD(vgpu_reply, result, 3 * VGPU_PAGE_SIZE),	/* two were asked for */
 	BAD(vgpu_reply, result, -EFAULT),
 };
@@ -236,7 +236,7 @@ static const struct wire_case reply_write_pages[] = {
 	GOOD(vgpu_reply, result, -EFAULT),
 };
 
-/* Not judged by another call, and with all bytes of READ_PAGES. */
+/* A reply is refused if it does not fit its call. */
 static void test_other_call(void)
 {
 	static struct wire_buf buf;
@@ -254,7 +254,7 @@ static void test_other_call(void)
 	tap_subject("other calls");
 }
 
-/* A reply to READ_PAGES is checked without its bytes when these are elsewhere. */
+/* A reply to READ_PAGES whose bytes are elsewhere is checked without them. */
 static void test_pages_elsewhere(void)
 {
 	static struct wire_buf buf, call;
@@ -276,7 +276,7 @@ static void test_pages_elsewhere(void)
 	tap_subject("pages elsewhere");
 }
 
-/* The last reply of a lane is in no slot: the late answer to an upcall may be. */
+/* The last reply of a lane must not be in a slot, as a late answer to an upcall may use it. */
 static void test_last(void)
 {
 	static struct wire_buf buf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Table-driven tests of the codec: a valid message, one place of it changed, and
- * whether it must still be accepted.
+ * Table-driven tests of the codec: each case changes one place of a valid message
+ * and says whether the message must still be accepted.
  */
 #ifndef WIRE_CASE_H
 #define WIRE_CASE_H
@@ -10,11 +10,11 @@
 
 /**
  * struct wire_case - one change of a sample
- * @what: the change in words
- * @offset: of the place
- * @size: of the place
- * @value: what is put there
- * @ok: the message must be accepted, else refused
+ * @what: description of the change
+ * @offset: offset of the place in bytes
+ * @size: size of the place in bytes
+ * @value: new value of the place
+ * @ok: true if the message must be accepted, else it must be refused
  */
 struct wire_case {
 	const char *what;
@@ -31,7 +31,7 @@ struct wire_case {
 #define GOOD(type, field, value)	CASE_AT("", 0, type, field, value, true)
 #define BAD(type, field, value)		CASE_AT("", 0, type, field, value, false)
 
-/* Segment @i of a call; fixup @j of a call with @n segments; object @i of a reply. */
+/* Cases for segment @i of a call, fixup @j of a call with @n segments, object @i of a reply. */
 #define SEG_CASE(i, field, value, ok) \
 	CASE_AT("seg " #i, sizeof(struct vgpu_call) + (i) * sizeof(struct vgpu_seg), \
 		vgpu_seg, field, value, ok)
@@ -44,13 +44,13 @@ struct wire_case {
 #define BYTE_CASE(what, offset, value, ok)	{ what, offset, 1, value, ok }
 
 /*
- * Hands @len bytes, copied to memory that ends right behind them, to the function
- * that is meant for them. @answers: of a reply, its call's sample.
+ * Copies @len bytes to memory of that size, and calls the check function for their
+ * type. @answers: for a reply, the name of its call's sample.
  */
 int wire_case_check(const void *msg, u32 len, const char *answers,
 		    const struct vgpu_wire_limits *limits);
 
-/* The sample itself, then each of the cases; one test result. */
+/* Checks the sample itself and then each case, as one test result. */
 void wire_case_run(const char *sample, const struct wire_case *cases, u32 nr);
 
 #define WIRE_CASES(sample, cases)	wire_case_run(sample, cases, ARRAY_SIZE(cases))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A valid message of every kind. */
+/* Writes a valid message of every kind. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ const struct vgpu_wire_limits wire_sample_limits = {
 	.features = VGPU_FEATURES,
 };
 
-/* Adds @len bytes, zeroed and padded, and keeps hdr.len true. */
+/* Adds @len zeroed bytes with padding, and updates hdr.len. */
 static void *add(struct wire_buf *buf, u32 len)
 {
 	void *p = (u8 *)buf->words + buf->len;
@@ -239,7 +239,7 @@ static void fill_pong(struct wire_buf *buf)
 	begin(buf, VGPU_MSG_PONG, sizeof(struct vgpu_hdr), 11);
 }
 
-/* --- lane, but CALL and REPLY --------------------------------------------- */
+/* --- lane, without CALL and REPLY ------------------------------------------ */
 
 static void fill_ack(struct wire_buf *buf)
 {
@@ -292,7 +292,7 @@ static void fill_writeback(struct wire_buf *buf)
 	add_bytes(buf, 13);
 }
 
-/* A range of a few bytes, and a page of which each third byte has changed. */
+/* Adds a range of three bytes, and a masked range: each third byte of the page has changed. */
 static void add_masked(struct wire_buf *buf, u64 page)
 {
 	struct vgpu_range *range = add(buf, sizeof(*range));
@@ -388,7 +388,7 @@ static void fill_call_ioctl_value(struct wire_buf *buf)
 	call->args.ioctl.arg = LE64(12345);
 }
 
-/* An object in the place of the argument, and another one that comes back. */
+/* The argument is an object, and another object comes back. */
 static void fill_call_ioctl_fd(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
@@ -399,7 +399,7 @@ static void fill_call_ioctl_fd(struct wire_buf *buf)
 	add_fixup(buf, VGPU_FIXUP_FD_RET, 0, 0, 0, 0);
 }
 
-/* A bare number whose argument looks like an address: its page comes along. */
+/* A bare command's argument looks like an address, so its page is sent, with another one. */
 static void fill_call_ioctl_page(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
@@ -439,7 +439,7 @@ static void add_run(struct wire_buf *buf, u64 addr, u64 len)
 	run->len = LE64(len);
 }
 
-/* Memory that the device keeps, in two places: two runs, one of them large, and a page. */
+/* The device keeps memory in two places: one has two runs, one of them large, one has a page. */
 static void fill_call_ioctl_kept(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
@@ -458,8 +458,8 @@ static void fill_call_ioctl_kept(struct wire_buf *buf)
 }
 
 /*
- * Every kind of fixup and of segment, an empty one among them; of a 32-bit
- * process, for one fixup is only theirs.
+ * The call has every kind of fixup and segment, and an empty segment. It comes from
+ * a 32-bit process, because PTR32 is valid for these alone.
  */
 static void fill_call_ioctl_nested(struct wire_buf *buf)
 {
@@ -484,7 +484,7 @@ static void fill_call_ioctl_nested(struct wire_buf *buf)
 	add_fixup(buf, VGPU_FIXUP_PTR32, 0, 20, 1, 13);
 	add_fixup(buf, VGPU_FIXUP_FD_OUT, 0, 24, 0, 0);
 	add_fixup(buf, VGPU_FIXUP_FD_RET, 0, 0, 0, 0);
-	/* One field that is an fd in and another one out. */
+	/* The field at 28 is an fd in, and also an fd out. */
 	add_fixup(buf, VGPU_FIXUP_FD_IN, 0, 28, 9, 0);
 	add_fixup(buf, VGPU_FIXUP_FD_OUT, 0, 28, 0, 0);
 	add_fixup(buf, VGPU_FIXUP_TIME, 1, 0, 0, 0);

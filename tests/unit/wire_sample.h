@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A valid message of every kind: where the unit tests start from, and the seeds
- * of the fuzzers' corpus.
+ * A valid message of every kind: the starting points of the unit tests, and the
+ * seeds of the fuzzers' corpus.
  */
 #ifndef WIRE_SAMPLE_H
 #define WIRE_SAMPLE_H
@@ -17,9 +17,9 @@ struct wire_buf {
 
 /**
  * struct wire_sample - one valid message
- * @name: the message's, unique
- * @fill: writes it
- * @answers: a reply's call
+ * @name: unique name of the message
+ * @fill: function that writes the message
+ * @answers: for a reply, the name of its call's sample
  */
 struct wire_sample {
 	const char *name;
@@ -30,10 +30,10 @@ struct wire_sample {
 extern const struct wire_sample wire_samples[];
 extern const u32 wire_nr_samples;
 
-/* Limits that all samples respect. */
+/* Limits that all samples keep. */
 extern const struct vgpu_wire_limits wire_sample_limits;
 
-/* Return: the sample of that name; ends the program if there is none. */
+/* Finds a sample by its name, and ends the program if there is none. */
 const struct wire_sample *wire_sample_find(const char *name);
 
 #endif /* WIRE_SAMPLE_H */
