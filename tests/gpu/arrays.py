@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""CuPy on a GPU: kernels that NVRTC compiles while the program runs, NVIDIA's libraries, pools, streams and
-pinned memory. What is said is the same wherever it runs."""
+"""Runs CuPy on a GPU: kernels that NVRTC compiles at run time, NVIDIA's libraries, pools, streams
+and pinned memory. Its output is the same natively and in a guest."""
 
 import cupy
 import numpy
@@ -10,7 +10,7 @@ COUNT = 1 << 16
 
 
 def kernels():
-    """Kernels that are compiled here, of each of the three kinds that CuPy has."""
+    """Runs a kernel of each of CuPy's three kinds, which are compiled at run time."""
     raw = cupy.RawKernel(r'''
         extern "C" __global__ void twice(const int *in, int *out, int count)
         {
@@ -29,7 +29,7 @@ def kernels():
 
 
 def libraries():
-    """Libraries of NVIDIA's: cuBLAS, cuSOLVER, cuFFT, cuRAND, and sorting by CUB."""
+    """Runs functions of cuBLAS, cuSOLVER, cuFFT, cuRAND, and a sort by CUB."""
     host = numpy.random.default_rng(1).random((256, 256))
     device = cupy.asarray(host)
     print("product", numpy.allclose(cupy.asnumpy(device @ device), host @ host), flush=True)
@@ -40,7 +40,7 @@ def libraries():
 
 
 def pinned():
-    """Copies on a stream from and to pinned memory, between two events."""
+    """Copies from and to pinned memory on a stream, between two events."""
     there = cupy.cuda.alloc_pinned_memory(4 * COUNT)
     host = numpy.frombuffer(there, numpy.int32, COUNT)
     host[:] = numpy.arange(COUNT)
@@ -58,7 +58,7 @@ def pinned():
 
 
 def pools():
-    """Memory that CUDA's own pool gives, and what is left when it is free again."""
+    """Allocates memory from CUDA's own pool, and checks the pool's size after it is freed."""
     with cupy.cuda.using_allocator(cupy.cuda.MemoryAsyncPool().malloc):
         ones = cupy.ones(COUNT)
         print("pool of CUDA", float(ones.sum()) == COUNT, flush=True)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The CUDA programs of the kit share this. Lines that begin with '#' are measured: they are not compared. */
+/* Helpers of the kit's CUDA programs. Output lines that begin with '#' are not compared. */
 #ifndef GPU_COMMON_CUH
 #define GPU_COMMON_CUH
 
@@ -22,7 +22,7 @@ static bool failed(cudaError_t error, const char *what)
 
 #define TRY(call) do { if (failed(call, #call)) return 1; } while (0)
 
-/* A counter of the guest's module, over all devices; 0 where that is not loaded. */
+/* Return: sum of a counter of the guest module over all devices; 0 if the module is not loaded. */
 static inline long counted(const char *name)
 {
 	std::string pattern = std::string("/sys/class/vgpu/*/") + name;
@@ -43,7 +43,7 @@ static inline long counted(const char *name)
 	return sum;
 }
 
-/* Seconds. */
+/* Return: time of a clock in seconds. */
 static inline double now(clockid_t clock = CLOCK_MONOTONIC)
 {
 	timespec time;
@@ -57,7 +57,7 @@ static inline bool exists(const std::string &path)
 	return !access(path.c_str(), F_OK);
 }
 
-/* Files in which programs and those who start them say how far they are. */
+/* Write a file at once. By such files programs and those who start them tell their progress. */
 static inline void put_file(const std::string &path, const std::string &text)
 {
 	const std::string before = path + ".new";
@@ -78,7 +78,10 @@ static inline bool wait_for(const std::string &path, double seconds)
 	return true;
 }
 
-/* Occupies the GPU for so long, one processor of it. The clocks are its own and the GPU's time in ns. */
+/*
+ * Occupy one processor of the GPU for @ns nanoseconds. @clocks: out: cycles of that processor, and
+ * the GPU's time in ns; may be NULL.
+ */
 static __global__ void delay(unsigned long long ns, unsigned long long *clocks)
 {
 	unsigned long long begin, at, first = clock64();

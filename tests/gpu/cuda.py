@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Copies to a GPU's memory and back, by libcuda alone; each step is said before it is done."""
+"""Copies to a GPU's memory and back, by libcuda alone. It prints each function before the call."""
 
 import ctypes
 import sys

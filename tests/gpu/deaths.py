@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Steps with two guests: both compute, and what one has goes with whoever dies in it."""
+"""Steps with two guests: both compute at once, and processes of one are killed."""
 
 import os
 import signal
@@ -7,14 +7,15 @@ import time
 
 from machine import Failed, say
 
-# Seconds until the memory is free again.
+# Seconds within which a killed process's memory must be free, and least memory of its program in
+# MiB.
 SOON = 10
 LEAST_MIB = 1024
 VICTIMS = ("program", "shadow", "engine", "qemu")
 
 
 class Worker:
-    """A program that adds in a guest until it is told to stop."""
+    """A program that adds vectors in a guest until it is told to stop."""
 
     def __init__(self, run, guest):
         self.guest, self.dir = guest, "/rw/root/tmp/worker"
@@ -22,12 +23,12 @@ class Worker:
         self.program = guest.begin(f"{run.enter}; ./vecadd --until /tmp/worker", run.left())
 
     def rounds(self):
-        """How often it has added, rightly."""
+        """Returns the number of additions with right results so far."""
         self.program.check()
         return int(self.guest.aside(f"cat {self.dir}/rounds 2>/dev/null || echo 0"))
 
     def await_rounds(self, more, seconds):
-        """Waits until it has gone on so far."""
+        """Waits for that many more additions."""
         wanted = self.rounds() + more
         deadline = time.monotonic() + seconds
         while self.rounds() < wanted:
@@ -39,20 +40,20 @@ class Worker:
         self.guest.aside(f": >{self.dir}/stop")
 
     def stop(self):
-        """It must have been right to the end."""
+        """Stops the program, and checks that all of its results were right."""
         self.tell()
         if not self.program.right(60).endswith("right\n"):
             raise Failed(f"guest {self.guest.cid}: {self.program.text.strip()[-300:]}")
 
 
 def guests(run):
-    """Two guests that compute at once."""
+    """Lets two guests compute at once."""
     run.build("vecadd")
     workers = [Worker(run, guest) for guest in (run.guest, run.other_guest())]
     try:
         for worker in workers:
             worker.await_rounds(1, 90)
-        # Each goes on while the other does.
+        # Both must go on while the other one runs.
         before = [worker.rounds() for worker in workers]
         while any(worker.rounds() < old + 3 for worker, old in zip(workers, before)):
             if run.left(3600) < 20:
@@ -70,7 +71,7 @@ def guests(run):
 
 
 def processes(run, name):
-    """Those that run a program of vgpud's: process and user ids."""
+    """Returns process and user ids of all processes that run one of vgpud's programs."""
     found = []
     for entry in os.listdir("/proc"):
         try:
@@ -82,14 +83,15 @@ def processes(run, name):
 
 
 def memory(run):
-    """MiB in use of all cards, as nvidia-smi says here. In a rehearsal: as if a program had one GiB."""
+    """Returns the memory in use of all cards in MiB, from nvidia-smi. In a rehearsal, each shadow
+    counts as 1 GiB."""
     if run.rehearse:
         return 1024 * len(processes(run, "vgpu-engine-shadow"))
     return sum(int(line) for line in run.query("memory.used"))
 
 
 def await_memory(run, most, start):
-    """Waits until no more is in use; returns the seconds since then."""
+    """Waits until no more than most MiB are in use; returns the seconds since start."""
     while (used := memory(run)) > most:
         if time.monotonic() > start + SOON:
             raise Failed(f"{used} MiB are in use after {SOON} s, and were {most} before")
@@ -98,7 +100,7 @@ def await_memory(run, most, start):
 
 
 def kill(run, victim, pid):
-    """Kills it, whose program in the guest has that process id."""
+    """Kills the victim. pid: the process id of the program in the guest"""
     guest = run.guest
     status = run.status(guest.cid)
     if victim == "program":
@@ -115,7 +117,8 @@ def kill(run, victim, pid):
 
 
 def death(run, victim, worker, base):
-    """Has a kernel run in the first guest, kills the victim, and looks at both."""
+    """Lets a kernel run in the first guest, kills the victim, and checks the card's memory and the
+    other guest's program."""
     guest, folder = run.guest, "/rw/root/tmp/spin"
     guest.aside(f"rm -rf {folder}; mkdir {folder} && chmod 777 {folder}")
     spinner = guest.begin(f"{run.enter}; ./spin /tmp/spin", run.left(150))
@@ -137,7 +140,7 @@ def death(run, victim, worker, base):
     except Failed as error:
         raise Failed(f"{victim}: {error}") from error
     finally:
-        # The program itself has ended, or does not matter any more.
+        # The program has ended, or its end is checked below.
         if victim != "qemu":
             spinner.join(20)
     words = f"{victim}: {base} MiB again after {took:.1f} s (of {high})"
@@ -157,7 +160,8 @@ def death(run, victim, worker, base):
 
 
 def deaths(run):
-    """Whoever is killed while a kernel runs leaves nothing, and no other guest notices."""
+    """Kills each victim while a kernel runs: its memory must be freed, and another guest must go
+    on."""
     run.build("vecadd")
     run.build("spin")
     other = run.other_guest()
@@ -172,7 +176,7 @@ def deaths(run):
                 run.boot()
             said.append(death(run, victim, worker, base))
             if victim in ("engine", "qemu"):
-                # Without them it has no devices any more, or is none.
+                # The guest has lost its devices, or its QEMU, so it is ended and booted again.
                 run.guest.end(signal.SIGKILL)
         worker.stop()
         await_memory(run, nothing, time.monotonic())
@@ -181,6 +185,6 @@ def deaths(run):
             worker.tell()
             worker.program.join(30)
         run.save()
-    # Steps that follow want one, too.
+    # Later steps need a guest, too.
     run.boot()
     return "; ".join(said) + "; the other guest's program was right to the end"

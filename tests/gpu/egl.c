@@ -2,10 +2,10 @@
 /*
  * egl [EXTENSION]
  *
- * Lists EGL's devices, and draws into a buffer without a window on the first one that has that
- * extension; by default one of CUDA's.
+ * Lists EGL's devices, and draws into an offscreen buffer on the first device that has EXTENSION.
+ * The default extension means a device of CUDA.
  *
- * Says "right", "refused: WHERE" or "wrong: HOW"; the status is 0 unless the last.
+ * Prints "right", "refused: WHERE" or "wrong: HOW". The exit status is 1 if wrong, else 0.
  */
 #include <stdio.h>
 #include <string.h>

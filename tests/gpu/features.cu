@@ -2,9 +2,9 @@
 /*
  * features [NAME...]
  *
- * Tries what programs use of CUDA beside copies and launches, one after the other or those that
- * are named, each in a process of its own, and says for each "NAME: right" or what was wrong.
- * The status is 0 if all are right.
+ * Tries features of CUDA beside copies and launches: all, or those that are named, one after the
+ * other, each in a process of its own. Prints "NAME: right" or an error for each. The exit status
+ * is 0 if all are right.
  */
 #include "common.cuh"
 #include <atomic>
@@ -18,12 +18,12 @@
 
 static const int count = 1 << 20;
 static const size_t bytes = count * sizeof(int);
-/* Seconds for one of them. */
+/* Time limit of a feature in seconds. */
 static const unsigned int limit = 60;
 
 #define NAME_OF(name) #name
 #define EXPANDED(name) NAME_OF(name)
-/* A function of libcuda, in the version that cuda.h means; programs are not linked with that library. */
+/* A function of libcuda in cuda.h's version, opened by name: libcuda is not linked in. */
 #define DRIVER(name) ((decltype(&name))dlsym(dlopen("libcuda.so.1", RTLD_NOW), EXPANDED(name)))
 #define TRY_DRIVER(name, ...) do {						\
 	CUresult tried = DRIVER(name)(__VA_ARGS__);				\
@@ -65,7 +65,7 @@ static std::vector<int> numbers(int n = count)
 	return data;
 }
 
-/* A stream's work is recorded, and done fifty times. */
+/* Record a stream's work as a graph, and run it fifty times. */
 static int graph()
 {
 	std::vector<int> data = numbers();
@@ -89,7 +89,7 @@ static int graph()
 	return right(data.data(), 150);
 }
 
-/* Memory in the order of a stream, again and again. */
+/* Allocate and free memory in the order of a stream, again and again. */
 static int pool()
 {
 	std::vector<int> data = numbers();
@@ -108,7 +108,7 @@ static int pool()
 	return right(data.data(), 20);
 }
 
-/* Memory apart from addresses: one piece at two addresses, the second by a file descriptor. */
+/* Map one piece of memory at two addresses, the second by an exported file descriptor. */
 static int virtual_memory()
 {
 	std::vector<int> data = numbers();
@@ -156,7 +156,7 @@ static __global__ void read_texture(cudaTextureObject_t texture, float *out, int
 		out[y * side + x] = tex2D<float>(texture, x + 1.0f, y + 0.5f);
 }
 
-/* The texture unit's mean of two neighbours. */
+/* Let the texture unit compute means of two neighbours. */
 static int texture()
 {
 	const int side = 512;
@@ -205,7 +205,7 @@ static __global__ void by_all(int *data, int n, int turns)
 	}
 }
 
-/* All blocks of a kernel wait for each other. */
+/* Run a cooperative kernel, all of whose blocks wait for each other. */
 static int cooperative()
 {
 	std::vector<int> data = numbers(count + 1);
@@ -221,7 +221,7 @@ static int cooperative()
 	return right(data.data(), 3 + 0 + 2 + 4);
 }
 
-/* The program's functions, called in the order of a stream. */
+/* Let the driver call functions of the program in the order of a stream. */
 static int host_functions()
 {
 	static std::atomic<int> calls;
@@ -265,7 +265,7 @@ static __global__ void answer(volatile int *question, volatile int *reply, int r
 	}
 }
 
-/* A kernel and the program talk by memory of the program, while the kernel runs. */
+/* Exchange words between a running kernel and the program, in pinned memory. */
 static int dialogue()
 {
 	const int rounds = 1000;
@@ -290,7 +290,7 @@ static int dialogue()
 	return 0;
 }
 
-/* A stream waits for a word that the program writes. */
+/* Let a stream wait for a word that the program writes. */
 static int wait_value()
 {
 	volatile unsigned int *words;
@@ -304,7 +304,7 @@ static int wait_value()
 	TRY(cudaHostAlloc((void **)&words, 4096, cudaHostAllocMapped));
 	words[0] = words[1] = 0;
 	TRY(cudaHostGetDevicePointer((void **)&there, (void *)words, 0));
-	/* The first launch loads a kernel, for which the driver waits for all streams. */
+	/* The first launch of a kernel loads it, and the driver then waits for all streams. */
 	launch(memory, 0, stream);
 	delay<<<1, 1, 0, stream>>>(0, NULL);
 	TRY(cudaStreamSynchronize(stream));
@@ -312,7 +312,7 @@ static int wait_value()
 	TRY_DRIVER(cuStreamWaitValue32, stream, there, 5, CU_STREAM_WAIT_VALUE_EQ);
 	launch(memory, 2, stream);
 	TRY_DRIVER(cuStreamWriteValue32, stream, there + 4, 6, 0);
-	/* Time for it to go on by mistake: another stream's work, which is enqueued later, is done. */
+	/* Another stream's later work takes time, so that a wrong stream would have gone on. */
 	TRY(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
 	delay<<<1, 1, 0, beside>>>(100000000ULL, NULL);
 	TRY(cudaStreamSynchronize(beside));
@@ -328,7 +328,7 @@ static int wait_value()
 	return words[1] != 6 || right(data.data(), 2);
 }
 
-/* Rows and planes with gaps between them. */
+/* Copy rows and planes with gaps between them. */
 static int pitched()
 {
 	const int side = 500;
@@ -357,7 +357,7 @@ static int pitched()
 	return right(back.data(), 0, side * side);
 }
 
-/* A GiB of the program's memory, pinned when it is made; and 256 MiB that the program had. */
+/* Use 1 GiB of memory that is allocated pinned, and 256 MiB that are pinned later. */
 static int pinned()
 {
 	const size_t size = 1UL << 30, part = 256UL << 20;
@@ -394,7 +394,7 @@ static int pinned()
 	return 0;
 }
 
-/* Too much memory is refused, and the program goes on. */
+/* Ask for too much memory, which must fail; the program then goes on. */
 static int too_much()
 {
 	std::vector<int> data = numbers();
@@ -413,7 +413,7 @@ static int too_much()
 	return right(data.data(), 3);
 }
 
-/* Two thousand pieces of memory, freed in another order. */
+/* Allocate two thousand pieces of memory, and free them in another order. */
 static int pieces()
 {
 	std::vector<int *> all(2000);
@@ -458,7 +458,7 @@ static int threads()
 	return wrong != 0;
 }
 
-/* Three contexts beside each other; of another one's memory nothing is seen. */
+/* Use three contexts at once, none of which sees another one's memory. */
 static int contexts()
 {
 	auto create = (CUresult (*)(CUcontext *, unsigned int, CUdevice))
@@ -489,7 +489,7 @@ static int contexts()
 	return 0;
 }
 
-/* A kernel that is translated for the card when it is loaded. */
+/* Run a kernel in PTX, which the driver translates for the card when it is loaded. */
 static int translated()
 {
 	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -522,7 +522,7 @@ static __global__ void trap()
 	asm volatile("trap;");
 }
 
-/* An error of a kernel is one of its program, and of no other. */
+/* Let a kernel access a wrong address: its program gets an error, and no other program does. */
 static int wrong_address()
 {
 	launch((int *)8, 1);
@@ -538,7 +538,7 @@ static int trapped()
 	return 0;
 }
 
-/* Events tell times that follow each other, and are waited for in another stream. */
+/* Check that events have increasing times, and that another stream can wait for them. */
 static int events()
 {
 	std::vector<int> data = numbers();
@@ -570,7 +570,7 @@ static int events()
 	return right(data.data(), 2);
 }
 
-/* All is begun anew in a process that has used it before. */
+/* Reset the device, and use it again in the same process. */
 static int reset()
 {
 	for (int turn = 0; turn < 3; turn++) {
@@ -581,7 +581,7 @@ static int reset()
 	return 0;
 }
 
-/* The attributes of the card that do not change. */
+/* Print the card's attributes that do not change. */
 static int attributes()
 {
 	int value;

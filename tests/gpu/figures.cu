@@ -2,21 +2,21 @@
 /*
  * figures DIR
  *
- * Measures what DIR/go.N asks for, each N from 1 on, and says it in DIR/result.N, until there
- * is DIR/go.N that says end:
+ * Measures the operation in DIR/go.N, for each N from 1 on, and writes the answer to
+ * DIR/result.N. It ends when DIR/go.N contains "end". The operations are
  *
  *	matmul SIZE	cuBLAS, single precision, of two square matrices
  *	fft SIZE	cuFFT, complex, of two dimensions
- *	in, out		a copy of 64 MiB between pinned memory and the GPU's
+ *	in, out		a copy of 64 MiB between pinned memory and the GPU's memory
  *
- * Twenty of them are enqueued behind a kernel that takes time, between two events, so the
- * program's processor has no part in what is measured. An answer is
+ * Twenty operations are enqueued between two events, behind a kernel that takes longer than
+ * enqueuing them. So the program's processor does not affect the measured time. An answer is
  *
  *	OPERATION SIZE ms=EACH check=SUM clock=BEFORE,AFTER delay=MS cpu=MS
  *
- * or "error" and words. The clocks (MHz) are those of the GPU's processors; cpu is the time
- * that enqueuing the twenty has taken of the program's own. The libraries are opened by name:
- * there may be no headers.
+ * or "error" and a text. clock is the clock rate of the GPU's processors in MHz. cpu is the
+ * processor time that the program took to enqueue the operations. The libraries are opened
+ * by name, because their headers may be missing.
  */
 #include "common.cuh"
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static const size_t copied = 64 << 20;
 static cudaStream_t stream;
 static u64 *sums, *clocks;
 
-/* So small that no sum of products is rounded, in whatever order it is made. */
+/* Return: an integer so small that no sum of products is rounded, whatever its order. */
 static __host__ __device__ inline int small(u64 i, int seed)
 {
 	u64 x = (i + seed) * 0x9e3779b97f4a7c15ULL;
@@ -51,7 +51,7 @@ static __global__ void fill_words(unsigned int *data, size_t n, unsigned int see
 		data[i] = (unsigned int)i * 2654435761u + seed;
 }
 
-/* The same in whatever order. */
+/* Add a checksum of @data to @sum. It does not depend on the order of additions. */
 static __global__ void add_up(const unsigned int *data, size_t n, u64 *sum)
 {
 	u64 mine = 0;
@@ -99,7 +99,7 @@ static int sum_of(const void *data, size_t words, u64 *sum)
 	return 0;
 }
 
-/* Something to measure; what it needs is there until another one is asked for. */
+/* An operation to measure. Its memory exists until another operation is asked for. */
 struct operation {
 	virtual ~operation() {}
 	virtual int prepare() = 0;
@@ -312,7 +312,7 @@ struct copy : operation {
 	}
 };
 
-/* The clock, of a kernel that takes a moment. */
+/* Compute the GPU's clock rate from the last delay(). */
 static int clock_of(double *mhz)
 {
 	u64 taken[2];
@@ -334,11 +334,11 @@ static int measure(operation *what, std::string *answer)
 
 	TRY(cudaEventCreate(&begin));
 	TRY(cudaEventCreate(&end));
-	/* It is warm once it has run. */
+	/* The first run loads and sets up all that the operation needs. */
 	if (what->enqueue())
 		return 1;
 	TRY(cudaStreamSynchronize(stream));
-	/* Again with a longer one, if the delay was over before all were enqueued. */
+	/* The delay is tried again three times as long if it ended before all was enqueued. */
 	for (ns = 300000000; late && ns < 5000000000; ns *= 3) {
 		delay<<<1, 1, 0, stream>>>(ns, clocks);
 		TRY(cudaEventRecord(begin, stream));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""fill.py MARK SECONDS: takes 1 GiB of a GPU's memory by libcuda, writes words with that mark
-(tests/tools/hunt.h) to all of it, looks whether they stay, and frees it, again and again. Exit status 1
-if they did not."""
+"""fill.py MARK SECONDS: allocates 1 GiB of a GPU's memory by libcuda, writes words with that mark
+(tests/tools/hunt.h) to all of it, reads them back, and frees it, again and again. The exit status
+is 1 if a word has changed."""
 
 import ctypes
 import struct

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A guest whose kernel is hostile (tests/mock/hunter.c): it reads and writes all that its window
-shows, while it has memory of a card shown and gives it back. Programs of the host and of another guest take
-the card's memory meanwhile, which it must neither see nor change."""
+"""Step with a guest whose kernel is hostile (tests/mock/hunter.c). That kernel reads and writes all
+that its window shows, while a program of the guest allocates and frees memory of the card.
+Meanwhile programs of the host and of another guest use the card's memory, which the hostile
+kernel must neither see nor change."""
 
 import os
 import subprocess
@@ -10,18 +11,18 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 SECONDS = 60
-# The guest's, those of the host's programs, and the other guest's.
+# Marks in the words of the hostile guest, of two host programs, and of the other guest.
 MARK, OTHER, CUDA, GUEST = 5, 3, 4, 6
-# Its status where it was shown nothing.
+# Exit status of tests/tools/hunter if its window showed nothing.
 NOTHING = 3
 
 
 class Seen(ValueError):
-    """Memory of others was seen or changed, or it is not known whether it was."""
+    """Memory of others was seen or changed, or the test could not find out."""
 
 
 def build(run, name, *sources):
-    """One of tests/tools, in the folder that guests have as /run/kit."""
+    """Builds one of tests/tools, in the folder that guests have as /run/kit."""
     built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-std=gnu11",
                             "-I", os.path.join(TOP, "userspace-lib"), "-I", os.path.join(TOP, "tests/mock"),
                             "-o", run.path(name), os.path.join(TOP, "tests/tools", name + ".c"), *sources],
@@ -32,15 +33,15 @@ def build(run, name, *sources):
 
 
 def start(*command):
-    """A program of the host's."""
+    """Starts a program on the host."""
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
 
 
 def step(run):
     """
-    run: of tests/gpu/run, whose guests have nothing else to do
-    Return: what was seen.
+    run: Steps of tests/gpu/run, whose guests run no other program
+    Return: text about what was seen
     """
     build(run, "hunter")
     build(run, "nvidia_hunt", os.path.join(TOP, "userspace-lib/engine/nvidia.c"))

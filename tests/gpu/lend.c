@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * lend [--unowned]: whether memory of an NVIDIA card stays the guest's for as long as an
- * engine shows it (userspace-lib/engine/nvidia.c). It needs a card, and root for other users.
+ * lend [--unowned]: tests that memory of an NVIDIA card stays the guest's as long as an engine
+ * lends it to the hypervisor (userspace-lib/engine/nvidia.c). Needs a card, and root for processes
+ * of several users.
  *
- * Processes: an owner, like a guest program's shadow; an engine of the same user; a stranger,
- * like another guest's shadow. The main one is what a hypervisor is: it has nothing but mappings
- * of files that the engine has lent. The owner writes a pattern, the engine lends it, the owner
- * frees all and ends, another user takes all memory of the card that is to be had and writes to
- * it. The hypervisor must still see the pattern, also after the engine was killed.
+ * The processes are an owner, like a guest program's shadow; an engine of the same user; and a
+ * stranger, like another guest's shadow. The main process takes the place of a hypervisor: it has
+ * only mappings of files that the engine has lent. The owner writes a pattern, and the engine lends
+ * the memory. Then the owner frees all and ends, and another user allocates all of the card's free
+ * memory and writes to it. The hypervisor must still see the pattern, also after the engine was
+ * killed.
  *
- * With --unowned the hypervisor maps the owner's own files: that must fail.
+ * With --unowned the hypervisor maps the owner's own files: the test must fail then.
  *
  * cc -D_GNU_SOURCE -Iuserspace-lib -o lend tests/gpu/lend.c \
  *	userspace-lib/engine/nvidia.c userspace-lib/engine/packet.c
@@ -39,7 +41,7 @@
 #define GUEST_UID	61001
 #define STRANGER_UID	61002
 #define MIB		(1UL << 20)
-/* The doorbell page of Hopper; of Volta and later. */
+/* Classes of the doorbell page: of Hopper, and of Volta and later cards. */
 #define CLASS_USERMODE		0xc661
 #define CLASS_USERMODE_OLD	0xc361
 
@@ -47,7 +49,7 @@
 #define HOG_MOST	1024
 #define HOG_STEP	(64UL << 10)
 #define HOG_SYSTEM	64
-/* Clients older than the own one, and objects of each, that are looked for. */
+/* Numbers of older clients, of newer clients, and of objects in each, that HUNT tries. */
 #define HUNT_CLIENTS	256
 #define HUNT_SINCE	16
 #define HUNT_OBJECTS	1024
@@ -55,22 +57,22 @@
 enum { SYSTEM, VIDEO, DOORBELL, OBJECTS };
 
 static const char *const names[OBJECTS] = { "system memory", "video memory", "doorbell page" };
-/* A word of video memory takes a microsecond to read. */
+/* Bytes of each object, few because a word of video memory takes a microsecond to read. */
 static const uint64_t sizes[OBJECTS] = { 8 * MIB, 16 * MIB, 64UL << 10 };
 
 enum op {
-	OWN,		/* make and map all, write the pattern */
-	BEGIN,		/* make a client: @client */
-	SHARE,		/* @memory[i] with @client */
-	LEND,		/* let a file own @memory[i]; answer with it */
-	GIVE,		/* your own file of @memory[i] */
-	FREE,		/* all that you have */
-	MATE,		/* let another client of yours have @memory[i] */
-	STEAL,		/* let @client's @memory[i] be shared with you */
+	OWN,		/* make and map all objects, write the pattern */
+	BEGIN,		/* make a client; answer with @client */
+	SHARE,		/* share @memory[i] with @client */
+	LEND,		/* let a file own @memory[i]; answer with the file */
+	GIVE,		/* answer with the own file of @memory[i] */
+	FREE,		/* free all own objects */
+	MATE,		/* let another client of the same process take @memory[i] */
+	STEAL,		/* share @client's @memory[i] with the own client */
 	RELEASE,	/* free object @memory[i] of client @client */
-	EXPORT,		/* some memory to a file of your own */
-	HUNT,		/* how many objects you may duplicate by numbers: @bytes */
-	HOG,		/* take all memory and write to it */
+	EXPORT,		/* export memory to an own file */
+	HUNT,		/* duplicate objects by guessed numbers; @bytes: their count */
+	HOG,		/* allocate all memory and write to it */
 	QUIT,
 };
 
@@ -115,7 +117,7 @@ static void die(const char *fmt, ...)
 	exit(1);
 }
 
-/* --- what the processes do ------------------------------------------------------- */
+/* --- the other processes --------------------------------------------------------- */
 
 static struct nvidia_lent system_lent;
 static int files[OBJECTS] = { -1, -1, -1 };
@@ -125,7 +127,7 @@ static uint64_t pattern(int index, uint64_t word)
 	return (word + 1) * 0x9e3779b97f4a7c15 ^ (uint64_t)(index + 1) << 56;
 }
 
-/* Words that are not the pattern. */
+/* Return: number of words that differ from the pattern. */
 static uint64_t differ(int index, const volatile uint64_t *words)
 {
 	uint64_t i, n = 0;
@@ -175,7 +177,7 @@ static int own(struct message *msg)
 	return 0;
 }
 
-/* Another client of this process takes @memory[@index]. */
+/* Let another client of this process take @memory[@index]. */
 static int mate(const struct message *msg)
 {
 	uint32_t index = msg->index;
@@ -224,7 +226,7 @@ static uint32_t duplicate(uint32_t client, uint32_t object)
 	return args.status;
 }
 
-/* Return: 0. RM gives clients numbers as they come. */
+/* Try to duplicate objects of other clients, whose numbers RM assigns in sequence. Return: 0. */
 static int hunt(struct message *msg)
 {
 	uint32_t client, object, status;
@@ -241,7 +243,7 @@ static int hunt(struct message *msg)
 	return 0;
 }
 
-/* Return: 0. @bytes: that were taken. */
+/* Allocate and write all memory; @bytes becomes its amount. Return: 0 or -EIO. */
 static int hog(struct message *msg)
 {
 	unsigned int i;
@@ -257,7 +259,7 @@ static int hog(struct message *msg)
 		int file;
 
 		rm.status = rm_memory(video ? CLASS_VIDEO : CLASS_SYSTEM, size, &object);
-		/* The rest of the card, in pieces of a page. */
+		/* The rest of the card's memory is allocated in pages of 2 MiB. */
 		if (rm.status && video) {
 			size = 2 * MIB;
 			rm.status = rm_memory(CLASS_VIDEO, size, &object);
@@ -342,7 +344,7 @@ static void child(int sock, unsigned int uid)
 		msg.status = rm.status;
 		if (packet_send(sock, &iov, 1, fd))
 			exit(0);
-		/* The hypervisor has it now. */
+		/* The hypervisor has a file of its own now. */
 		if (msg.op == LEND && fd >= 0) {
 			close(fd);
 			files[msg.index] = -1;
@@ -350,7 +352,7 @@ static void child(int sock, unsigned int uid)
 	}
 }
 
-/* --- the main one ------------------------------------------------------------------ */
+/* --- the main process -------------------------------------------------------------- */
 
 struct process {
 	const char *name;
@@ -377,7 +379,7 @@ static struct process start(const char *name, unsigned int uid)
 	return process;
 }
 
-/* Return: its result; @msg is the answer. */
+/* Ask a process to do @op; @msg becomes its answer. Return: the result in the answer. */
 static int ask(struct process *process, enum op op, struct message *msg, int *file)
 {
 	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
@@ -411,7 +413,7 @@ static void end(struct process *process)
 	process->pid = 0;
 }
 
-/* MiB that nvidia-smi says are in use; -1: it says nothing. */
+/* Return: MiB of memory in use by nvidia-smi's output; -1: there is none. */
 static long in_use(void)
 {
 	FILE *smi = popen("nvidia-smi -i 0 --query-gpu=memory.used --format=csv,noheader,nounits",
@@ -467,7 +469,7 @@ static void show(struct view *view, int index, int file)
 	if (check(addr != MAP_FAILED, "%s: the hypervisor maps the file%s%s", names[index],
 		  addr == MAP_FAILED ? ": " : "", addr == MAP_FAILED ? strerror(errno) : ""))
 		view->words[index] = addr;
-	/* A hypervisor keeps no file. */
+	/* A hypervisor keeps only the mapping, and no file. */
 	close(file);
 }
 
@@ -483,7 +485,7 @@ static void unshow(struct view *view)
 	}
 }
 
-/* Memory that the driver's own rules keep from others. */
+/* Check that the driver's own rules deny the memory to other clients. */
 static void deny(struct process *owner, struct process *engine, struct process *stranger,
 		 const struct message *owned)
 {
@@ -528,8 +530,8 @@ static void deny(struct process *owner, struct process *engine, struct process *
 }
 
 /*
- * Not a failure of what is tested here: shadows do not make that ioctl for their guests. But
- * somebody has to know.
+ * Report whether a stranger can share another user's object with itself. This is no failure of the
+ * engine, because shadows do not make that ioctl for their guests, but it should be known.
  */
 static void steal(struct process *stranger, const struct message *owned)
 {
@@ -551,9 +553,9 @@ static void steal(struct process *stranger, const struct message *owned)
 }
 
 /*
- * What is exported to files is in one client, of the process that exports first. @held: somebody
- * else has exported before. Return: how many objects the first one gets by numbers after another
- * one's export.
+ * Export memory from two processes. All memory that is exported to files is in one client, of the
+ * process that exports first. @held: another process has exported before. Return: number of objects
+ * that the first of the two can duplicate by numbers after the other one's export.
  */
 static unsigned long exports(bool held)
 {
@@ -643,7 +645,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (geteuid())
 		die("root is needed, for processes of several users");
-	/* The card stays awake, so that what is in use does not change by that. */
+	/* An open file keeps the card awake, so that this does not change the memory in use. */
 	card = open_node(0);
 	if (card < 0)
 		die("/dev/nvidia0: %s", strerror(errno));
@@ -707,7 +709,7 @@ int main(int argc, char **argv)
 	now = in_use_until(before + 1);
 	check(now >= 0 && now <= before + 1, "%ld MiB in use after all, %ld at first", now, before);
 
-	/* Once more, with an engine that goes on. */
+	/* The same is tested again with an engine that goes on. */
 	if (!unowned) {
 		owned = (struct message) {};
 		msg = (struct message) {};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The machine that a kit is tried on: vgpud on it, and emulated guests of it."""
+"""The machine with the GPU: runs vgpud and emulated guests on it."""
 
 import ctypes
 import glob
@@ -28,34 +28,35 @@ from vm import CPU, KERNEL_ARGS, tsc_khz    # pylint: disable=wrong-import-posit
 CID = 3
 PORT = 22586     # VGPU_WIRE_PORT
 USER = 1000
-# x86-64's numbers, which Python has no names for.
+# System call numbers of x86-64, which Python does not define.
 SYS_KCMP, SYS_MEMFD_SECRET = 312, 447
 PR_SET_PDEATHSIG = 1
-# vhost-device-vsock understands packets of one piece of data only; kernels send what
-# is longer than 32 KiB in several, unless they have no credit for that much.
+# Bytes of credit that a guest gets. vhost-device-vsock accepts only packets with a single piece of
+# data. Kernels send packets of more than 32 KiB in several pieces, but not without that credit.
 TX_BUFFER = 28 << 10
 REHEARSED = ("zero", "urandom", "full")
 # Files that a run writes, in $OUT.
 FILES = ("gpu.json", "native.txt", "guest.txt", "diff.txt", "strace.txt", "guest-dmesg.txt", "host.log",
          "lend.txt", "hunter.txt", "where.txt", "status.txt")
-# Where the processes of the guest's user are in its kernel.
+# Command that prints kernel stacks and system calls of the guest user's threads.
 WHERE = (f"for p in /proc/[0-9]*; do [ \"$(stat -c %u $p 2>/dev/null)\" != {USER} ] || for t in $p/task/*; do "
          "echo \"$t $(cat $t/comm): $(cat $t/wchan)\"; cat $t/stack $t/syscall; done; done 2>/dev/null")
-# What its module has counted of each export, and whether it has a window.
+# Command that prints the guest module's counters of each export, and the window's range, if any.
 COUNTED = "cd /sys/class/vgpu; grep . */name */calls */*_mappings */window_binds */unknown_ioctls; grep -i vgpu /proc/iomem"
-# This is address space alone.
+# Size of the window. It takes address space only, and no memory.
 WINDOW = "4G"
-# Each step has so long: a machine that is lent for minutes shall not be lost to one that hangs.
+# Time limit of a step: a step that hangs must not take all of the time on a machine that is
+# available for minutes only.
 STEP_SECONDS = 470
-# What a guest may have, in vgpud.conf; and hard limits of processes that this needs.
+# Limits of a guest in vgpud.conf, and the files and pages that vgpud's processes need besides.
 OBJECTS, PAGES = 16384, 4096
 FILES_BESIDE, PAGES_BESIDE, PAGE = 4096, 256, 4096
-# Not the program's, or another one's in the guest.
+# Environment variables that are not passed to programs in the guest.
 OWN_VARIABLES = ("PWD", "OLDPWD", "OUT", "HOME", "SHLVL", "_", "TMPDIR", "LS_COLORS", "TERM")
 
 
 class Failed(Exception):
-    """A step did not do what it should; the words say why."""
+    """A step has failed; the text tells why."""
 
 
 def say(*words):
@@ -63,12 +64,12 @@ def say(*words):
 
 
 def die_with_us():
-    """A child's: whatever ends us ends it."""
+    """Makes a child process end with its parent, however the parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Agent:
-    """Talks to an agent of a guest, see guest-init."""
+    """A connection to one of a guest's agents, see guest-init."""
 
     def __init__(self, path, alive):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -78,7 +79,8 @@ class Agent:
         self.serial = 0
 
     def hang_up(self):
-        """Whoever waits for it is told; the file stays open, as it may be in use."""
+        """Shuts the connection down, which wakes a thread that waits for it. The file stays open,
+        because that thread may use it."""
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -103,7 +105,7 @@ class Agent:
         return line.decode(errors="replace")
 
     def run(self, command, seconds, user=USER):
-        """Exit status and output of a shell's command."""
+        """Runs a line of shell; returns its exit status and output."""
         self.serial += 1
         mark = f"{self.serial} "
         self.socket.settimeout(10)
@@ -119,8 +121,7 @@ class Agent:
 
 
 class Program(threading.Thread):
-    """A program that runs while its starter does something else: a function that returns
-    its status and what it says."""
+    """A thread that runs a program. run: a function that returns the program's status and output"""
 
     def __init__(self, run):
         super().__init__(daemon=True)
@@ -131,17 +132,18 @@ class Program(threading.Thread):
     def run(self):
         try:
             self.status, self.text = self.function()
-        except Exception as error:    # pylint: disable=broad-exception-caught # told by check()
+        except Exception as error:    # pylint: disable=broad-exception-caught # raised by right()
             self.error = error
 
     def check(self):
-        """It must still run."""
+        """Raises Failed if the program has ended."""
         if not self.is_alive():
             self.right(0)
             raise Failed(f"a program has ended early: {self.text.strip()[-300:]}")
 
     def right(self, seconds):
-        """It must end, with status 0, within that time; returns what it said."""
+        """Waits for the program's end, with a time limit; returns its output. Raises Failed if it
+        does not end, or not with status 0."""
         self.join(seconds)
         if self.is_alive():
             raise Failed(f"a program has not ended within {seconds} s")
@@ -153,8 +155,8 @@ class Program(threading.Thread):
 
 
 class Guest:
-    """A VM: vhost-device-vsock, QEMU, and two agents, of which the second answers while the
-    first is busy."""
+    """A guest VM: vhost-device-vsock, QEMU, and two agents. The second agent answers while the
+    first one is busy."""
 
     def __init__(self, machine, cid, cpus):
         self.machine = machine
@@ -174,7 +176,7 @@ class Guest:
         return child
 
     def window_device(self):
-        """Its socket is in vgpud's /run, which is not ours."""
+        """Returns QEMU's arguments for the window's device. Its socket is in vgpud's own /run."""
         if not self.machine.window:
             return []
         path = f"/proc/{self.machine.vgpud.pid}/root/run/vgpu/window-{self.cid}-{PORT}"
@@ -182,9 +184,9 @@ class Guest:
                 "-device", "vhost-user-test-device-pci,chardev=window,virtio-id=31,num_vqs=1,config_size=32"]
 
     def boot(self):
-        """Until its module is loaded."""
+        """Starts the VM and loads the guest module; returns a text about it."""
         machine = self.machine
-        # Left by a VM that was killed.
+        # A VM that was killed leaves these sockets behind.
         for path in (self.path("vhost.sock"), self.path("agent"), self.path("side")):
             if os.path.exists(path):
                 os.unlink(path)
@@ -228,8 +230,8 @@ class Guest:
         return words
 
     def await_nodes(self):
-        """Waits until the guest has a /dev/vgpuN of each export, and the name that the device
-        has on the host."""
+        """Waits until the guest has a /dev/vgpuN for each export, and a node with the device's
+        name on the host. Returns the vgpuN of each export."""
         names, devices = self.machine.names, self.machine.devices()
         text = self.must(
             f"for name in {' '.join(names)}; do n=0; while :; do node=; for d in /sys/class/vgpu/*; do "
@@ -249,30 +251,31 @@ class Guest:
         return text
 
     def begin(self, command, seconds):
-        """Starts a program by the first agent, which has nothing else to do meanwhile."""
+        """Starts a program by the first agent, which can run nothing else meanwhile."""
         return Program(lambda: self.agent.run(command, seconds))
 
     def aside(self, command, seconds=30):
-        """What init says meanwhile; the programs' root is /rw/root."""
+        """Runs a command by the second agent, in init's root, where the programs' root is /rw/root;
+        returns its output."""
         status, text = self.side.run(command, seconds, "init")
         if status:
             raise Failed(f"in the guest: {command[:80]}: status {status}: {text.strip()[-300:]}")
         return text
 
     def abandon(self):
-        """A program may go on for ever, so the first agent is asked nothing more; without the
-        connection the guest would end."""
+        """Gives the first agent up, because its program may never end. The connection stays open:
+        the guest would end without it."""
         self.hung, self.agent = self.agent, None
 
     def ask_side(self, name, command):
-        """Writes to that file what the guest says, also while a program of it hangs."""
+        """Appends a command's output to a file; works also while a program of the guest hangs."""
         try:
             self.machine.write(name, f"$ {command}\n{self.side.run(command, 20, 'init')[1]}\n")
         except (Failed, OSError) as error:
             self.machine.write(name, f"$ {command}\n{error}\n")
 
     def end(self, number=signal.SIGTERM):
-        """Ends QEMU by that signal, then what served it."""
+        """Ends QEMU by a signal, and vhost-device-vsock."""
         for agent in (self.agent, self.side):
             if agent:
                 agent.hang_up()
@@ -286,7 +289,7 @@ class Guest:
 
 
 class Machine:
-    """vgpud on it, its guests, and what is written of them."""
+    """The machine with vgpud, its guests, and the files with results and logs."""
 
     def __init__(self, options):
         self.rehearse = options.rehearse
@@ -313,12 +316,12 @@ class Machine:
 
     @property
     def enter(self):
-        """Goes to the folder that path() names. The guest sees it, but by another name where its
-        own /tmp hides it."""
+        """Shell command that changes to path()'s folder. The guest has it as /run/kit, because the
+        guest's own /tmp hides the other name."""
         return f"cd {self.work} 2>/dev/null || cd /run/kit"
 
     def left(self, most=STEP_SECONDS):
-        """Seconds that something may take."""
+        """Returns the seconds that an action may take."""
         return max(5, min(most, min(self.finish, self.step_end) - time.monotonic()))
 
     def begin_step(self, name):
@@ -333,7 +336,7 @@ class Machine:
         return child
 
     def forget(self, children):
-        """They may end."""
+        """Forgets processes that may end now."""
         self.children = [(name, child) for name, child in self.children if child not in children]
 
     def check_alive(self):
@@ -360,7 +363,7 @@ class Machine:
             time.sleep(0.05)
 
     def kit(self, folder, program):
-        """How to start a program of the kit's with the libraries that it brings."""
+        """Returns the command that starts a program of the kit with the kit's own libraries."""
         libs = self.path("kit/" + folder)
         loader = os.path.join(libs, "lib/ld-linux-x86-64.so.2")
         binary = os.path.join(libs, "bin", program)
@@ -376,7 +379,7 @@ class Machine:
         return done.stdout
 
     def close(self):
-        """Ends all that was started, and keeps the logs."""
+        """Ends all processes, and saves the logs."""
         for guest in (self.guest, self.second):
             if guest and guest.side:
                 guest.ask_side("guest-dmesg.txt", "dmesg")
@@ -405,7 +408,7 @@ class Machine:
             file.write(text)
 
     def save(self):
-        """All results so far."""
+        """Writes all results so far to gpu.json."""
         with open(os.path.join(self.out, "gpu.json.new"), "w", encoding="utf-8") as file:
             json.dump({"rehearsal": self.rehearse, "gpu": self.gpu, "cpus": self.cpus, "memory": self.memory,
                        "kernel": os.uname().release, "steps": self.results, "commands": self.commands,
@@ -416,7 +419,7 @@ class Machine:
     # --- the machine and its first guest ---------------------------------------
 
     def env(self):
-        """What the engine and the kit need."""
+        """Checks that all is there that the engine and the kit need."""
         libc = ctypes.CDLL(None, use_errno=True)
         missing = []
         if os.geteuid():
@@ -445,14 +448,14 @@ class Machine:
 
     @staticmethod
     def query(fields):
-        """What nvidia-smi says here, a line each card."""
+        """Returns the machine's nvidia-smi output, one line for each card."""
         return subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"],
                               stdout=subprocess.PIPE, timeout=60, check=True, text=True).stdout.splitlines()
 
     @staticmethod
     def room():
-        """Objects and pages of a guest: fewer than the defaults where we may not raise the
-        hard limits (CAP_SYS_RESOURCE)."""
+        """Raises the process's limits; returns the objects and pages that a guest may have. They
+        are fewer than the defaults without the right to raise hard limits (CAP_SYS_RESOURCE)."""
         files, locked = 2 * OBJECTS + FILES_BESIDE, (2 * PAGES + PAGES_BESIDE) * PAGE
         for kind, wanted in ((resource.RLIMIT_NOFILE, files), (resource.RLIMIT_MEMLOCK, locked)):
             hard = resource.getrlimit(kind)[1]
@@ -468,7 +471,7 @@ class Machine:
         return (files - FILES_BESIDE) // 2, (locked // PAGE - PAGES_BESIDE) // 2
 
     def devices(self):
-        """Device files to export, by name."""
+        """Returns the device files to export, by name."""
         if self.rehearse:
             return {name: "/dev/" + name for name in REHEARSED}
         paths = [*sorted(glob.glob("/dev/nvidia[0-9]*")), "/dev/nvidiactl", "/dev/nvidia-modeset",
@@ -484,7 +487,8 @@ class Machine:
         os.mkdir(self.path("exports.d"))
 
     def configure(self, name, lines):
-        """A vgpud.conf, and the shell command that runs vgpud with it, in a /run of its own."""
+        """Writes a vgpud.conf; returns the command that runs vgpud with it, in a /run of its
+        own."""
         objects, pages = self.room()
         path = self.path(name + ".conf")
         with open(path, "w", encoding="ascii") as file:
@@ -496,9 +500,9 @@ class Machine:
                 f"mount -t tmpfs -o mode=755 vgpu /run; exec {shlex.join(vgpud)}"]
 
     def host(self):
-        """vgpud with the user-space engine."""
+        """Starts vgpud with the user-space engine, and exports devices."""
         self.unpack()
-        # An emulated guest may get no processor for a while.
+        # The time limits are long, because an emulated guest may get no processor for a while.
         self.vgpud = self.start("vgpud", self.configure(
             "vgpud", "[agent]\nengine = user\nvsock = no\nfetch-timeout-ms = 20000\nping-timeout-ms = 60000\n"
             f"[sockets]\n{CID} = {self.path('vsock')}\n{CID + 1} = {self.path(f'vsock-{CID + 1}')}\n"), "vgpud.log")
@@ -507,7 +511,7 @@ class Machine:
         self.make_window(CID)
         if not self.rehearse:
             return self.export(CID)
-        # Refused, see boot().
+        # vgpud refuses the guest for this export, see boot().
         self.vgpuctl("export", "/dev/full", "--to", str(CID))
         return "one device file, exported to a guest that does not hide its port"
 
@@ -525,20 +529,20 @@ class Machine:
         return "exported: " + ", ".join(self.names)
 
     def status(self, cid):
-        """What vgpud says of a guest."""
+        """Returns vgpud's status of a guest."""
         for guest in json.loads(self.vgpuctl("status", "--json"))["host"]["guests"]:
             if guest["cid"] == cid:
                 return guest
         return {}
 
     def counters(self):
-        """What vgpud has counted of the first guest."""
+        """Returns vgpud's counters of the first guest."""
         return {key: value for key, value in self.status(CID).items()
                 if key in ("calls", "round_trips", "fetched_pages", "written_pages", "fetch_timeouts",
                            "refused", "malformed", "stray_fds")}
 
     def boot(self):
-        """vhost-device-vsock and QEMU, until the guest has all exports."""
+        """Boots the first guest, and waits until it has all exports."""
         variables = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
         with open(self.path("env"), "w", encoding="utf-8") as file:
             for name, value in variables.items():
@@ -561,7 +565,7 @@ class Machine:
         return words
 
     def other_guest(self):
-        """The second guest, which is booted when a step asks for it first."""
+        """Returns the second guest, which is booted on the first call."""
         if not self.second:
             guest = Guest(self, CID + 1, self.cpus)
             self.make_window(guest.cid)

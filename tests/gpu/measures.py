@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Steps that count calls and measure the GPU's time, here and in the guest."""
+"""Steps that count calls and measure the GPU's time, natively and in the guest."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ import time
 
 from machine import Failed, Program, say
 
-# Round trips a call, and what of native bandwidth and of native speed is enough.
+# Greatest number of round trips for a call; least shares of native bandwidth and of native speed.
 TRIPS, BANDWIDTH, SPEED = 1.1, 0.9, 0.98
 ROUNDS = 5
 FIGURES = ("in", "out", "matmul 4096", "fft 4096", "matmul 8192", "fft 8192", "matmul 16384")
@@ -20,7 +20,7 @@ AT_ONCE = 8
 
 
 def launches(run):
-    """No call while kernels are launched; few round trips a call before that."""
+    """Checks that launches of kernels make no call, and that other calls make few round trips."""
     run.build("vecadd")
     words = run.compare(f"{run.enter}; ./vecadd --count", seconds=run.limit)
     found = re.search(r"start-up: (\d+) calls, (\d+) round trips, (\d+) binds and (\d+) unbinds",
@@ -35,7 +35,7 @@ def launches(run):
                                 "start_up_window_unbinds": unbinds, "start_up_ratio": round(ratio, 3)}
     words = (f"no call during 1000 launches; start-up: {trips} round trips, {binds} binds and {unbinds} unbinds of the "
              f"window for {calls} calls")
-    # All of a program, as the host has counted it.
+    # The host's counters cover each whole program.
     for command in run.commands:
         whole = command.get("round_trips", 0) / max(1, command.get("calls", 0))
         if whole > TRIPS:
@@ -46,7 +46,7 @@ def launches(run):
 
 
 def eight(run):
-    """Eight programs that compute at once."""
+    """Runs eight programs that compute at once."""
     run.build("vecadd")
     run.compare(f"{run.enter}; dir=$(mktemp -d); pids=; for i in $(seq {AT_ONCE}); do "
                 f"./vecadd --meet $dir {AT_ONCE} >$dir/$i 2>&1 & pids=\"$pids $!\"; done; "
@@ -57,8 +57,8 @@ def eight(run):
 
 
 def libraries():
-    """The newest libcublas and libcufft of the machine's CUDA or of what Python has: folder and
-    version of each."""
+    """Finds the newest libcublas and libcufft, of the machine's CUDA or of Python's packages.
+    Returns folder and version of each."""
     folders = ["/usr/local/cuda/lib64", *glob.glob("/usr/local/cuda*/targets/x86_64-linux/lib"),
                "/usr/lib/x86_64-linux-gnu"]
     for path in sys.path:
@@ -77,7 +77,7 @@ def libraries():
 
 
 class Here:
-    """The program that measures, on this machine."""
+    """The program figures, running natively."""
 
     def __init__(self, run, program):
         self.dir = run.path("figures.here")
@@ -96,7 +96,7 @@ class Here:
         os.rename(path + ".new", path)
 
     def answer(self, number):
-        """None: not yet."""
+        """Returns the answer to a request, or None if it is not there yet."""
         try:
             with open(f"{self.dir}/result.{number}", encoding="ascii") as file:
                 return file.read()
@@ -106,7 +106,7 @@ class Here:
 
 
 class There:
-    """The same in the guest."""
+    """The program figures, running in the guest."""
 
     def __init__(self, run, program):
         self.guest = run.guest
@@ -124,7 +124,7 @@ class There:
 
 
 def measure(run, side, number, what, seconds):
-    """Has one side measure; returns what it says, by name."""
+    """Lets one side measure; returns its values by name."""
     side.ask(number, what)
     deadline = time.monotonic() + run.left(seconds)
     while not (text := side.answer(number)):
@@ -135,7 +135,7 @@ def measure(run, side, number, what, seconds):
 
 
 def figures(run):
-    """The GPU's time for the same, here and in the guest by turns."""
+    """Compares the GPU's time for the same operations, natively and in the guest, in turns."""
     found = libraries()
     paths = ":".join(dict.fromkeys(folder for folder, _ in found.values()))
     versions = [f'-D{name.upper()}="{version}"' for name, (_, version) in found.items()]
@@ -147,7 +147,7 @@ def figures(run):
     number, took, wrong = 0, 0, []
     try:
         for turn in range(ROUNDS):
-            # What is left must do for one like the last one, and for the end.
+            # The time that is left must suffice for a turn like the last one, and for the end.
             if turn and run.left(3600) < 30 + 1.2 * took:
                 break
             start = time.monotonic()
@@ -167,7 +167,7 @@ def figures(run):
             if not asked.program.right(60).endswith("right\n"):
                 raise Failed(asked.program.text[-300:])
     finally:
-        # Programs that wait for more end, also where one has failed.
+        # Both programs are told to end, also after a failure.
         for asked in sides.values():
             if asked.program.is_alive():
                 asked.ask(number + 1, "end")
@@ -184,7 +184,7 @@ def figures(run):
             row["ratio"] = round(native / guest, 4)
             said = f"{COPIED / native / 1e6:.1f} and {COPIED / guest / 1e6:.1f} GB/s" if copy else f"{native:.3f} and {guest:.3f} ms"
             clocks = "/".join(entry["clock"].replace(",", "-") for side in ("native", "guest") for entry in row[side][-1:])
-            # The guest's processors are emulated.
+            # The processors' time is printed only: the guest's processors are emulated.
             took = "/".join(f"{statistics.median(float(entry['cpu']) for entry in row[side]):.1f}" for side in ("native", "guest"))
             words.append(f"{what}: {said}, {row['ratio']:.3f} ({clocks} MHz; enqueued in {took} ms of a processor)")
             if row["ratio"] < (BANDWIDTH if copy else SPEED):

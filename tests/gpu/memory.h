@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory of an NVIDIA card, or of the stand-in for its driver (tests/mock/nvidia_rm.c), without
- * any of its libraries: a client with the first card's device.
+ * Functions to allocate and map memory of an NVIDIA card, or of the stand-in for its driver
+ * (tests/mock/nvidia_rm.c), without NVIDIA's libraries. They use an RM client with the first card's
+ * device.
  */
 #ifndef GPU_MEMORY_H
 #define GPU_MEMORY_H
@@ -28,7 +29,7 @@ static inline int open_node(uint32_t card)
 	return open(card == RM_MINOR_CTL ? "/dev/nvidiactl" : "/dev/nvidia0", O_RDWR | O_CLOEXEC);
 }
 
-/* Those that return a uint32_t return a status, which is 0 if all is well. */
+/* Functions that return a uint32_t return an RM status, which is 0 on success. */
 static inline uint32_t rm_alloc(uint32_t parent, uint32_t class, void *params, uint32_t size,
 				uint32_t *object)
 {
@@ -54,7 +55,10 @@ static inline uint32_t rm_memory(uint32_t class, uint64_t size, uint32_t *object
 	return rm_alloc(device, class, &params, sizeof(params), object);
 }
 
-/* @file: out: what maps it, to be closed. Return: MAP_FAILED where it cannot be had. */
+/*
+ * Map a memory object. @file: out: file of the mapping, which the caller closes. Return: address,
+ * or MAP_FAILED.
+ */
 static inline void *rm_map(uint32_t object, uint64_t size, uint32_t card, int *file)
 {
 	struct rm_map args = {
@@ -73,7 +77,10 @@ static inline void *rm_map(uint32_t object, uint64_t size, uint32_t card, int *f
 	return addr;
 }
 
-/* @begin: nvidia_begin() or nvidia_begin_apart(). Return: 0 or a negative errno. */
+/*
+ * Make the client and the card's device. @begin: nvidia_begin() or nvidia_begin_apart(). Return: 0
+ * or a negative errno.
+ */
 static inline int rm_begin_by(int (*begin)(struct nvidia *nvidia, int control))
 {
 	struct rm_device device_params = {};
@@ -90,13 +97,13 @@ static inline int rm_begin_by(int (*begin)(struct nvidia *nvidia, int control))
 	return rm.status ? -EIO : 0;
 }
 
-/* Return: 0 or a negative errno. */
+/* Make a client by nvidia_begin(). Return: 0 or a negative errno. */
 static inline int rm_begin(void)
 {
 	return rm_begin_by(nvidia_begin);
 }
 
-/* Return: 0 or a negative errno. */
+/* Let client @with duplicate @object of @client. Return: 0 or a negative errno. */
 static inline int rm_share(uint32_t client, uint32_t object, uint32_t with)
 {
 	struct rm_share args = {
@@ -111,7 +118,7 @@ static inline int rm_share(uint32_t client, uint32_t object, uint32_t with)
 	return args.status ? -EACCES : 0;
 }
 
-/* Return: 0 or a negative errno. */
+/* Free @object of @client. Return: 0 or a negative errno. */
 static inline int rm_release(uint32_t client, uint32_t object)
 {
 	struct rm_free args = { .client = client, .object = object };

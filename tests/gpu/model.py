@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""A small language model of Hugging Face's transformers on a GPU, with weights by chance: what it writes is the
-same wherever it runs, and as the processor lets it write."""
+"""Runs a small language model of Hugging Face's transformers, with random weights, on a GPU. It
+writes the same natively, in a guest, and on the processor."""
 
 import os
 import warnings
 
-# Nothing is downloaded.
+# The library must not download anything.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import torch                                            # pylint: disable=wrong-import-position
 from transformers import GPT2Config, GPT2LMHeadModel    # pylint: disable=wrong-import-position
 
 if __name__ == "__main__":
-    # They name the program's folder.
+    # Warnings are off, because they contain the program's folder.
     warnings.simplefilter("ignore")
     torch.manual_seed(1)
     model = GPT2LMHeadModel(GPT2Config(vocab_size=256, n_positions=128, n_embd=64, n_layer=2, n_head=4,

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """nccl.py one|each
 
-Adds up numbers over all cards by NCCL: one process with all cards, or a process for each. It says "right",
-"refused: WHERE: ERROR" or "wrong: HOW", as others.cu does. NVLink's multicast stays off: its teams are the
-host's, and a program that uses it can put the cards of others out of service."""
+Adds up numbers over all cards by NCCL, in one process with all cards, or in one process for each
+card. It prints "right", "refused: WHERE: ERROR" or "wrong: HOW", as others.cu does. NVLink's
+multicast stays
+off: its teams are those of the host, and a program that uses it can put cards of others out of
+service."""
 
 import ctypes
 import glob
@@ -17,16 +19,16 @@ FLOAT, SUM = 7, 0
 
 
 class Refused(Exception):
-    """A library says no."""
+    """A library has returned an error."""
 
 
 class Id(ctypes.Structure):
-    """What the processes of a group know it by."""
+    """ncclUniqueId, by which processes join a group."""
     _fields_ = [("bytes", ctypes.c_char * 128)]
 
 
 def library():
-    """NCCL as PyTorch's packages bring it, or the system's."""
+    """Loads NCCL, from PyTorch's packages or the system."""
     for path in [*sys.path, ""]:
         found = glob.glob(os.path.join(path, "nvidia/nccl/lib/libnccl.so.2")) if path else ["libnccl.so.2"]
         for name in found:
@@ -44,7 +46,7 @@ def ask(where, name, *args):
 
 
 class Card:
-    """A card's memory, and what is added up in it."""
+    """A card with memory whose numbers are added up."""
 
     def __init__(self, cuda, index):
         self.cuda, self.index = cuda, index
@@ -65,7 +67,7 @@ class Card:
             ctypes.c_size_t(COUNT), FLOAT, SUM, comm, None)
 
     def wrong(self, cards):
-        """What is not as it should be, or None."""
+        """Returns a text about the first wrong number, or None."""
         self.use()
         ask(self.cuda, "cuCtxSynchronize")
         back = (ctypes.c_float * COUNT)()
@@ -78,7 +80,7 @@ class Card:
 
 
 def one(nccl, cuda, cards):
-    """All cards in this process."""
+    """Adds up over all cards in this process."""
     comms = (ctypes.c_void_p * cards)()
     ask(nccl, "ncclCommInitAll", comms, cards, None)
     there = [Card(cuda, index) for index in range(cards)]
@@ -90,7 +92,7 @@ def one(nccl, cuda, cards):
 
 
 def member(nccl, cuda, cards, index, group):
-    """One card of several."""
+    """Adds up as the process of one card."""
     card, comm = Card(cuda, index), ctypes.c_void_p()
     ask(nccl, "ncclCommInitRank", ctypes.byref(comm), cards, group, index)
     card.add(nccl, comm)
@@ -98,7 +100,7 @@ def member(nccl, cuda, cards, index, group):
 
 
 def said(function, *args):
-    """The line to print."""
+    """Calls a function; returns the line to print about its result."""
     try:
         wrong = function(*args)
         return f"wrong: {wrong}" if wrong else "right"
@@ -107,7 +109,8 @@ def said(function, *args):
 
 
 def count():
-    """How many cards there are, asked by a process that has no other use of CUDA: one that forks may have none."""
+    """Returns the number of cards. A child asks for it, because a process that forks later must
+    not have used CUDA."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -121,7 +124,7 @@ def count():
 
 
 def each(cards):
-    """A process for each card; the first makes up the group's id."""
+    """Runs a process for each card; the first one makes the group's id."""
     pipes = [os.pipe() for _ in range(cards)]
     answers = []
     for index in range(cards):

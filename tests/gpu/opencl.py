@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Adds and multiplies on a GPU by OpenCL alone: a kernel that the driver compiles, buffers that are
+"""Adds numbers on a GPU by OpenCL alone. It uses kernels that the driver compiles, buffers that are
 copied and mapped, local memory, and events."""
 
 import array

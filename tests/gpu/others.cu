@@ -2,9 +2,9 @@
 /*
  * others WHAT
  *
- * Tries one thing that CUDA has, and says "right", "refused: WHERE: ERROR", or "wrong: HOW".
- * The status is 0 unless the last: refusing is allowed. A program of its own, with
- * MANAGED_VARIABLE, has a variable in managed memory: kernels of such do not load without.
+ * Tries one feature of CUDA, and prints "right", "refused: WHERE: ERROR", or "wrong: HOW". The
+ * exit status is 0 unless the feature is wrong. A program with a variable in managed memory is
+ * built separately, with MANAGED_VARIABLE, because without managed memory its kernels do not load.
  */
 #include "common.cuh"
 #include <cerrno>
@@ -57,7 +57,7 @@ static void fill(int *data)
 		data[i] = i;
 }
 
-/* The program and the GPU by turns, in the same memory. */
+/* Let the program and the GPU use the same managed memory in turns. */
 static int managed(void)
 {
 	int *data;
@@ -77,7 +77,7 @@ static int managed(void)
 #ifdef MANAGED_VARIABLE
 static __managed__ int numbers[count];
 
-/* A variable of both, which libcuda has to make before the program's first kernel. */
+/* Use a variable in managed memory, which libcuda has to make before the program's first kernel. */
 static int variable(void)
 {
 	add<<<1, 1>>>(NULL, 0, 0);
@@ -91,8 +91,9 @@ static int variable(void)
 #endif
 
 /*
- * The system calls by which libcuda gets managed memory: a range of a file of unified memory is mapped at
- * the address that is its offset. Only its errno tells cudaMallocManaged() that there is no such memory.
+ * Make the system calls by which libcuda gets managed memory: it maps a file of /dev/nvidia-uvm
+ * at an address that equals the offset. mmap()'s errno alone tells cudaMallocManaged() that managed
+ * memory is not supported.
  */
 static int uvm(void)
 {
@@ -100,7 +101,7 @@ static int uvm(void)
 		unsigned long long flags;
 		unsigned int status;
 	} initialize = {};
-	/* A command of that driver is a bare number. */
+	/* nvidia-uvm's commands are bare numbers, not encoded by _IO(). */
 	static const unsigned long uvm_initialize = 0x30000001;
 	int fd = open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC);
 	void *place = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *memory;
@@ -117,7 +118,7 @@ static int uvm(void)
 	return 0;
 }
 
-/* Memory that was the program's before. */
+/* Let the GPU use ordinary memory of the program (cudaHostRegister()). */
 static int registered(void)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -148,7 +149,7 @@ static int mapped(void)
 	return verdict(data, 7);
 }
 
-/* Another process, which has not used CUDA before, adds to this one's memory. */
+/* Run as the other process, which has not used CUDA before: add to the first one's memory. */
 static int ipc_other(int in, int out)
 {
 	cudaIpcMemHandle_t handle;
@@ -224,7 +225,7 @@ static int peer(void)
 	ASK(cudaMemcpyPeer(other, 1, data, 0, bytes));
 	launch(other, 4);
 	ASK(cudaDeviceSynchronize());
-	/* A kernel of the first card in the memory of the second. */
+	/* A kernel on the first card accesses memory of the second one. */
 	ASK(cudaSetDevice(0));
 	launch(other, 8);
 	ASK(cudaGetLastError());
@@ -233,7 +234,7 @@ static int peer(void)
 	return verdict(copy, 12);
 }
 
-/* Copies and a kernel, whoever serves them: MPS, for instance. */
+/* Run copies and a kernel. The CUDA server may be MPS. */
 static int plain(void)
 {
 	int *data, *copy = (int *)malloc(bytes);
@@ -247,7 +248,7 @@ static int plain(void)
 	return verdict(copy, 6);
 }
 
-/* A session of the encoder needs these parts of nvEncodeAPI.h, 12.0. */
+/* Open a session of the encoder. The types are those of nvEncodeAPI.h, version 12.0. */
 static int nvenc(void)
 {
 	static const unsigned int api = 12, version = api | 7 << 28;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Vulkan, EGL, and what else programs use: it works, or is refused with an error."""
+"""Steps that try Vulkan, EGL, and other features: each works, or is refused with an error."""
 
 import errno
 import glob
@@ -11,14 +11,15 @@ import subprocess
 
 from machine import HERE, Failed
 
-# The vendor of the cards.
+# PCI vendor of the cards.
 NVIDIA = "0x10de"
 CUDA = ("plain", "registered", "mapped", "ipc", "peer", "nvenc")
-# Refused here, and not natively: in these words alone, as libraries go by the error.
+# Only errors by which features may be refused in the guest that work natively: libraries depend on
+# the error.
 REFUSED = {"managed": "refused: cudaMallocManaged(&data, bytes): cudaErrorNotSupported",
            "variable": "refused: cudaGetLastError(): cudaErrorNotSupported",
            "uvm": f"refused: mmap: errno {errno.EOPNOTSUPP}"}
-# A server that is this shell's alone; the program is told where it is.
+# Command that runs a program with an MPS server of its own.
 MPS = ("dir=$(mktemp -d); export CUDA_MPS_PIPE_DIRECTORY=$dir CUDA_MPS_LOG_DIRECTORY=$dir; "
        "if timeout 20 nvidia-cuda-mps-control -d >$dir/said 2>&1; then timeout 100 ./others plain; status=$?; "
        "echo quit | timeout 30 nvidia-cuda-mps-control >/dev/null 2>&1; "
@@ -27,8 +28,8 @@ MPS = ("dir=$(mktemp -d); export CUDA_MPS_PIPE_DIRECTORY=$dir CUDA_MPS_LOG_DIREC
 
 
 def manifest(run, variable, name, library, patterns):
-    """The setting that shows a loader NVIDIA's driver alone: the machine's own file, or one
-    that names the library."""
+    """Returns the environment variable that makes a loader use NVIDIA's driver alone: it names the
+    machine's own file, or a new one with the library's name."""
     found = next((path for pattern in patterns for path in sorted(glob.glob(pattern))), None)
     if found:
         return f"{variable}={shlex.quote(found)}"
@@ -38,19 +39,20 @@ def manifest(run, variable, name, library, patterns):
 
 
 def loaded(setting, program):
-    """A program of the kit's, with its loader and libraries before the machine's."""
+    """Returns a command that runs a program of the kit, with the kit's loader and libraries before
+    the machine's."""
     kit = "kit/vulkan"
     return (f"{setting} {kit}/lib/ld-linux-x86-64.so.2 --library-path $PWD/{kit}/lib:$LD_LIBRARY_PATH "
             f"{kit}/{program}")
 
 
 def vulkan(run):
-    """vulkaninfo, and a compute shader whose results are checked."""
+    """Runs vulkaninfo, and a compute shader whose results are checked."""
     setting = manifest(run, "VK_DRIVER_FILES", "nvidia_icd.json", "libGLX_nvidia.so.0",
                        ("/usr/local/nvidia/share/vulkan/icd.d/nvidia*.json", "/usr/share/vulkan/icd.d/nvidia*.json",
                         "/etc/vulkan/icd.d/nvidia*.json"))
     info = loaded(setting, "vulkaninfo")
-    # A rate is measured anew each time, and how much memory is free; the guest has its own.
+    # Rates and the amounts of free memory are not compared, because they change each time.
     compute = (f"said=$({loaded(setting, f'vulkan {NVIDIA} 20')} 2>&1); status=$?; "
                "echo \"$said\" | sed 's/: [0-9.]* per second//'; exit $status")
     everything = (f"said=$({info} 2>&1); status=$?; "
@@ -73,14 +75,14 @@ def vulkan(run):
 
 
 def egl(run):
-    """The command that tries it."""
+    """Returns the command that tries EGL."""
     return loaded(manifest(run, "__EGL_VENDOR_LIBRARY_FILENAMES", "10_nvidia.json", "libEGL_nvidia.so.0",
                            ("/usr/local/nvidia/share/glvnd/egl_vendor.d/*nvidia*.json",
                             "/usr/share/glvnd/egl_vendor.d/*nvidia*.json")), "egl")
 
 
 def verdict(status, text):
-    """What a program says of what it tried."""
+    """Returns the line with a program's verdict."""
     for line in text.splitlines():
         if line.startswith(("right", "refused: ", "wrong: ")):
             return line
@@ -88,7 +90,8 @@ def verdict(status, text):
 
 
 def try_natively(run, command, name):
-    """As an ordinary user; all that it starts ends with it."""
+    """Runs a command natively, as an ordinary user; all processes that it starts end with it.
+    Returns its verdict and output."""
     try:
         done = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *run.as_user(command)],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=run.left(150), check=False,
@@ -100,13 +103,14 @@ def try_natively(run, command, name):
 
 
 def as_it_should(name, native, guest):
-    """Whether it works; or is refused with the error that is known, if it is refused here alone, or with the
-    native one. What was right natively and is refused with any other error is not."""
+    """Returns whether the guest's verdict is acceptable: "right", the native error, or the error in
+    REFUSED."""
     return guest == "right" or guest.startswith("refused: ") and guest in (native, REFUSED.get(name))
 
 
 def others(run):
-    """Each works or is refused with the right error; it may not be wrong, nor hang."""
+    """Tries each feature: it must work or be refused with the right error, but not be wrong or
+    hang."""
     run.build("others")
     run.build("others", "-DMANAGED_VARIABLE", to="variable")
     shutil.copy(os.path.join(HERE, "nccl.py"), run.work)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stands for the programs of the kit in a rehearsal, by whose name it is called. It reads /dev/zero:
-in a guest, the host's.
+"""Takes the place of vecadd and spin in a rehearsal, and is called by their names. It reads
+/dev/zero, which in a guest is the host's forwarded one.
 
     vecadd [--meet DIR COUNT] [--until DIR]
     spin DIR
@@ -14,7 +14,7 @@ import time
 
 
 def device():
-    """The forwarded one, where there is one."""
+    """Returns the path of the forwarded /dev/zero, or else of this machine's own."""
     for path in glob.glob("/sys/class/vgpu/*/name"):
         with open(path, encoding="ascii") as file:
             if file.read().strip() == "zero":
@@ -34,7 +34,7 @@ def read(fd):
 
 
 def option(name, count):
-    """What is behind an option."""
+    """Returns the arguments of an option, or None if it was not given."""
     if name not in sys.argv:
         return None
     at = sys.argv.index(name) + 1

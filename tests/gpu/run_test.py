@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which steps tests/gpu/run makes of those that are named, and whether its guest gets a window. Prints TAP."""
+"""Tests tests/gpu/run: the steps that run for the named ones, the guest's window, time limits, and
+verdicts of the step others. Prints TAP."""
 
 import importlib.machinery
 import importlib.util
@@ -15,7 +16,7 @@ from unit_tap import main    # pylint: disable=wrong-import-position
 
 
 def load():
-    """The program, whose name is no module's."""
+    """Loads the program as a module: its name has no .py, so it cannot be imported."""
     loader = importlib.machinery.SourceFileLoader("gpu_run", os.path.join(HERE, "run"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -34,19 +35,19 @@ class Parse(unittest.TestCase):
         self.assertEqual(self.steps("--rehearse"), ["env", "host", "boot", "node", "sockets", "guests", "deaths"])
 
     def test_guest_first(self):
-        """A step that needs a guest gets one."""
+        """The steps that start a guest run before a step that needs a guest."""
         self.assertEqual(self.steps("vecadd"), ["env", "host", "boot", "vecadd"])
         self.assertEqual(self.steps("lend", "smi"), ["env", "host", "boot", "lend", "smi"])
         self.assertEqual(self.steps("--rehearse", "node"), ["env", "host", "boot", "node"])
 
     def test_no_guest(self):
-        """A step that needs none gets none."""
+        """No guest is started for a step that needs none."""
         self.assertEqual(self.steps("lend"), ["lend"])
         self.assertEqual(self.steps("sockets", "lend"), ["sockets", "lend"])
         self.assertEqual(self.steps("env"), ["env"])
 
     def test_named(self):
-        """Those that are named keep their place, and are run once."""
+        """The first steps run once, in their order, also if they are named."""
         self.assertEqual(self.steps("env", "host", "boot", "vecadd"), ["env", "host", "boot", "vecadd"])
         self.assertEqual(self.steps("boot", "vecadd"), ["env", "host", "boot", "vecadd"])
         self.assertEqual(self.steps("boot"), ["env", "host", "boot"])
@@ -54,7 +55,7 @@ class Parse(unittest.TestCase):
         self.assertEqual(self.steps("host"), ["env", "host"])
 
     def test_window(self):
-        """What the text marks gets a window."""
+        """The guest gets a window if a named step is marked with *."""
         self.assertTrue({"cuda", "vecadd", "hunter", "features"} <= RUN.WINDOWED)
         self.assertFalse(RUN.WINDOWED & {"smi", "clinfo", "tools", "lend", "node"})
         self.assertTrue(RUN.WINDOWED <= set(RUN.STEPS))
@@ -64,16 +65,16 @@ class Parse(unittest.TestCase):
         self.assertTrue(RUN.parse(["--window", "smi"]).window)
 
     def test_rehearsal(self):
-        """Its programs map nothing."""
+        """A rehearsal's guest gets no window by default, because its programs map nothing."""
         self.assertFalse(RUN.parse(["--rehearse", "guests"]).window)
         self.assertTrue(RUN.parse(["--rehearse", "--window", "guests"]).window)
 
 
 class Seconds(unittest.TestCase):
-    """The time that something may take."""
+    """Time limits."""
 
     def test_step(self):
-        """No step takes all of the time, and each has its own."""
+        """Each step has a time limit of its own, and the run has one for all steps."""
         run = RUN.Steps(RUN.parse(["--within", "2000", "env"]))
         try:
             run.begin_step("env")
@@ -90,7 +91,7 @@ class Seconds(unittest.TestCase):
 
 
 class Others(unittest.TestCase):
-    """What a program of the step others may say."""
+    """Verdicts that programs of the step others may give."""
 
     def test_right(self):
         self.assertTrue(RUN.others.as_it_should("plain", "right", "right"))
@@ -102,7 +103,7 @@ class Others(unittest.TestCase):
         self.assertFalse(RUN.others.as_it_should("nvenc", no, no + "3"))
 
     def test_refused_here(self):
-        """In the known words alone."""
+        """A guest's program may be refused only with the known error."""
         managed, uvm = RUN.others.REFUSED["managed"], RUN.others.REFUSED["uvm"]
         self.assertTrue(RUN.others.as_it_should("managed", "right", managed))
         self.assertTrue(RUN.others.as_it_should("uvm", "right", "refused: mmap: errno 95"))

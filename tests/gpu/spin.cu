@@ -2,8 +2,8 @@
 /*
  * spin DIR
  *
- * Takes 2 GiB of the GPU's memory and runs one kernel for 100 s. Its process id is in
- * DIR/running once that is under way.
+ * Allocates 2 GiB of the GPU's memory and runs one kernel for 100 s. When the kernel runs, the
+ * program writes its process id to DIR/running.
  */
 #include "common.cuh"
 
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	TRY(cudaMalloc(&memory, bytes));
 	TRY(cudaMemset(memory, 1, bytes));
 	TRY(cudaEventCreate(&begun));
-	/* The first one loads the program into the GPU. */
+	/* The first launch loads the program into the GPU. */
 	delay<<<1, 1>>>(1000, NULL);
 	TRY(cudaEventRecord(begun));
 	delay<<<1, 1>>>(100000000000, NULL);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Steps of a run that need one guest, or none; they compare what programs say here and there."""
+"""Steps of a run that need one guest, or none. Most compare a program's native output with that in
+the guest."""
 
 import difflib
 import errno
@@ -25,16 +26,16 @@ TORCH = ("import torch; torch.manual_seed(1); a = torch.rand(1024, 1024, dtype=t
          "assert torch.allclose(torch.fft.fft2(g).cpu(), torch.fft.fft2(a)); "
          "assert (torch.ones(1 << 20).pin_memory().cuda() * 3).sum().item() == 3 << 20; "
          "print(torch.cuda.get_device_name(), 'right')")
-# Steps that need no guest.
+# FIRST lists the steps that start a guest; WITHOUT_GUEST lists all that need none.
 FIRST = ("env", "host", "boot")
 WITHOUT_GUEST = (*FIRST, "sockets", "lend")
 
 
 class Steps(Machine):
-    """One method a step: it returns words, or raises what is wrong."""
+    """The steps, one method each. A step returns a text, or raises an error."""
 
     def sockets(self):
-        """What vgpud does with sockets of guests: another vgpud than the guest's."""
+        """Tests how vgpud handles sockets of guests, with a vgpud that serves no guest."""
         self.unpack()
         directory = self.path("sockets")
         os.mkdir(directory)
@@ -68,12 +69,12 @@ class Steps(Machine):
             somebody.bind(path)
             somebody.listen()
             refused("there is a file, or somebody listens there")
-            # It keeps nobody else out.
+            # A socket that vgpud cannot have does not prevent another guest's socket.
             beside = self.start("beside", self.configure("beside", sockets + f"{CID + 1} = {directory}/beside\n"), "beside.log")
             self.wait_for("a vgpud with another guest", lambda: connects(os.path.join(directory, f"beside_{PORT}"), nobody)
                           is None, 30)
             end(beside, signal.SIGTERM)
-        # Nobody listens there any more, but it is another user's.
+        # A socket without a listener is still refused, because it belongs to another user.
         refused("there is a file, or somebody listens there")
         os.chown(path, nobody, -1)
         other = listening()
@@ -89,13 +90,13 @@ class Steps(Machine):
         end(other, signal.SIGTERM)
         if os.path.exists(path):
             raise Failed(f"{path} is left of a vgpud that has ended")
-        # Nobody may do there what the owner may not.
+        # vgpud makes the socket with its owner's rights, who cannot write to the folder now.
         os.chown(directory, 0, 0)
         refused("Permission denied")
         return "mode, owner, strangers, and sockets that were left"
 
     def node(self):
-        """Plain device files: what is read, written and refused."""
+        """Tests reads, writes and errors of plain device files."""
         nodes = self.guest.await_nodes()
         size = 1 << 20
         for name, known in (("zero", hashlib.sha256(bytes(size)).hexdigest()), ("urandom", None)):
@@ -107,17 +108,17 @@ class Steps(Machine):
                     raise Failed(f"/dev/{name} in blocks of {block} is not what it is here")
                 if not known and found in (hashlib.sha256(bytes(size)).hexdigest(), hashlib.sha256(b"").hexdigest()):
                     raise Failed(f"/dev/{name} in blocks of {block} is not random")
-        # The other way, in messages longer than one packet of vsock.
+        # Writes go in messages that are longer than one packet of vsock.
         self.guest.must(f"dd if=/dev/urandom of=/dev/{nodes['zero']} bs={size} count=4 2>&1", 60)
         status, text = self.guest.agent.run(f"head -c 9 /etc/passwd | dd of=/dev/{nodes['full']}", 30)
         if not status or "No space left" not in text:
             raise Failed(f"writing to /dev/full: status {status}: {text.strip()}")
-        # Programs of the machine see its files, and run as nobody special.
+        # The guest's programs see the machine's files, and run as an ordinary user.
         return "1 MiB of each, and the error of /dev/full; " + self.compare(
             "ls /usr/bin | sha256sum; python3 -c 'print(sum(range(1000)))'; cat /etc/os-release")
 
     def native(self, command, seconds=120):
-        """A command here, as the user who runs it in the guest, too."""
+        """Runs a command natively, as the same user as in the guest."""
         return subprocess.run(self.as_user(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=self.left(seconds), check=False, text=True, errors="replace", cwd="/tmp")
 
@@ -127,14 +128,14 @@ class Steps(Machine):
                 "export HOME=/tmp; " + command]
 
     def both(self, command, seconds):
-        """What a command says here and in the guest: the lines that differ. Lines that begin
-        with # are measured."""
+        """Runs a command natively and in the guest. Returns a text, and the lines that differ.
+        Lines that begin with # are measurements, and are not compared."""
         start = time.monotonic()
         native = self.native(command)
         native_took = time.monotonic() - start
         before = self.counters()
         limit = self.left(seconds)
-        # The place is known before it is ended.
+        # The program's place in the kernel is recorded before the time limit ends it.
         late = threading.Timer(limit - 4, self.look, (command,))
         late.start()
         start = time.monotonic()
@@ -169,7 +170,7 @@ class Steps(Machine):
         return words, different
 
     def look(self, command):
-        """What a program does that will be ended soon."""
+        """Records what a program does that the time limit will soon end."""
         self.write("where.txt", f"$ {command}\n")
         self.guest.ask_side("where.txt", WHERE)
         self.guest.ask_side("where.txt", COUNTED)
@@ -201,24 +202,26 @@ class Steps(Machine):
         return "; ".join(said)
 
     def smi(self):
-        """nvidia-smi."""
+        """Compares nvidia-smi's output."""
         return self.compare("nvidia-smi -L", "nvidia-smi", "nvidia-smi -q")
 
     def clinfo(self):
-        """NVIDIA's OpenCL alone: a platform that /etc/OpenCL/vendors names would only use, and show,
-        the processor."""
+        """Compares clinfo's output about NVIDIA's OpenCL alone: other platforms in
+        /etc/OpenCL/vendors would only use the processor, and print its properties."""
         alone = ("none=$(mktemp -d) && OCL_ICD_VENDORS=$none OCL_ICD_FILENAMES=libnvidia-opencl.so.1 {}; status=$?; "
                  "rmdir $none; exit $status")
         return self.compare(alone.format("clinfo -l"), alone.format("clinfo"))
 
     def build(self, name, *options, to=None):
-        """A program by the machine's own nvcc, for its own card, in self.enter. One that is built again needs
-        another name: a guest that has run it does not look at the file again."""
+        """Builds a program by the machine's own nvcc, for its own card, in self.enter's folder. A
+        program that is built again needs another name, because a guest that has run it caches the
+        file."""
         if self.rehearse:
             shutil.copy(os.path.join(HERE, "plain.py"), self.path(to or name))
             return
         command = ["nvcc", "-O2", *self.architecture(), *options, "-o", self.path(to or name), os.path.join(HERE, name + ".cu")]
-        # A compiler may be newer than the libraries that the loader finds.
+        # Static libraries are tried first: the compiler may be newer than the libraries that the
+        # loader finds.
         for static in (["-Xcompiler", "-static-libstdc++", "-Xcompiler", "-static-libgcc"], []):
             built = subprocess.run(command + static, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    timeout=self.left(180), check=False, text=True)
@@ -227,7 +230,8 @@ class Steps(Machine):
         raise Failed(f"nvcc: {built.stdout.strip()[-300:]}")
 
     def architecture(self):
-        """Programs for another one are translated when they start."""
+        """Returns nvcc's option for the machine's card. Programs for another one would be
+        translated when they start."""
         try:
             found = self.query("compute_cap")[0].strip()
         except (OSError, subprocess.SubprocessError, LookupError):
@@ -235,29 +239,29 @@ class Steps(Machine):
         return ["-arch=sm_" + found.replace(".", "")] if re.fullmatch(r"\d+\.\d+", found) else []
 
     def vecadd(self):
-        """A program with copies, a stream and events."""
+        """Runs a program with copies, a stream and events."""
         self.build("vecadd")
         return self.compare(f"{self.enter}; ./vecadd", seconds=self.limit)
 
     def cuda(self):
-        """The least that needs all that CUDA needs."""
+        """Runs the smallest program that needs all that CUDA needs."""
         shutil.copy(os.path.join(HERE, "cuda.py"), self.work)
         return self.compare(f"{self.enter}; python3 cuda.py", seconds=self.limit)
 
     def opencl(self):
-        """A program of OpenCL, whose kernels the driver compiles."""
+        """Runs a program of OpenCL, whose kernels the driver compiles."""
         shutil.copy(os.path.join(HERE, "opencl.py"), self.work)
         return self.compare(f"{self.enter}; none=$(mktemp -d) && OCL_ICD_VENDORS=$none OCL_ICD_FILENAMES=libnvidia-opencl.so.1 "
                             "python3 opencl.py; status=$?; rmdir $none; exit $status", seconds=180)
 
     def features(self):
-        """Parts of CUDA that programs use beside copies and launches."""
+        """Runs parts of CUDA that programs use beside copies and launches."""
         self.build("features")
         return self.compare(f"{self.enter}; ./features", seconds=300)
 
     def tools(self):
-        """More of what nvidia-smi tells. Left out: the processors that are near, which are the guest's own, and
-        accounting, which is refused."""
+        """Compares other output of nvidia-smi. Left out are the card's nearest processors, which
+        are the guest's own, and accounting, which is refused."""
         return self.compare("nvidia-smi -q -x | grep -v accounted_processes", "nvidia-smi topo -m | cut -f1,2",
                             "nvidia-smi dmon -c 1 -s m", "nvidia-smi pmon -c 1", "nvidia-smi nvlink -s", "nvidia-smi mig -lgip",
                             "nvidia-smi -q -d SUPPORTED_CLOCKS", "nvidia-smi --format=csv --query-gpu=name,uuid,pci.bus_id,"
@@ -265,51 +269,54 @@ class Steps(Machine):
                             seconds=60)
 
     def debuggers(self):
-        """A memory checker, a debugger and a profiler of CUDA: addresses and the ids of processes differ each time."""
+        """Runs CUDA's memory checker, debugger and profiler. Addresses and process ids, which
+        differ each time, are not compared."""
         self.build("vecadd", "-lineinfo", to="vecadd-lines")
         debugger = ("cuda-gdb --batch -ex 'set breakpoint pending on' -ex 'break add' -ex run -ex 'info cuda kernels' "
                     "-ex 'info symbol $pc' -ex 'info breakpoints' -ex delete "
                     "-ex continue ./vecadd-lines 2>&1 | sed -E 's/^(add.* in section|1\\.[12] )/# \\1/' | "
                     "grep -aE '^# |Breakpoint|Inferior|Kernel|right' | "
                     "sed -E 's/process [0-9]+/process/; /^#/!s/0x[0-9a-f]+/an address/g'")
-        # How the kernel was launched is always the same, what the counters of the card say is not.
+        # The launch's parameters are always the same, but the card's counters are not.
         profiler = ("ncu --launch-count 1 --section LaunchStats ./vecadd-lines 2>&1 | "
                     "sed -E 's/process [0-9]+/process/; s/^\\[[0-9]+\\]/[process]/; s,\\(/.*/vecadd,(vecadd,'")
         return self.compare(f"{self.enter}; compute-sanitizer ./vecadd-lines", f"{self.enter}; {debugger}",
                             f"{self.enter}; {profiler}", seconds=200)
 
     def train(self):
-        """PyTorch as in torch(), and more of its libraries."""
+        """Runs PyTorch's training, graphs, and libraries."""
         shutil.copy(os.path.join(HERE, "train.py"), self.work)
         return self.compare(f"{self.enter}; python3 train.py", seconds=440)
 
     def workers(self):
-        """PyTorch as in torch(), with a profiler, Triton's compiler, NCCL, and a process that shares memory of the card."""
+        """Runs PyTorch with a profiler, Triton's compiler, NCCL, and a process that shares memory
+        of the card."""
         shutil.copy(os.path.join(HERE, "workers.py"), self.work)
         return self.compare(f"{self.enter}; export TRITON_CACHE_DIR=$(mktemp -d); python3 workers.py 2>/dev/null", seconds=440)
 
     def arrays(self):
-        """CuPy: NVRTC compiles in the guest what it needs."""
+        """Runs CuPy, whose kernels NVRTC compiles in the guest."""
         shutil.copy(os.path.join(HERE, "arrays.py"), self.work)
         return self.compare(f"{self.enter}; export CUPY_CACHE_DIR=$(mktemp -d); python3 arrays.py 2>/dev/null", seconds=400)
 
     def xla(self):
-        """JAX: LLVM and ptxas compile in the guest what it needs."""
+        """Runs JAX, whose functions LLVM and ptxas compile in the guest."""
         shutil.copy(os.path.join(HERE, "xla.py"), self.work)
         return self.compare(f"{self.enter}; python3 xla.py 2>/dev/null", seconds=440)
 
     def model(self):
-        """A language model of the libraries that most programs take it from."""
+        """Runs a language model of the library that most programs use."""
         shutil.copy(os.path.join(HERE, "model.py"), self.work)
         return self.compare(f"{self.enter}; python3 model.py 2>/dev/null", seconds=440)
 
     def torch(self):
-        """It takes minutes to load in an emulated machine."""
+        """Runs a product and an FFT by PyTorch, which takes minutes to load in an emulated
+        machine."""
         return self.compare(f'python3 -c "{TORCH}"')
 
     def strangers(self):
-        """Somebody else's client is refused by the driver: the machine's to a guest, a guest's to the machine
-        and to another guest."""
+        """Checks that the driver refuses RM clients of other programs: a native program's client
+        in a guest, and a guest's client natively and in another guest."""
         engine = os.path.join(TOP, "userspace-lib/engine")
         client = self.path("nvidia_client")
         built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-I", os.path.dirname(engine),
@@ -326,7 +333,7 @@ class Steps(Machine):
                 owner.terminate()
             if owner.wait(10):
                 raise Failed(f"the machine's own: status {owner.returncode} after the guest's program")
-        # The guest's has its handles in a file as soon as it has them.
+        # The guest's program writes its handles to a file as soon as it has them.
         handles = self.guest.must(f"{self.enter}; rm -f /tmp/handles /tmp/status; "
                                   "(./nvidia_client owner >/tmp/handles; echo $? >/tmp/status) >/dev/null 2>&1 & "
                                   "while [ ! -s /tmp/handles ]; do sleep 0.1; done; cat /tmp/handles", 60).strip()
@@ -340,7 +347,8 @@ class Steps(Machine):
         return f"in the guest: {seen.strip()}; here: {native.stdout.strip()}; in the other guest: {other.strip()}"
 
     def lend(self):
-        """Who may see memory of whom. What is not owned must be seen to change."""
+        """Runs lend.c, which checks that lent memory stays its guest's. Memory without an owner
+        must be seen to change, which proves that the check works."""
         engine = os.path.join(TOP, "userspace-lib/engine")
         built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-I", os.path.dirname(engine),
                                 "-o", self.path("lend"), os.path.join(HERE, "lend.c"),
@@ -365,7 +373,7 @@ class Steps(Machine):
 
 
 def connects(path, user):
-    """The errno that this user gets who connects there, or None."""
+    """Returns the errno that a user gets who connects to a socket, or None."""
     with socket.socket(socket.AF_UNIX) as client:
         before = os.geteuid()
         os.seteuid(user)
@@ -379,18 +387,19 @@ def connects(path, user):
 
 
 MOVING = [
-    # Numbers with units, which are measured anew each time.
+    # Numbers with units are measured anew each time.
     (re.compile(r"-?\b\d+(\.\d+)?\s*(C|W|MHz|MiB|KB/s|MB/s|%|us|ms|mV|V)(?![A-Za-z])"), "#"),
     (re.compile(r"^Timestamp .*|<timestamp>.*"), "Timestamp"),
     (re.compile(r"^(Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d\d:\d\d:\d\d \d{4}\s*$"), "date"),
-    # A card that has just worked is idle a moment later.
+    # A card that has just worked becomes idle a moment later.
     (re.compile(r"\bIdle\s+: (Not )?Active|<clocks_event_reason_gpu_idle>(Not )?Active"), "Idle or not"),
     (re.compile(r" +"), " "),
 ]
 
 
 def steady(text):
-    """The lines without what differs from one moment to the next."""
+    """Returns the lines of a text without measurements and all that changes from moment to
+    moment."""
     lines = []
     for line in text.splitlines():
         if line.startswith("# "):

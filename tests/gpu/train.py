@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Trains a small network by PyTorch on a GPU, from pinned batches that another process makes; then
-some of the libraries that programs use beside: what is said is the same wherever it runs."""
+"""Trains a small network by PyTorch on a GPU, from pinned batches that another process makes, then
+runs a graph and functions of CUDA's libraries. Its output is the same natively and in a guest."""
 
 import warnings
 
@@ -13,7 +13,7 @@ WIDTH, CLASSES = 16, 4
 
 
 def batches():
-    """Pictures in which one quarter is brighter."""
+    """Returns batches of pictures; the brighter quarter of a picture is its class."""
     generator = torch.Generator().manual_seed(1)
     pictures = torch.rand(256, 1, WIDTH, WIDTH, generator=generator)
     kinds = torch.arange(256) % CLASSES
@@ -43,7 +43,7 @@ def train():
 
 
 def recorded():
-    """A graph of what was done once."""
+    """Records operations as a graph, and replays it."""
     value = torch.zeros(1 << 16, device="cuda")
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
@@ -73,7 +73,7 @@ def beside():
 
 
 if __name__ == "__main__":
-    # They name the program's folder.
+    # Warnings are off, because they contain the program's folder.
     warnings.simplefilter("ignore")
     print(torch.__version__, torch.cuda.get_device_name(), torch.cuda.get_device_properties(0).total_memory, flush=True)
     recorded()

@@ -2,12 +2,12 @@
 /*
  * vecadd [--count] [--meet DIR COUNT] [--until DIR]
  *
- * Adds two vectors on the GPU a thousand times, in a stream, between two events; checks
- * the last result. The status is 0 if it is right.
+ * Adds two vectors on the GPU a thousand times, in a stream, between two events, and checks
+ * the last result. The exit status is 0 if it is right.
  *
- * --count: no call may be forwarded during the launches, and the start-up is measured.
- * --meet: waits until COUNT such programs are there, with a context each.
- * --until: again and again, until there is DIR/stop; how often is in DIR/rounds.
+ * --count: checks that no call is forwarded during the launches, and measures the start-up.
+ * --meet: waits until COUNT such programs have a context each.
+ * --until: repeats all until DIR/stop exists; the number of rounds is in DIR/rounds.
  */
 #include "common.cuh"
 #include <vector>
@@ -72,18 +72,18 @@ int main(int argc, char **argv)
 	TRY(cudaStreamCreate(&stream));
 	TRY(cudaEventCreate(&begin));
 	TRY(cudaEventCreate(&end));
-	/* The first one loads the program into the GPU. */
+	/* The first launch loads the program into the GPU. */
 	add<<<count / block, block, 0, stream>>>(a, b, sum);
 	TRY(cudaStreamSynchronize(stream));
 	if (counting) {
 		calls = counted("calls") - calls;
 		trips = counted("round_trips") - trips;
 		binds = counted("window_binds") - binds;
-		/* The host has unbound those that are not there any more. */
+		/* Bindings without a mapping have been unbound by the host. */
 		mappings = counted("window_mappings") - mappings;
 		printf("# start-up: %ld calls, %ld round trips, %ld binds and %ld unbinds of the window\n", calls,
 		       trips, binds, binds - mappings);
-		/* A thread of libcuda polls its files every 100 ms, and asks anew once other calls have ended. */
+		/* A thread of libcuda polls its files every 100 ms, and again after other calls. */
 		usleep(500000);
 	}
 	if (others && !meet(dir, others))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""PyTorch with processes that share the card's memory, a profiler, a kernel that Triton compiles, and
-weights that are read from a file: what is said is the same wherever it runs."""
+"""Runs PyTorch with processes that share the card's memory, a profiler, a kernel that Triton
+compiles, and weights from a file. Its output is the same natively and in a guest."""
 
 import os
 import tempfile
@@ -77,7 +77,7 @@ def from_file():
 
 
 if __name__ == "__main__":
-    # They name the program's folder.
+    # Warnings are off, because they contain the program's folder.
     warnings.simplefilter("ignore")
     print(torch.__version__, triton.__version__, flush=True)
     for part in (compiled, profiled, alone, from_file, shared):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""JAX on a GPU: functions that XLA compiles, their derivatives, libraries that it calls, and memory of the
-host that it pins. What is said is the same wherever it runs."""
+"""Runs JAX on a GPU: functions that XLA compiles, their derivatives, NVIDIA's libraries, and pinned
+memory. Its output is the same natively and in a guest."""
 
 import jax
 import jax.numpy as jnp
@@ -9,14 +9,14 @@ import numpy
 
 
 def compiled():
-    """A function that is compiled once, by the machine's own ptxas."""
+    """Runs a function that is compiled by the machine's own ptxas."""
     function = jax.jit(lambda a, b: jnp.tanh(a @ b).sum())
     a = numpy.random.default_rng(1).random((128, 128), dtype=numpy.float32) / 64
     print("compiled", numpy.allclose(function(a, a), numpy.tanh(a @ a).sum(), rtol=1e-3), flush=True)
 
 
 def learnt():
-    """Weights of a line, by its derivatives."""
+    """Finds the weights of a line by derivatives."""
     x = jnp.linspace(-1, 1, 256)
     y = 3 * x + 0.5
 
@@ -31,7 +31,7 @@ def learnt():
 
 
 def libraries():
-    """What XLA leaves to libraries, and to kernels of its own."""
+    """Runs operations for which XLA uses libraries, or kernels of its own."""
     host = numpy.random.default_rng(2).random((64, 64), dtype=numpy.float32)
     device = jnp.asarray(host)
     print("transform", numpy.allclose(jnp.fft.fft2(device), numpy.fft.fft2(host), rtol=1e-3, atol=1e-2), flush=True)
@@ -41,7 +41,7 @@ def libraries():
 
 
 def pinned():
-    """An array that lies in pinned memory of the host, and comes back."""
+    """Copies an array to pinned memory of the host and back."""
     device = jax.devices()[0]
     array = jax.device_put(jnp.arange(1 << 16), jax.sharding.SingleDeviceSharding(device, memory_kind="pinned_host"))
     back = jax.device_put(array, jax.sharding.SingleDeviceSharding(device, memory_kind="device")) + 1
