@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * call_latency: what forwarded operations on files cost, against a raw 64-byte ping-pong
- * over vsock between two blocking processes of the same VM, with the buffer
- * sizes that vgpu uses. Rounds of all alternate, so that a noisy machine
- * disturbs all alike. The mock device's own counter proves that every no-op
- * ioctl arrived.
+ * call_latency: measures the cost of forwarded operations on files, against a raw 64-byte
+ * ping-pong over vsock between two blocking processes of the same VM, with vgpu's buffer sizes.
+ * Rounds of all alternate, so that a noisy machine disturbs all alike. The mock device's own
+ * counter proves that every no-op ioctl arrived.
  *
  *	VGPU_FWD=/dev/vgpuN call_latency
  *
- * Exit status: 0 measured (whatever the figures), 1 calls are missing or
- * something failed, 4 no forwarded mock device.
+ * Exit status: 0 measured (whatever the figures), 1 calls are missing or something failed, 4 no
+ * forwarded mock device.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -26,14 +25,14 @@
 
 #define ROUNDS		7
 #define CALLS		1000
-/* Operations that take longer are measured with fewer. */
+/* Longer operations are measured with fewer calls. */
 #define FEWER		100
 #define WARM_UP		200
 #define PAGE		4096
 #define PAGES		16
 
 static const char *device;
-/* Names a buffer for mmap(). */
+/* This is the buffer's offset for mmap(). */
 static off_t buffer;
 
 static void call(int fd, int count)
@@ -53,7 +52,7 @@ static void open_close(int fd, int count)
 	}
 }
 
-/* No schema describes the argument: the host fetches the page that the driver touches. */
+/* No schema describes the argument, so the host fetches the page that the driver accesses. */
 static void fetch(int fd, int count)
 {
 	static const char text[] = "nothing that anybody has described";
@@ -65,7 +64,7 @@ static void fetch(int fd, int count)
 	}
 }
 
-/* The first touch of each page of a mapping is a fault that the host resolves. */
+/* The first access to each page of a mapping is a fault that the host resolves. */
 static void map_pages(int fd, int touched)
 {
 	volatile char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,

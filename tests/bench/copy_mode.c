@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * copy_mode: what mapped device memory costs without a window. What goes over the wire for
- * a MiB whose pages change as programs change them, and how long 16 MiB take each way, against
- * a raw stream of as many bytes over vsock in the same VM, and against that stream with the
- * loop and the three copies that cannot be done without: to find what has changed, into the
- * message, and out of it. Rounds of all alternate.
+ * copy_mode: measures the cost of mapped device memory without a window: the bytes on the wire
+ * for a MiB whose pages change as programs change them, and the time for 16 MiB each way. The
+ * time is compared with a raw stream of as many bytes over vsock in the same VM, and with that
+ * stream plus the loop and the three copies that are necessary: one to find changes, one into
+ * the message, and one out of it. Rounds of all alternate.
  *
  *	VGPU_FWD=/dev/vgpuN copy_mode
  *
- * Exit status: 0 measured (whatever the times), 1 bytes are wrong or something failed,
- * 3 more goes over the wire, or more often, than it may, 4 no forwarded mock device, or one
- * with a window.
+ * Exit status: 0 measured (whatever the times), 1 bytes are wrong or something failed, 3 too
+ * many bytes or round trips, 4 no forwarded mock device, or one with a window.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -33,12 +32,12 @@
 #define MIB	(1UL << 20)
 #define LARGE	(16 * MIB)
 #define ROUNDS	5
-/* A MiB may take so many bytes on the wire, and so many round trips. */
+/* These are the most bytes on the wire and round trips for a MiB. */
 #define MOST_BYTES	(MIB + MIB / 10)
 #define MOST_TRIPS	4
 
 static int device;
-/* The compiler leaves out reads of memory whose sum nobody uses. */
+/* The compiler would leave out reads of memory whose sum is not used. */
 static volatile __u64 looked_at;
 
 static long long counter(const char *name)
@@ -65,7 +64,7 @@ struct buffer {
 	unsigned char *memory;
 };
 
-/* A new buffer, as programs have one for what they are about to write. */
+/* Makes a new buffer, as a program does before it writes. */
 static struct buffer make_buffer(size_t size)
 {
 	struct vgpu_mock_buf_create create = {
@@ -92,7 +91,10 @@ static void free_buffer(struct buffer *buffer)
 		err(1, "VGPU_MOCK_IOC_BUF_DESTROY");
 }
 
-/* A call after which the device has all that was written; it looks at nearly nothing. */
+/*
+ * Makes a call after which the device has all written bytes. The call itself accesses few
+ * bytes.
+ */
 static void submit(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_range range = { .id = buffer->id, .length = 8 };
@@ -112,9 +114,12 @@ static void check(const struct buffer *buffer)
 		errx(1, "the device has other bytes");
 }
 
-/* --- what goes over the wire ------------------------------------------------- */
+/* --- bytes on the wire -------------------------------------------------------- */
 
-/* Pages are kept for so long without a call; 0: until there is one, however slow the machine. */
+/*
+ * Sets how long pages stay cached without a call, in ms; 0: until the next call, however slow
+ * the machine is. Return: the setting before.
+ */
 static unsigned int set_expire(unsigned int ms)
 {
 	unsigned int before;
@@ -188,7 +193,7 @@ static const struct content {
 	{ "zeros to indices", zeros, indices },
 };
 
-/* Return: it is not too much. */
+/* Return: true if the bytes and round trips are within the limits. */
 static bool measure_content(const struct content *content)
 {
 	struct buffer buffer = make_buffer(MIB);
@@ -196,14 +201,14 @@ static bool measure_content(const struct content *content)
 
 	content->before(buffer.memory, MIB);
 	submit(&buffer);
-	/* What comes to be changed is no part of what goes. */
+	/* The pages that are to be changed are fetched here, so that they do not count. */
 	looked_at = vgpu_mock_sum(0, buffer.memory, MIB);
 	content->after(buffer.memory, MIB);
 	bytes = counter("bytes_out");
 	trips = counter("round_trips");
 	submit(&buffer);
 	bytes = counter("bytes_out") - bytes;
-	/* Without that of the call itself. */
+	/* The round trip of the call itself does not count. */
 	trips = counter("round_trips") - trips - 1;
 	check(&buffer);
 	printf("%-26s %5.3f MiB a MiB, %4lld round trips (1.1 and %d are the most)\n",
@@ -212,7 +217,7 @@ static bool measure_content(const struct content *content)
 	return (unsigned long)bytes <= MOST_BYTES && trips <= MOST_TRIPS;
 }
 
-/* --- how long it takes -------------------------------------------------------- */
+/* --- time -------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -227,7 +232,7 @@ static double median(double *values)
 	return values[ROUNDS / 2];
 }
 
-/* Memory of the program alone, which nothing has touched. */
+/* Allocates private memory whose pages do not exist yet. */
 static void *plain_memory(void)
 {
 	void *memory = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -238,7 +243,7 @@ static void *plain_memory(void)
 	return memory;
 }
 
-/* Stores, and three copies of what they stored. Return: the time, in microseconds. */
+/* Stores numbers, and copies them three times. Return: the time, in microseconds. */
 static double plain_copies(int round)
 {
 	void *pages[4];
@@ -261,7 +266,10 @@ static double plain_copies(int round)
 	return start;
 }
 
-/* @stores: out: how long it took until the ioctl. */
+/*
+ * Stores numbers to a buffer and makes a call. @stores: out: time until the call. Return: the
+ * whole time, in microseconds.
+ */
 static double store_up(int round, double *stores)
 {
 	struct buffer buffer = make_buffer(LARGE);

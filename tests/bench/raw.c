@@ -64,7 +64,7 @@ void raw_write(int fd, const void *buf, size_t len)
 	}
 }
 
-/* Takes as many bytes as it was told, then answers with one. */
+/* Receives as many bytes as announced, then answers with one. */
 static void sink(int fd, uint64_t len)
 {
 	static char buf[CHUNK];

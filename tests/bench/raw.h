@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Raw vsock inside one VM, with the buffer sizes that vgpu
- * uses: what forwarding is measured against. Everything here ends the program
- * where it fails.
+ * Forwarding is measured against raw vsock inside one VM, with vgpu's buffer sizes. All
+ * functions here exit the program if they fail.
  */
 #ifndef VGPU_BENCH_RAW_H
 #define VGPU_BENCH_RAW_H
 
 #include <stddef.h>
 
-/* Of a ping and of a pong. */
+/* A ping and a pong have this length. */
 #define RAW_LEN	64
 
-/* Return: microseconds, from some point in time on. */
+/* Returns a time in microseconds, from some fixed point on. */
 double raw_now_us(void);
 
-/* raw_pair - both ends of a connection */
+/* raw_pair - make both ends of a connection */
 void raw_pair(int ends[2]);
 
-/* Return: 0 when all @len bytes came, -1 for the end. */
+/* Return: 0 if all @len bytes came, -1 at the end of the connection. */
 int raw_read(int fd, void *buf, size_t len);
 void raw_write(int fd, const void *buf, size_t len);
 
@@ -31,15 +30,15 @@ int raw_connect(void);
 
 /**
  * raw_ping - send 64 bytes and wait for 64 bytes
- * @fd: of raw_connect()
- * @count: so often
+ * @fd: socket of raw_connect()
+ * @count: number of times
  */
 void raw_ping(int fd, int count);
 
 /**
  * raw_stream - send bytes, and wait until the other process has them
- * @fd: of raw_connect()
- * @len: how many
+ * @fd: socket of raw_connect()
+ * @len: number of bytes
  */
 void raw_stream(int fd, size_t len);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * raw_each.so, preloaded into a program that draws on a real device: each system call
- * that would be forwarded is made by another thread of the program, which is asked to by
- * a raw 64-byte ping and says by a raw 64-byte pong that it has. Nothing is marshalled or
- * checked, so this is the least that any forwarder costs in that program on that machine.
+ * raw_each.so, preloaded into a program that draws on a real device: has another thread of the
+ * program make each system call that would be forwarded. A raw 64-byte ping asks the thread to
+ * make the call, and a raw 64-byte pong says that it has. Nothing is marshalled or checked, so
+ * this is the least cost of any forwarder in that program on that machine.
  *
- * Says at the end how many there were: "raw ping-pongs N".
+ * Prints the number of calls at the end: "raw ping-pongs N".
  */
 #include <err.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define DRM_MAJOR	226
 #define FDS		1024
 
-/* In a ping: what to call; in a pong: what came of it. */
+/* struct message: the call in a ping, and its result in a pong. */
 struct message {
 	long nr;
 	long args[5];
@@ -37,7 +37,7 @@ struct message {
 
 _Static_assert(sizeof(struct message) == RAW_LEN, "as long as a raw ping");
 
-/* Each thread's own connection, to a thread of its own. */
+/* Each thread has its own connection, to a thread of its own. */
 static __thread int raw = -1;
 static bool fences[FDS];
 static int pings;
@@ -48,7 +48,10 @@ static void *serve(void *end)
 	struct message msg;
 	cpu_set_t first;
 
-	/* As the host's half is, where they are compared. */
+	/*
+	 * The thread runs on the processor of the host's half in the run that it is compared
+	 * with.
+	 */
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
 	errno = pthread_setaffinity_np(pthread_self(), sizeof(first), &first);
@@ -114,8 +117,8 @@ ssize_t read(int fd, void *buf, size_t len)
 }
 
 /*
- * Who waits for one file that is no device waits for a fence, and closes it. By a name
- * of ours, as the library's declaration says that nothing reads @fds.
+ * A program that polls a single file that is no device waits for a fence, and closes it later.
+ * The function has another name in C, as the library's declaration says that @fds is not read.
  */
 int each_poll(struct pollfd *fds, nfds_t nr, int timeout) __asm__("poll");
 int each_poll(struct pollfd *fds, nfds_t nr, int timeout)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * raw_link: what a 64-byte ping-pong and a stream over vsock cost in this VM.
+ * raw_link: measures a 64-byte ping-pong and a stream over vsock in this VM.
  *
  * Prints "ping-pong US" and "stream BYTES-PER-US", medians of several rounds.
  */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * window_first: how long a program takes to touch each page of mapped memory of a device for
- * the first time, in order, and for the second time. The device has filled the memory
- * before, so what is measured is how the pages come to the program.
+ * window_first: measures how long a program takes to access each page of mapped memory of a
+ * device for the first time, in order, and for the second time. The device has filled the
+ * memory before, so the time is that of mapping the pages for the program.
  *
  *	VGPU_DEVICE=/dev/... window_first [huge]
  *
- * "huge": memory in pieces of 2 MiB.
+ * "huge": the memory has 2 MiB pages.
  * Exit status: 0 measured, 1 something was wrong, 4 no mock device.
  */
 #include <err.h>
@@ -46,7 +46,10 @@ static double median(double *values)
 	return values[TIMES / 2];
 }
 
-/* Reads and writes a word of each page; @wrong: how many were not as the device left them. */
+/*
+ * Reads and writes a word of each page. @wrong: counts the words that were not as the device
+ * left them. Return: the time, in microseconds.
+ */
 static double touch(char *memory, uint64_t add, const uint64_t *expected, unsigned int *wrong)
 {
 	double start = raw_now_us();
@@ -61,7 +64,7 @@ static double touch(char *memory, uint64_t add, const uint64_t *expected, unsign
 	return raw_now_us() - start;
 }
 
-/* Of a buffer that nobody has mapped before. */
+/* Measures a buffer that was never mapped before. */
 static void measure(int device, uint32_t flavour, struct times *times, unsigned int i)
 {
 	struct vgpu_mock_buf_create create = { .size = BYTES, .flavour = flavour };

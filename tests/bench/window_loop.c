@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * window_loop: how fast a program reads and writes mapped memory of a device, against
- * the same loop on ordinary memory of the same machine. Pieces of both alternate, so
- * that a noisy machine disturbs both alike. A pass counts twice: as its pieces do together,
- * and as its median piece does, as whoever else has the processor keeps it for longer than a
+ * window_loop: measures how fast a program reads and writes mapped memory of a device, against
+ * the same loop on ordinary memory of the same machine. Pieces of both alternate, so that a
+ * noisy machine disturbs both alike. A pass is measured in two ways: as the sum of its pieces,
+ * and as its median piece, because another program may have the processor for longer than a
  * pass takes. All pieces of the first pass have page faults.
  *
- * Before each pass the device fills its memory with another pattern. The ordinary
- * memory gets the same, so equal sums prove that all that the loop read was fresh;
- * afterwards the device's sum of what it has proves that all that the loop wrote has
- * arrived. Counters prove that no call was forwarded and no byte sent meanwhile.
+ * The device fills its memory with another pattern before each pass. The ordinary memory gets
+ * the same, so equal sums prove that the loop read fresh bytes only. The device's sum
+ * afterwards proves that all bytes that the loop wrote have arrived. Counters prove that no
+ * call was forwarded and no byte sent meanwhile.
  *
  *	VGPU_FWD=/dev/vgpuN window_loop
  *
- * Exit status: 0 measured and fast enough, 1 not, or something was wrong, 4 no
- * forwarded mock device.
+ * Exit status: 0 measured and fast enough, 1 too slow, or something was wrong, 4 no forwarded
+ * mock device.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -37,20 +37,20 @@
 #define PIECE		(256UL << 10)
 #define PIECES		(BYTES / PIECE)
 #define WORDS		(PIECE / sizeof(uint64_t))
-/* Of the speed of ordinary memory. */
+/* Mapped memory must have this part of ordinary memory's speed. */
 #define BOUND		0.95
 
 static int device;
 static struct vgpu_mock_buf_range range = { .length = BYTES };
 
-/* One of the two memories, with what a pass finds. */
+/* struct memory: one of the two memories, with the sum and the times of a pass. */
 struct memory {
 	char *bytes;
 	uint64_t sum;
 	double us[PIECES];
 };
 
-/* Reads and writes each word; the sum depends on all of them and their order. */
+/* Reads and writes each word. Return: a sum that depends on all words and their order. */
 static __attribute__((noinline)) uint64_t loop(uint64_t *words, uint64_t add, uint64_t sum)
 {
 	size_t i;
@@ -106,7 +106,10 @@ static long long traffic(void)
 	return counter("calls") + counter("bytes_in") + counter("bytes_out");
 }
 
-/* What was measured of one of the two: each pass as its pieces together, and as its median one. */
+/*
+ * struct times: the times of one of the two memories: each pass as the sum of its pieces, and
+ * as its median piece times their number.
+ */
 struct times {
 	double whole[PASSES];
 	double typical[PASSES];
@@ -122,7 +125,7 @@ static void times_add(struct times *times, unsigned int i, struct memory *memory
 	times->typical[i] = median(memory->us, PIECES) * PIECES;
 }
 
-/* Return: whether all was as it has to be. */
+/* Return: true if all bytes were right and nothing was forwarded. */
 static bool pass(unsigned int number, struct memory *mapped, struct memory *ordinary,
 		 struct times *mapped_times, struct times *ordinary_times)
 {
@@ -162,7 +165,7 @@ static bool pass(unsigned int number, struct memory *mapped, struct memory *ordi
 	return right;
 }
 
-/* Return: whether mapped memory is fast enough. */
+/* Return: true if mapped memory is fast enough. */
 static bool judge(const char *what, double *mapped, double *ordinary)
 {
 	double mapped_us = median(mapped, PASSES), ordinary_us = median(ordinary, PASSES);

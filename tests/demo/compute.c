@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * compute: a GLES compute shader on a DRM node (gles.h), whose results are checked.
+ * compute: runs a GLES compute shader on a DRM node (gles.h) and checks its results.
  *
  *	compute NODE [DISPATCHES]
  *
- * Each dispatch takes a step of a random generator in each of 4096 numbers,
- * which the program then reads and compares with its own. Prints dispatches per
- * second, the first one left out: it compiles the shader.
+ * Each dispatch makes a step of a random generator in each of 4096 numbers, which the program
+ * then reads and compares with its own. Prints dispatches per second, without the first one,
+ * which compiles the shader.
  *
  * Exit status: 0 all results are right, 1 not (and why).
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * draw: what a program does with a DRM device, step by step, with nothing but
- * libdrm: who are you, what can you do, give me a buffer; write a pattern to it
- * through one mapping, find it in a second one and in the dma-buf's.
+ * draw: does the first steps of a program with a DRM device, with nothing but libdrm: asks for
+ * its name and its capabilities, makes a buffer, writes a pattern to it through one mapping,
+ * and finds the pattern in a second one and in the dma-buf's.
  *
  *	draw /dev/dri/cardN
  *
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	munmap(second, size);
 	if (drmModeDestroyDumbBuffer(fd, handle))
 		err(1, "destroy the buffer");
-	/* The dma-buf keeps it alive. */
+	/* The dma-buf keeps the buffer alive. */
 	compare("dma-buf, after its handle is gone", shared, pitch);
 	munmap(shared, size);
 	close(dmabuf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A GLES 3.1 context on a DRM node that the program names, with no window and
- * no display. Everything here ends the program where it fails.
+ * These functions make a GLES 3.1 context on a DRM node that the program names, without window
+ * and display. All of them exit the program if they fail.
  */
 #ifndef VGPU_DEMO_GLES_H
 #define VGPU_DEMO_GLES_H
@@ -10,8 +10,8 @@
 
 /**
  * gles_open - make a context on a node current
- * @node: /dev/dri/renderDN or cardN; "any": whatever the library takes, as its
- *	environment says
+ * @node: path /dev/dri/renderDN or cardN; "any" for the library's own choice, which
+ *	depends on its environment
  *
  * Prints the renderer. The context lives as long as the program.
  */
@@ -19,8 +19,8 @@ void gles_open(const char *node);
 
 /**
  * gles_program - compile and link one shader, or two
- * @type: of the first: GL_COMPUTE_SHADER or GL_VERTEX_SHADER
- * @first: its source
+ * @type: type of the first: GL_COMPUTE_SHADER or GL_VERTEX_SHADER
+ * @first: source of the first shader
  * @fragment: source of the fragment shader, or NULL
  *
  * Return: the program, which is in use.
@@ -29,11 +29,11 @@ GLuint gles_program(GLenum type, const char *first, const char *fragment);
 
 /**
  * gles_check - end the program if GL has an error
- * @what: what was done
+ * @what: name of the step, for the message
  */
 void gles_check(const char *what);
 
-/* Return: seconds, from some point in time on. */
+/* Returns a time in seconds, from some fixed point on. */
 double gles_now(void);
 
 #endif /* VGPU_DEMO_GLES_H */

@@ -22,7 +22,7 @@
 #define HEIGHT	240
 #define TEXTURE	64
 
-/* Corners of a cube, seen from outside, from the number of the vertex alone. */
+/* The corners of a cube, seen from outside, follow from the number of the vertex alone. */
 static const char cube_vertex[] =
 	"#version 310 es\n"
 	"out vec3 normal;\n"
@@ -154,7 +154,7 @@ static void scene_fractal(void)
 	glDrawArrays(GL_TRIANGLES, 0, 3);
 }
 
-/* A texture that a compute shader filled, on the cube. */
+/* Draws the cube with a texture that a compute shader has filled. */
 static void scene_computed(void)
 {
 	GLuint texture;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vulkan: a Vulkan compute shader on a DRM node, whose results are checked.
+ * vulkan: runs a Vulkan compute shader on a DRM node and checks its results.
  *
  *	vulkan NODE|VENDOR [DISPATCHES]
  *
- * Each dispatch takes a step of a random generator (step.comp) in each of 65536
- * numbers. They lie in memory of the device that stays mapped: the program compares
- * all of them there with its own as soon as the fence says that the dispatch is done,
- * and writes new ones in the place of some. Prints the device's name, that of its driver,
- * and dispatches per second, the first one left out.
+ * Each dispatch makes a step of a random generator (step.comp) in each of 65536 numbers. They
+ * are in memory of the device that stays mapped: the program compares all of them with its own
+ * as soon as the fence is signalled, and replaces some by new ones. Prints the device's name,
+ * its driver's name, and dispatches per second, without the first one.
  *
- * The device is the one that says it is NODE, so no other one, and no driver that
- * computes by itself, takes its place. For drivers that have no node a number is the
- * PCI vendor of the device, of which the first is taken.
+ * The device is the one that reports to be NODE, so no other one, and no software driver, takes
+ * its place. For drivers without a node, a number is the PCI vendor of the device; the first
+ * such device is used.
  *
  * Exit status: 0 all results are right, 1 not (and why).
  */
@@ -31,7 +30,7 @@
 #define GROUP		64
 #define NUMBERS		65536
 #define BYTES		(NUMBERS * sizeof(uint32_t))
-/* Every so manieth number is written by the program. */
+/* The program writes one in so many numbers. */
 #define WRITTEN		16
 #define TIMEOUT_NS	60000000000ull
 
@@ -74,7 +73,7 @@ static bool has_extension(VkPhysicalDevice candidate, const char *name)
 	return found;
 }
 
-/* Without a vendor, by its node. */
+/* Return: true if this is the device of the vendor, or of the node if no vendor is given. */
 static bool is_wanted(VkPhysicalDevice candidate, dev_t node, uint32_t vendor)
 {
 	VkPhysicalDeviceDrmPropertiesEXT drm = {
@@ -130,7 +129,7 @@ static void find_device(const char *path)
 		err(1, "%s", path);
 	must(vkCreateInstance(&info, NULL, &instance), "instance");
 	result = vkEnumeratePhysicalDevices(instance, &count, candidates);
-	/* So the loader says that no driver has found a device. */
+	/* The loader returns this error if no driver has found a device. */
 	if (result == VK_ERROR_INITIALIZATION_FAILED)
 		count = 0;
 	else
@@ -171,7 +170,7 @@ static void open_device(void)
 	vkGetDeviceQueue(device, family, 0, &queue);
 }
 
-/* The numbers, in memory that device and program see at any time. */
+/* Makes the buffer of numbers, in memory that device and program can access at any time. */
 static void make_buffer(void)
 {
 	const VkMemoryPropertyFlags wanted =
@@ -386,7 +385,10 @@ int main(int argc, char **argv)
 		number[i] = expected[i] = i * 2654435761u;
 	for (turn = 0; turn < dispatches; turn++) {
 		if (turn == 1) {
-			/* Whoever waits for it to be at work sees the device's name now. */
+			/*
+			 * A test that waits until the program works can read the device's name
+			 * from here on.
+			 */
 			fflush(stdout);
 			start = now();
 		}

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * guest_load EXPORT: processes that keep a forwarded mock device busy in ways
- * that a lost connection can hit: calls that follow each other, a blocked one,
- * page fetches, mappings with unwritten bytes, objects. Whoever loses the device
- * begins again when there is one, whatever its number is then. Runs until it is
- * killed.
+ * guest_load EXPORT: runs processes that keep a forwarded mock device busy in ways that a lost
+ * connection can hit: calls that follow each other, a blocked one, page fetches, mappings with
+ * unwritten bytes, objects. A process that loses the device begins again when it is back,
+ * whatever its number is then. Runs until it is killed.
  *
- * guest_load EXPORT lost: one process that makes calls until one fails, and says
- * with what. Exit status 0 if that was ENODEV.
+ * guest_load EXPORT lost: makes calls until one fails, and prints its error. Exit status 0 if
+ * that was ENODEV.
  *
- * guest_load EXPORT held: one process with a mapping that it writes to until it is
- * lost, and keeps. Then /run/load.lost is there.
+ * guest_load EXPORT held: writes to a mapping until the mapping is lost, and keeps it. Then
+ * creates /run/load.lost.
  *
- * guest_load EXPORT locked: one process whose memory is fetched again and again
- * while the driver holds its mutex.
+ * guest_load EXPORT locked: makes calls whose memory is fetched again and again while the
+ * driver holds its mutex.
  *
  * guest_load EXPORT once: waits for the device and makes one call.
  */
@@ -47,7 +46,7 @@ static void on_sigbus(int sig)
 	siglongjmp(lost, 1);
 }
 
-/* The device of the export whose name this is. Return: fd, or -1. */
+/* Opens the device if the export of this directory has the wanted name. Return: fd, or -1. */
 static int try_name(const char *path)
 {
 	char name[64] = "", device[64];
@@ -181,7 +180,7 @@ static void locked(void)
 	};
 	int fd = open_device();
 
-	/* EFAULT: a fetch came too late. */
+	/* EFAULT means that a fetch came too late. */
 	while (!ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LOCKED), &locked) || errno == EFAULT)
 		;
 	close(fd);

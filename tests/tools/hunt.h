@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What mock_hunt writes and has the device write, by which window_look knows whose it is. */
+/* Words that mock_hunt writes, or has the device write: window_look tells by them whose memory it sees. */
 #ifndef HUNT_H
 #define HUNT_H
 
@@ -9,14 +9,14 @@
 #include "vgpu_mock_pattern.h"
 
 #define HUNT_PAGE	4096UL
-/* Of the largest buffer. */
+/* Number of pages of the largest buffer. */
 #define HUNT_PAGES	64
 #define HUNT_SEEDS	0x1000
-/* Of 32 bits, what is between the mark and the number. */
+/* A seed has 32 bits: the mark, these bits, and the number. */
 #define HUNT_SEED_MAGIC	0x5a6000UL
 /* The upper half of a word that a program writes; then come the mark and a number. */
 #define HUNT_MAGIC	0x68756e74ULL
-/* What the mock fills pages with that it gives back. */
+/* The mock fills pages with this word when it frees them. */
 #define HUNT_POISON	0xdedededededededeULL
 
 static inline uint64_t hunt_word(unsigned int mark, uint64_t serial)
@@ -40,7 +40,7 @@ static inline uint32_t hunt_seed(unsigned int mark, uint64_t serial)
 	return mark << 24 | HUNT_SEED_MAGIC | (serial % HUNT_SEEDS);
 }
 
-/* By which an odd number has to be multiplied to be 1. */
+/* Return: the number by which @odd has to be multiplied to be 1. */
 static inline uint64_t hunt_inverse(uint64_t odd)
 {
 	uint64_t inverse = odd;
@@ -61,8 +61,8 @@ static inline uint64_t hunt_unmix64(uint64_t x)
 }
 
 /*
- * For whom the device has written that word, which is at byte @at of its page: whose seed makes
- * it, in one of the pages that a buffer can have. Or 0: for nobody.
+ * Finds the program for which the device has written a word at byte @at of its page: the word comes
+ * from that program's seed, in one of the pages that a buffer can have. Return: its mark, or 0.
  */
 static inline unsigned int hunt_filled(uint64_t word, uint64_t at)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hunter SECONDS MARK...: reads and writes all that this machine's window shows, for as long as
- * that, as the kernel of a guest could (/dev/vgpu-hunter, tests/mock/hunter.c). Meanwhile programs
- * of this machine with these MARKs have memory of devices shown, and give it back; programs of
- * others have marks of their own. There must be nothing here that others have written, or
- * what is of nobody.
+ * hunter SECONDS MARK...: reads and writes all that this machine's window shows for that time,
+ * as a guest's kernel could (/dev/vgpu-hunter, tests/mock/hunter.c). Meanwhile programs of this
+ * machine with these MARKs have memory of devices shown and released; programs of other
+ * machines have marks of their own. The window must show nothing that other machines have
+ * written, and no page that was freed.
  *
- * Most of the window shows nothing: reads are ones or zeros there, by the hypervisor's way to run
- * the machine, and writes are lost, and each takes long.
- * So a page is looked at all the time for as long as something is there, as it may become others'
- * any time, less often where something was, and all are seldom.
+ * Most of the window shows nothing: reads give ones or zeros there, depending on how the
+ * hypervisor runs the machine, writes are lost, and each takes long. So a page is read all the
+ * time as long as it shows something, as it may become another machine's at any time; less
+ * often if it has shown something; and all pages are read seldom.
  *
- * Prints what was seen. Exit status 1 if there was anything that must not be, 3 if nothing was
- * seen of a program of this machine's, which would prove that this is not where its memory is
- * shown.
+ * Prints what was seen. Exit status 1 if the window showed something that it must not show, 3
+ * if it showed nothing of a program of this machine, as that memory is not where the hunter
+ * looks.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -28,18 +28,21 @@
 #include "hunt.h"
 
 #define WORDS		(HUNT_PAGE / sizeof(uint64_t))
-/* Words of a page, at each look. */
+/* Each look at a page reads so many of its words. */
 #define SOME		8
-/* For so long at what is there, then at what was, and after so many turns at all pages. */
+/*
+ * In a turn, each page that has ever shown something is read once; then those that show something
+ * now are read for LOOK_MS. All pages are read after TURNS turns.
+ */
 #define LOOK_MS		200
 #define TURNS		20
-/* Number of its own words. */
+/* The hunter's own words have this mark. */
 #define MARK		255
-#define NOTHING		UINT64_MAX	/* or 0 */
+#define NOTHING		UINT64_MAX	/* or 0: the word shows nothing */
 
 static volatile uint64_t *memory;
 static bool is_own[MARK + 1];
-static uint32_t *seen, *there;	/* pages */
+static uint32_t *seen, *there;	/* lists of pages */
 static bool *is_seen;
 static size_t nr_seen, nr_there;
 static struct {
@@ -63,7 +66,7 @@ static void judge(size_t at, uint64_t word)
 			       at * sizeof(word));
 }
 
-/* Reads and writes a word. Return: something is there. */
+/* Reads and writes a word. Return: true if the window shows something there. */
 static bool look(size_t at)
 {
 	uint64_t word = memory[at], mine = hunt_word(MARK, done.written);

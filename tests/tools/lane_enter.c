@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * lane_enter: has file 0, which must be a lane of the host module's, serve calls on this thread, as
- * the program did that has executed this one. Exit status: the error; 0: none.
+ * lane_enter: has file 0, which must be a lane of the host module, serve calls on this thread.
+ * The program that executed this one has served the lane before. Exit status: the errno, or 0.
  */
 #include <errno.h>
 #include <linux/vgpu_host.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Longer than any refusal takes. */
+/* No failure takes longer. */
 #define PATIENCE	20
 
 int main(void)
 {
 	struct vgpu_lane_serve serve = { .size = sizeof(serve), .event_fd = -1 };
 
-	/* The module has a look at all files of the thread: they must not be what it refuses. */
+	/*
+	 * The module looks at all files of the thread, and must not fail because of one of
+	 * them.
+	 */
 	close_range(1, ~0U, 0);
 	alarm(PATIENCE);
 	return ioctl(0, VGPU_LANE_SERVE, &serve) < 0 ? errno : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mock_caller FD: a 64-bit program that calls the mock device FD by 64-bit and by
- * 32-bit system calls in turn. Exits with 0 if the driver could tell which.
+ * mock_caller FD: a 64-bit program that calls the mock device FD by 64-bit and by 32-bit system
+ * calls in turn. Exit status 0 if the driver could tell the two apart.
  */
 #include <err.h>
 #include <stdlib.h>

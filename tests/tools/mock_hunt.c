@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mock_hunt DEVICE MARK SECONDS [blind]: makes buffers of a mock device, maps them, lets
- * the program and the device write to them, in turns or at once, the driver move
- * them, unmaps and frees them, and reads what is there at every step. There must
- * be exactly what was written last: that bears the program's MARK (1 to 255), so
- * that bytes of another one that hunts at the same time are known for what they are. With
- * "blind" anything else may be there, too, as a hunter (tests/tools/hunter) writes what it likes.
+ * mock_hunt DEVICE MARK SECONDS [blind]: makes buffers of a mock device and maps them, has the
+ * program and the device write to them, in turns or at once, has the driver move them, unmaps
+ * and frees them, and reads them at every step. Each must have exactly the bytes that were
+ * written last. These have the program's MARK (1 to 255), so that bytes of another program that
+ * hunts at the same time are recognized. With "blind" it does not compare, as a hunter
+ * (tests/tools/hunter) writes to the buffers.
  *
- * Prints what was done. Exit status 1 if there was anything else.
+ * Prints what was done. Exit status 1 if a buffer had other bytes.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -28,15 +28,15 @@
 
 #define BUFFERS		8
 #define WORDS		(HUNT_PAGES * HUNT_PAGE / sizeof(uint64_t))
-/* How often program and device write the same at once, as one of them may be late. */
+/* Program and device write at once so many times, as one of them may be late. */
 #define ROUNDS		4
 
 struct buffer {
 	uint32_t id;
 	uint64_t words;
-	uint64_t offset;		/* for mmap() */
-	bool moves;			/* with BUF_INVALIDATE; else it is taken out of page tables */
-	volatile uint64_t *memory;	/* NULL: not mapped */
+	uint64_t offset;		/* offset for mmap() */
+	bool moves;			/* true if BUF_INVALIDATE moves it, else zaps PTEs */
+	volatile uint64_t *memory;	/* mapping, or NULL */
 	uint64_t expected[WORDS];
 };
 
@@ -79,7 +79,7 @@ static void found(const struct buffer *buffer, uint64_t i, uint64_t word)
 	printf("\n");
 }
 
-/* Some words of a buffer: @first of them and how many. */
+/* Chooses some words of a buffer, from @first on. Return: their number. */
 static uint64_t part(const struct buffer *buffer, uint64_t *first)
 {
 	*first = chance(buffer->words);
@@ -98,7 +98,7 @@ static void check(struct buffer *buffer, uint64_t first, uint64_t count)
 	done.words += count;
 }
 
-/* How many mappings of the device are in the window now; -1: nobody knows. */
+/* Returns the number of the device's mappings that the window shows now, or -1 if unknown. */
 static long in_window(void)
 {
 	static int file = -2;
@@ -131,7 +131,7 @@ static void map(struct buffer *buffer)
 		done.bindings++;
 		done.pages += buffer->words * sizeof(uint64_t) / HUNT_PAGE;
 	}
-	/* All of it: what is new is zero, what was there is as it was. */
+	/* A new buffer is zero, and an old one is as it was. */
 	check(buffer, 0, buffer->words);
 }
 
@@ -162,7 +162,7 @@ static void end(struct buffer *buffer)
 {
 	struct vgpu_mock_buf_range range = { .id = buffer->id };
 
-	/* Whichever goes first. */
+	/* The buffer or its mapping goes first. */
 	if (buffer->memory && chance(2))
 		unmap(buffer);
 	MUST(BUF_DESTROY, &range);
@@ -213,7 +213,7 @@ static void *filler_run(void *data)
 	return NULL;
 }
 
-/* The device writes to the first words and the program to the others, at once. */
+/* Has the device write to the first words and the program to the others at the same time. */
 static void both(struct buffer *buffer)
 {
 	uint64_t split = 1 + chance(buffer->words - 1);

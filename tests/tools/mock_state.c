@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mock_state DEVICE: what is alive on a mock device, in one line: files (not
- * counting this program's), objects, buffers, their pages, VMAs.
+ * mock_state DEVICE: prints what is alive on a mock device, in one line: files (without this
+ * program's), objects, buffers, their pages, VMAs.
  *
- * mock_state DEVICE busy: the same, once there are a file for each of guest_load's
- * calls and a VMA; exit status 1 if they do not come within a minute.
+ * mock_state DEVICE busy: prints the same once there are a file for each of guest_load's calls
+ * and a VMA. Exit status 1 if they do not come within a minute.
  *
- * mock_state DEVICE locked: how many milliseconds it took to get the mutex.
+ * mock_state DEVICE locked: prints the time in ms that it took to get the mutex.
  */
 #include <err.h>
 #include <fcntl.h>

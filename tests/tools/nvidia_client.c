@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nvidia_client owner: takes memory of an NVIDIA card, or of the stand-in for its driver, prints
- * the handles of its client, its device and that memory, waits for SIGTERM, and looks whether all
- * three are there still. Before, it exports that memory, and looks whether it can have what
- * programs export by numbers.
+ * nvidia_client owner: allocates memory of an NVIDIA card, or of the stand-in for its driver,
+ * prints the handles of its client, its device and that memory, waits for SIGTERM, and checks
+ * that all three still exist. Before that it exports the memory, and checks that exports of
+ * other programs cannot be had by their numbers.
  *
- * nvidia_client stranger CLIENT DEVICE MEMORY: asks the driver for all that can be asked with
- * handles, with its own, which has to work, and then with those of a program of somebody else's,
- * each of which has to be refused.
+ * nvidia_client stranger CLIENT DEVICE MEMORY: makes all requests that name handles, with the
+ * handles of another user's program, each of which must fail, and then with its own, which must
+ * succeed.
  *
- * Exit status 1 if anything is not as it should be, 2 if there is no card.
+ * Exit status 1 if a result is wrong, 2 if there is no card.
  */
 #include <err.h>
 #include <signal.h>
@@ -22,13 +22,13 @@
 
 #define SIZE	(64UL << 10)
 
-/* Clients that are not much older than the own one, and the first objects of each, are looked for. */
+/* Clients from a little before this program's own on, and the first objects of each, are tried. */
 #define CLIENTS		1024
 #define CLIENT_FIRST	0xc1d00000
 #define CLIENTS_SINCE	16
 #define OBJECTS		64
 
-/* In which address space memory is: of the card, or of the machine. */
+/* The command returns the address space of memory: the card's or the machine's. */
 #define CMD_ADDRESS_SPACE	0xd01
 
 struct address_space {
@@ -45,7 +45,7 @@ struct handles {
 
 static struct handles own;
 
-/* Those that follow return a status, or do not return. */
+/* This function and the following ones return a status, or exit. */
 static uint32_t ask_control(const struct handles *of)
 {
 	struct address_space space = { .object = of->memory };
@@ -85,7 +85,7 @@ static uint32_t ask_map(const struct handles *of)
 	return args.status;
 }
 
-/* The duplicate would be the caller's. */
+/* The duplicate would belong to this program. */
 static uint32_t ask_dup(const struct handles *of)
 {
 	struct rm_dup args = {
@@ -116,7 +116,7 @@ static uint32_t ask_free_client(const struct handles *of)
 	return args.status;
 }
 
-/* Its own memory and client go last. */
+/* The requests that free memory and the client come last. */
 static const struct {
 	const char *what;
 	uint32_t (*ask)(const struct handles *of);
@@ -131,7 +131,10 @@ static const struct {
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* The last requests free what its own handles name, so nothing of that is left. */
+/*
+ * Makes the requests with the other program's handles, and then with its own. The last ones
+ * free its own objects.
+ */
 static void be_stranger(const struct handles *of)
 {
 	bool wrong = false;
@@ -175,7 +178,7 @@ static int export_own(void)
 	return export.file;
 }
 
-/* Return: status. The duplicate is freed again. */
+/* Duplicates an object, and frees the duplicate. Return: the status. */
 static uint32_t duplicate(uint32_t client, uint32_t object)
 {
 	struct rm_dup args = {
@@ -191,8 +194,8 @@ static uint32_t duplicate(uint32_t client, uint32_t object)
 }
 
 /*
- * What is exported is in a client that is the driver's own. Were it one of this process, as that of
- * whoever exports first is, this process would have what is in it, also from other programs.
+ * Exports are in a client that is the driver's own. If it belonged to this process, because the
+ * first program that exports makes it, this process could have other programs' exports, too.
  */
 static void look_for_exports(void)
 {
@@ -201,7 +204,10 @@ static void look_for_exports(void)
 
 	if (first < CLIENT_FIRST)
 		first = CLIENT_FIRST;
-	/* The driver numbers clients as they come, and this one has exported before. */
+	/*
+	 * The driver numbers clients in the order in which they come, and this program has
+	 * exported before.
+	 */
 	for (client = first; client < own.client + CLIENTS_SINCE; client++) {
 		if (client == own.client)
 			continue;
@@ -252,7 +258,7 @@ int main(int argc, char **argv)
 	} else if (!owner) {
 		errx(2, "usage: nvidia_client owner|stranger CLIENT DEVICE MEMORY");
 	}
-	/* Without a file of the card the driver does not start it. */
+	/* The driver does not start the card while no file of the card is open. */
 	card = open_node(0);
 	if (card < 0)
 		err(2, "the card");

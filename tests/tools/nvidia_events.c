@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nvidia_events CONTROL CARD CASE: uses OS events of the stand-in for NVIDIA's driver, by its
- * control file and the file of a card, natively or from a guest. That driver finds an event by its
- * client and by the number that the process has for a file, in calls that come one after the
- * other, by any thread. Exit status 1 where anything is wrong.
+ * control file and the file of a card, natively or from a guest. That driver finds an event by
+ * its client and by the process's number of a file, in calls that come one after the other from
+ * any thread. Exit status 1 if a result is wrong.
  */
 #include <err.h>
 #include <errno.h>
@@ -26,17 +26,20 @@
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 #define THREADS		4
-/* Events that each thread uses, and files that are closed, one after the other. */
+/*
+ * These are the events that each thread uses, or the files that are closed, one after the
+ * other.
+ */
 #define ROUNDS		40
-/* An event is there at once where the machine is not slow. */
+/* An event comes at once unless the machine is slow. */
 #define PATIENCE_MS	30000
 
 static const char *control_path, *card_path;
-/* The driver looks for a file of the card, which is in the table for its own calls, too. */
+/* The driver also looks for a file of the card in the table of files. */
 static int control, card;
 static unsigned int client, device, subdevice;
 
-/* How often the same is done that is to be done so often: less on slow machines. */
+/* Returns how often to repeat something: @wanted times, or less on slow machines. */
 static unsigned int times(unsigned int wanted)
 {
 	const char *limit = getenv("VGPU_TIMES");
@@ -96,7 +99,7 @@ static void begin(void)
 	command(VGPU_MOCK_NVIDIA_NOTIFY, &notify, sizeof(notify));
 }
 
-/* Return: the status, as that of those that follow. */
+/* Makes or frees an OS event. Return: the status, as in the following functions. */
 static unsigned int os_event(unsigned long cmd, int fd)
 {
 	struct vgpu_mock_nvidia_os_event args = { .client = client, .fd = fd, .status = 77 };
@@ -171,20 +174,23 @@ static void happens_not(int fd, const char *what)
 		errx(1, "%s: it happened", what);
 }
 
-/* Calls that hand over other files, so that theirs have the numbers of these for a moment. */
+/*
+ * Makes calls that hand over other files, which have the numbers of event files in the host's
+ * process for a moment.
+ */
 static void use_others(int file)
 {
 	int other = open_file(control_path), fds[] = { control, other, control };
 	unsigned int i;
 
 	for (i = 0; i < COUNT(fds); i++)
-		/* A file has but one. */
+		/* A file can be registered only once. */
 		if (ioctl(file, VGPU_MOCK_NVIDIA_REGISTER, &fds[i]) && errno != EINVAL)
 			err(1, "a control file");
 	close(other);
 }
 
-/* Several events of one client, each of which is its file's. */
+/* Uses several events of one client, one for each file. */
 static void use_plain(void)
 {
 	int fds[] = { open_file(control_path), open_file(control_path), card };
@@ -210,7 +216,7 @@ static void use_plain(void)
 	happens_not(fds[1], "the second file, whose event is unused");
 	happens(fds[2], "the card's file");
 	happens_not(never, "a file without event");
-	/* Each is freed alone, and once. */
+	/* Each event is freed alone, and once. */
 	is(event_free(fds[1]), RM_OK, "freeing the second");
 	is(event_free(fds[1]), VGPU_MOCK_NVIDIA_INVALID_EVENT, "freeing the second again");
 	is(event_free(fds[0]), RM_OK, "freeing the first");
@@ -218,7 +224,7 @@ static void use_plain(void)
 	trigger();
 	happens_not(fds[0], "an event that was freed");
 	happens(fds[2], "the card's file again");
-	/* A file may have another one. */
+	/* A file may have another event afterwards. */
 	is(event_alloc(fds[0]), RM_OK, "an event after another");
 	is(event_use(fds[0], &none), RM_OK, "its object");
 	trigger();
@@ -238,7 +244,7 @@ static void on_signal(int signr)
 	(void)signr;
 }
 
-/* The thread is in a call until it is signalled. */
+/* Sleeps in a call until a signal comes. */
 static void *sleep_in_driver(void *unused)
 {
 	unsigned long long word = 0;
@@ -248,7 +254,10 @@ static void *sleep_in_driver(void *unused)
 	return unused;
 }
 
-/* A thread's whole life of an event beside those of others, which all happen at once. */
+/*
+ * Runs through an event's life in a thread, while other threads do the same and all events
+ * happen at once.
+ */
 static void *use_own(void *unused)
 {
 	unsigned int i, handle, none;
@@ -272,7 +281,7 @@ static void *use_own(void *unused)
 	return unused;
 }
 
-/* One step of an event's life, in a thread of its own. */
+/* struct step: one step of an event's life, made by a thread of its own. */
 struct step {
 	unsigned int (*run)(int fd);
 	unsigned int status;
@@ -303,7 +312,7 @@ static pthread_t start(void *(*fn)(void *), void *data)
 	return thread;
 }
 
-/* Each of the steps is another thread's, while one call more than before is under way. */
+/* Has another thread make each step, while one call more than before is running. */
 static void use_steps(void)
 {
 	const struct sigaction action = { .sa_handler = on_signal };
@@ -334,7 +343,7 @@ static void use_steps(void)
 	}
 	is(event_free(other), RM_OK, "freeing the event of another file");
 	for (i = 0; i < COUNT(steps); i++) {
-		/* One that has not come to its call yet is signalled again. */
+		/* A thread that has not made its call yet gets another signal. */
 		while (pthread_kill(sleepers[i], SIGUSR1) || pthread_tryjoin_np(sleepers[i], NULL))
 			usleep(1000);
 	}
@@ -354,7 +363,7 @@ static void use_threads(void)
 
 /* --- ends ----------------------------------------------------------------------------- */
 
-/* A page of the system's memory, which a control file maps from then on. */
+/* Allocates a page of the system's memory that a control file maps, and maps it. */
 static void *map_page(int fd)
 {
 	unsigned char params[128] = {};
@@ -372,7 +381,10 @@ static void *map_page(int fd)
 	return memory;
 }
 
-/* An event goes with its file, whose number is then another file's; one stays that is mapped. */
+/*
+ * An event goes with its file, whose number the next file gets. An event of a mapped file
+ * stays.
+ */
 static void use_closes(void)
 {
 	int other = open_file(control_path), fd;
@@ -404,7 +416,7 @@ static void use_closes(void)
 	is(event_free(fd), RM_OK, "freeing it after munmap");
 }
 
-/* A client of a control file of its own, until @control is put back. */
+/* Makes a client of a control file of its own, until @control is restored. */
 static void begin_client(void)
 {
 	control = open_file(control_path);
@@ -412,7 +424,7 @@ static void begin_client(void)
 		errx(1, "no client");
 }
 
-/* An event goes with a client that is freed, but not with one whose control file is closed. */
+/* An event goes with its client, but not with the client's control file. */
 static void use_clients(void)
 {
 	int fd = open_file(control_path), first = control;
@@ -433,7 +445,7 @@ static void use_clients(void)
 	is(event_free(fd), VGPU_MOCK_NVIDIA_INVALID_EVENT, "freeing it twice");
 }
 
-/* A child has its parent's numbers. */
+/* A child has its parent's file numbers. */
 static void use_child(void)
 {
 	int fd = open_file(control_path), other = open_file(control_path), status;
@@ -472,7 +484,10 @@ int main(int argc, char **argv)
 			continue;
 		control_path = argv[1];
 		card_path = argv[2];
-		/* Whole lines: what one thread says is not cut where another one ends the program. */
+		/*
+		 * Lines are written as a whole, so that one thread's message is not cut when
+		 * another thread exits.
+		 */
 		setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 		begin();
 		cases[i].run();

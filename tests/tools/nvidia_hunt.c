@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nvidia_hunt MARK SECONDS [blind]: takes memory of an NVIDIA card, or of the stand-in for its
- * driver, maps it, writes words with that MARK (1 to 254), looks whether they stay, and gives it
- * back, again and again, in another order each time. With "blind" it does not look, as a
- * hunter (tests/tools/hunter) writes to all that this machine is shown. A guest whose host is too
- * slow to show memory in time gets none (ENOMEM), which is counted.
+ * nvidia_hunt MARK SECONDS [blind]: allocates memory of an NVIDIA card, or of the stand-in for
+ * its driver, maps it, writes words with that MARK (1 to 254), checks that they stay, and frees
+ * it, again and again, in another order each time. With "blind" it does not check, as a hunter
+ * (tests/tools/hunter) writes to all that this machine's window shows. In a guest whose host is
+ * too slow to show memory in time, mmap() fails (ENOMEM), which is counted.
  *
- * Prints what was done. Exit status 1 if anything was not what it has written, 3 if no memory
- * was to be had.
+ * Prints what was done. Exit status 1 if a word had changed, 3 if no memory could be mapped.
  */
 #include <err.h>
 #include <stdbool.h>
@@ -20,13 +19,13 @@
 #include "hunt.h"
 
 #define PIECES	6
-/* Cards have memory in pieces of 64 KiB. */
+/* Cards allocate memory in units of 64 KiB. */
 #define UNIT	(64UL << 10)
 
 struct piece {
-	uint32_t object;	/* 0: there is none */
+	uint32_t object;	/* handle of the memory, or 0 */
 	uint64_t words;
-	uint64_t serial;	/* of its first word */
+	uint64_t serial;	/* serial number of the first word */
 	int file;
 	volatile uint64_t *memory;
 };
@@ -106,7 +105,7 @@ static void give_back(struct piece *piece)
 {
 	bool first = chance(2);
 
-	/* A program may forget that it has it mapped. */
+	/* A program may free memory before it unmaps it. */
 	if (first)
 		unmap(piece);
 	release(piece);
@@ -124,7 +123,7 @@ int main(int argc, char **argv)
 		errx(2, "usage: nvidia_hunt MARK SECONDS [blind]");
 	mark = atoi(argv[1]) & 0xff;
 	until = time(NULL) + atoi(argv[2]);
-	/* Without a file of the card the driver does not start it. */
+	/* The driver does not start the card while no file of the card is open. */
 	if (open_node(0) < 0)
 		err(2, "the card");
 	if (rm_begin())

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nvidia_use DEVICE [VERSION]: uses a node of the stand-in for NVIDIA's driver from a guest
- * (ioctl with a pointer, write, read, mmap, on cards and the control file that driver's own
- * ioctls, with libraries of a VERSION that is not the driver's, and where it says the card is),
- * and says what that calls it;
- * exit status 1 where anything is wrong. With "card" as the version it asks the control file for
- * the card, with "race" it asks it while another thread changes what for.
+ * nvidia_use DEVICE [VERSION]: uses a node of the stand-in for NVIDIA's driver from a guest: an
+ * ioctl with a pointer, write, read, mmap; on cards and the control file also that driver's own
+ * ioctls, with libraries of a VERSION that is not the driver's, and the card's address. Prints
+ * the node's name as the driver has it. Exit status 1 if a result is wrong. With "card" as the
+ * version it makes objects of the card by the control file; with "race" it makes requests while
+ * another thread changes them.
  */
 #include <err.h>
 #include <errno.h>
@@ -23,19 +23,25 @@
 #include "../../drivers/common/nvidia_rm.h"
 #include "vgpu_mock_nvidia.h"
 
-/* Any command, and one that the host answers by itself: what of its memory is whose. */
+/*
+ * The first command is any, and the second one, about the owners of the card's memory, is
+ * answered by the host itself.
+ */
 #define CMD_ANY		0x20800110
 #define CMD_DENIED	0x20801349
 #define NOT_SUPPORTED	0x56
-/* No status that is answered. */
+/* No request returns this status. */
 #define UNTOUCHED	77
 
-/* Rounds of a race in passing, and of one that is asked for; and after which it is no race. */
+/*
+ * These are the rounds of a race in each run and of one in a run with "race", and the number
+ * after which a race has failed.
+ */
 #define RACE_FEW	40
 #define RACE_MANY	500
 #define RACE_MOST	20000
 
-/* Threads that ask for the card at once, and how often each does. */
+/* These are the threads that use the card at once, and the rounds of each. */
 #define CARD_THREADS	4
 #define CARD_ROUNDS	100
 
@@ -43,13 +49,16 @@
 
 static unsigned char params[VGPU_MOCK_NVIDIA_PARAMS];
 
-/* Ways to ask: the ioctl itself and one that wraps it, of the driver's own type and of another. */
+/*
+ * Requests are made by the ioctl itself and by one that wraps it, of the driver's own type and
+ * of another.
+ */
 static const struct way {
 	unsigned int type;
 	bool wrapped;
 } ways[] = { { 'F', false }, { 'F', true }, { 'V', false }, { 'V', true } };
 
-/* Return: ioctl()'s. */
+/* Makes a request in one of these ways. Return: the result of ioctl(). */
 static int ask(int fd, unsigned int cmd, void *arg, const struct way *way)
 {
 	struct vgpu_mock_nvidia_xfer xfer = {
@@ -63,7 +72,10 @@ static int ask(int fd, unsigned int cmd, void *arg, const struct way *way)
 		     arg);
 }
 
-/* No schema knows what another type wraps: its argument does not come along. */
+/*
+ * Return: true if the request failed as the argument did not go along: no schema knows the
+ * wrapping ioctl of another type.
+ */
 static bool comes_not_along(int ret, const struct way *way)
 {
 	return ret && way->wrapped && way->type != 'F' && errno == EFAULT;
@@ -98,7 +110,10 @@ static void use_controls(int fd)
 	}
 }
 
-/* The host answers these by itself: the driver's own counter tells whether it was asked. */
+/*
+ * Makes requests that the host answers itself. The driver's own counter tells whether it was
+ * asked.
+ */
 static void use_denied(int fd)
 {
 	static const unsigned int controls[] = VGPU_MOCK_NVIDIA_DENIED;
@@ -155,7 +170,7 @@ static void use_denied(int fd)
 	}
 }
 
-/* Another thread changes this all the time, to one value and to the other. */
+/* Another thread changes this word all the time, to one value and to the other. */
 static struct flip {
 	volatile unsigned int *word;
 	unsigned int values[2];
@@ -173,7 +188,7 @@ static void *flip(void *unused)
 	return unused;
 }
 
-/* Memory of one race: arguments, and what may wrap them. */
+/* This is the memory of a race: arguments, and an argument that may wrap them. */
 static struct {
 	struct vgpu_mock_nvidia_control controls[2];
 	struct vgpu_mock_nvidia_xfer xfer;
@@ -181,7 +196,10 @@ static struct {
 	struct rm_share share;
 } raced __attribute__((aligned(4096)));
 
-/* Return: it was refused; each asks once, and ends the program where anything else was done. */
+/*
+ * Makes a request. Return: true if it was denied. This function and the following ones exit if
+ * anything else than the allowed request was done.
+ */
 static bool race_control(int fd, bool wrapped)
 {
 	volatile unsigned int *status = &raced.controls[0].status;
@@ -208,7 +226,7 @@ static bool race_wrapped(int fd)
 	return race_control(fd, true);
 }
 
-/* The one that is wrapped is this one, or that one. */
+/* The wrapped argument is one of two. */
 static bool race_address(int fd)
 {
 	memset(params, 0x35, sizeof(params));
@@ -242,7 +260,7 @@ static bool race_class(int fd)
 	return false;
 }
 
-/* The client is nobody's. */
+/* The client does not exist. */
 static bool race_share(int fd)
 {
 	raced.share.status = UNTOUCHED;
@@ -262,15 +280,15 @@ static const struct race {
 } races[] = {
 	{ "commands", race_plain, &raced.controls[0].cmd, CMD_DENIED, CMD_ANY },
 	{ "wrapped commands", race_wrapped, &raced.controls[0].cmd, CMD_DENIED, CMD_ANY },
-	/* The lower half: addresses of one page, which differ in no other. */
+	/* The word is the lower half of the address, as both addresses are in one page. */
 	{ "addresses", race_address, (unsigned int *)&raced.xfer.arg, 0, 0 },
 	{ "classes", race_class, &raced.alloc.class, VGPU_MOCK_NVIDIA_FLA, RM_CLASS_CLIENT },
 	{ "shares", race_share, (unsigned int *)&raced.share.with, RM_SHARE_WITH_CLIENT, 0 },
 };
 
 /*
- * Another thread changes what is asked for all the time: either the driver has done what may be
- * done, or nothing.
+ * Makes requests while another thread changes what they ask for. The driver must have done the
+ * allowed request, or nothing.
  */
 static void run_race(int fd, const struct race *race, unsigned int rounds)
 {
@@ -310,7 +328,7 @@ static void use_races(int fd, unsigned int nr, unsigned int rounds)
 		run_race(fd, &races[i], rounds);
 }
 
-/* The driver sees a flag that the program did not set, and does not see. */
+/* The driver gets a flag that the program has not set and does not see. */
 static void use_flags(int fd)
 {
 	struct vgpu_mock_nvidia_uvm_init init;
@@ -339,7 +357,7 @@ static void use_files(int fd)
 	close(other);
 }
 
-/* The card has that address in this machine. */
+/* struct place: address of the card in this machine. */
 struct place {
 	unsigned int domain, bus, slot;
 };
@@ -393,7 +411,7 @@ static void is_listed(const struct vgpu_mock_nvidia_info *list, const char *what
 		errx(1, "%s: what is not known becomes %#x", what, list[2].data);
 }
 
-/* The order is any; a list may also ask for the domain alone. */
+/* A list may have any order, and may ask for the domain alone. */
 static void use_bus_info(int fd)
 {
 	static const struct vgpu_mock_nvidia_info infos[] = {
@@ -434,7 +452,7 @@ static void use_links(int fd)
 		errx(1, "a switch is in domain %#x", links.links[1].remote.domain);
 }
 
-/* The driver says where the card is, and that leads to the card's device in sysfs. */
+/* The driver's answers have the address of the card's device in sysfs. */
 static void use_address(int fd)
 {
 	struct place place = here();
@@ -507,7 +525,7 @@ static int open_card(void)
 	return card;
 }
 
-/* One of several threads, whose calls are made by several of the host's. */
+/* This is for several threads, whose calls are made by several threads of the host. */
 static struct {
 	int fd;
 	unsigned int client;
@@ -540,7 +558,7 @@ static void use_card_by_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* A process with a client, until @end is closed. Return: its id. */
+/* Starts a process with a client, which ends when @end is closed. Return: its pid. */
 static pid_t start_another(int *end)
 {
 	struct rm_alloc client = { .class = RM_CLASS_CLIENT };
@@ -569,7 +587,7 @@ static pid_t start_another(int *end)
 	return pid;
 }
 
-/* A program is told of itself alone, of the processes that use the card, by its own id. */
+/* The driver lists only this program, by its own pid, as a process that uses the card. */
 static void use_pids(int fd)
 {
 	static struct vgpu_mock_nvidia_pid_infos infos = { .count = 3 };
@@ -612,7 +630,7 @@ static unsigned long long clock_of(unsigned int clock)
 	       now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
 }
 
-/* The driver's samples of the processor's clocks are values of this machine's clocks. */
+/* The driver's samples of the processor's clocks are times of this machine's clocks. */
 static void use_times(int fd)
 {
 	static struct vgpu_mock_nvidia_times times;
@@ -640,7 +658,7 @@ static void use_times(int fd)
 	}
 }
 
-/* The driver looks for a file of the card among those of its caller, which need not be used. */
+/* The driver looks for a file of the card among the caller's files; it need not be used. */
 static void use_card(int fd)
 {
 	struct rm_alloc client = { .class = RM_CLASS_CLIENT };
@@ -659,7 +677,7 @@ static void use_card(int fd)
 	if (status)
 		errx(1, "a device with a card: status %#x", status);
 	use_card_by_threads();
-	/* One file is enough, and the last one takes the card along. */
+	/* A single file of the card is enough, and the card is gone with the last one. */
 	other = open_card();
 	close(card);
 	status = alloc_device(fd, client.object);
@@ -678,7 +696,7 @@ static void use_card(int fd)
 	use_times(fd);
 }
 
-/* The driver takes its own version, and corrects another one. */
+/* The driver accepts its own version, and corrects another one. */
 static void use_versions(int fd, const char *version)
 {
 	struct vgpu_mock_nvidia_version check = { .version = VGPU_MOCK_NVIDIA_IS };
@@ -691,7 +709,10 @@ static void use_versions(int fd, const char *version)
 		errx(1, "version %s becomes %s", version, check.version);
 }
 
-/* The errno of mapping what could only be a copy, of cards and of unified memory. */
+/*
+ * mmap() fails with this errno where the mapping could only be a copy: of cards, and of unified
+ * memory.
+ */
 static int refusal = ENOMEM;
 
 static bool maps(int fd, int prot, off_t offset)
@@ -722,7 +743,7 @@ static bool widens(int fd, int prot)
 	return did;
 }
 
-/* Has the driver let the file map a page; the client's control file stays open. */
+/* Has the driver let mmap() of the file map a page. The client's control file stays open. */
 static void tell_file(int fd, unsigned int class)
 {
 	unsigned char params[128] = {}, number[56] = {};
@@ -751,7 +772,10 @@ static void tell_file(int fd, unsigned int class)
 		errx(1, "a mapping: status %#x", map.status);
 }
 
-/* There is no window here, so all mappings are copies, which do not do where programs poll. */
+/*
+ * All mappings are copies, as there is no window here. A mapping that is readable and writable
+ * may be polled, so it cannot be a copy.
+ */
 static void use_mappings(int fd)
 {
 	if (!maps(fd, PROT_READ, 0) || !maps(fd, PROT_WRITE, 0))
@@ -762,7 +786,7 @@ static void use_mappings(int fd)
 		errx(1, "what is polled becomes a copy");
 }
 
-/* A pool alone of unified memory may be a copy. */
+/* Only a pool of unified memory may be a copy. */
 static void use_pool(int fd)
 {
 	struct vgpu_mock_nvidia_uvm_pool pool = { .base = 4096 };
@@ -799,7 +823,7 @@ int main(int argc, char **argv)
 	if (memcmp(text, back, sizeof(text)))
 		errx(1, "%s: read something else than was written", argv[1]);
 	if (!strcmp(name, "nvidia0") || !strcmp(name, "nvidiactl")) {
-		/* The control file may be here without a card. */
+		/* The control file may exist without a card. */
 		if (!access("/dev/nvidia0", F_OK))
 			use_address(fd);
 		use_controls(fd);
@@ -820,7 +844,7 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "nvidia0"))
 		tell_file(fd, VGPU_MOCK_NVIDIA_VIDEO);
 	if (!strcmp(name, "nvidiactl") && !access("/dev/nvidia0", F_OK)) {
-		/* The driver has devices of cards only that the program has open. */
+		/* The driver makes devices only of cards that the program has open. */
 		if (open("/dev/nvidia0", O_RDWR) < 0)
 			err(1, "the card");
 		tell_file(fd, RM_CLASS_SYSTEM);

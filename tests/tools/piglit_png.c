@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * piglit_png.so, preloaded into piglit's programs: writes the pictures that they
- * are asked for by -png, where they were built without libpng and would abort.
+ * piglit_png.so, preloaded into piglit's programs: writes the pictures that -png asks for,
+ * where piglit was built without libpng and would abort.
  */
 #include <err.h>
 #include <stdbool.h>

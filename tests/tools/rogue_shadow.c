@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vgpu-shadow, taken over: the program itself, whose lanes serve calls, and beside them threads
- * that do all the time what vgpud's list of system calls leaves such a process, with the files that
- * it has. hostile_shadow.c of the selftests gives it to vgpud. Each process draws what its threads
- * do.
+ * This is vgpu-shadow after an attacker has taken it over: the program itself, whose lanes
+ * serve calls, and threads that keep making the system calls that vgpud's filter leaves such a
+ * process, with the files that it has. hostile_shadow.c of the selftests gives this program to
+ * vgpud. Each process chooses its threads' actions at random.
  */
-/* Its own comes first: see below. */
+/* This file has a lane_start() of its own, so the honest one gets another name. */
 #define lane_start honest_lane_start
 #include "../../userspace-lib/shadow/lane.c"
 #undef lane_start
@@ -18,36 +18,36 @@
 
 #include "../../userspace-lib/shadow/message.h"
 
-/* The guest's programs map the device here. */
+/* Programs of the guest map the device here. */
 #define TARGET		0x200000000000UL
 #define TARGET_PAGES	16
 #define PAGE		4096UL
-/* Copies of a lane's socket and file, for all threads but those of lanes. */
+/* Copies of a lane's socket and file have these numbers, for all threads except those of lanes. */
 #define KEPT_FIRST	800
 #define KEPT_MAX	64
-/* All processes do nothing else but claim_mapping(), and serve their lanes honestly. */
+/* All processes only make claim_mapping() if this is set, and serve their lanes honestly. */
 #ifndef ROGUE_CLAIMS
 #define ROGUE_CLAIMS	0
 #endif
-/* Lanes of a process that bring another such thread. */
+/* The first lanes of a process, up to this number, each start another such thread. */
 #define THREADS_MAX	4
 
 void lane_start(int sock_fd);
 
 static unsigned int nr_kept, nr_lanes, nr_threads;
-/* This process does nothing else but claim_mapping(). */
+/* true if this process only makes claim_mapping() */
 static unsigned char claims;
 
 static unsigned long draw(unsigned long *state)
 {
-	/* xorshift64 */
+	/* The generator is xorshift64. */
 	*state ^= *state << 13;
 	*state ^= *state >> 7;
 	*state ^= *state << 17;
 	return *state;
 }
 
-/* A file of the main thread's table. */
+/* Returns a file of the main thread's table. */
 static int draw_fd(unsigned long *state)
 {
 	static const unsigned char low[] = {
@@ -59,7 +59,7 @@ static int draw_fd(unsigned long *state)
 	return low[draw(state) % sizeof(low)];
 }
 
-/* An address of the guest's mappings, of the rest of its memory, or of this program's. */
+/* Returns an address of the guest's mappings, of the rest of its memory, or of this program. */
 static unsigned long draw_addr(unsigned long *state)
 {
 	switch (draw(state) % 8) {
@@ -74,7 +74,7 @@ static unsigned long draw_addr(unsigned long *state)
 	}
 }
 
-/* --- what threads do ------------------------------------------------------------- */
+/* --- actions of threads ---------------------------------------------------------- */
 
 static void make_ioctls(unsigned long *state)
 {
@@ -105,7 +105,10 @@ static void make_ioctls(unsigned long *state)
 	}
 	switch (draw(state) % 64) {
 	case 0:
-		/* The thread is the module's until something is unmapped: rarely. */
+		/*
+		 * The thread waits in the module until something is unmapped, so this is done
+		 * rarely.
+		 */
 		sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_SERVICE, 0);
 		break;
 	case 1 ... 32:
@@ -119,11 +122,11 @@ static void make_ioctls(unsigned long *state)
 static void move_memory(unsigned long *state)
 {
 	unsigned long addr = draw_addr(state), len = (1 + draw(state) % 4) * PAGE;
-	/* The filter of main.c kills for memory elsewhere, and for whatever moves memory. */
+	/* The filter of main.c kills a process that changes other memory, or moves memory. */
 	unsigned long own = slots_base + draw(state) % 64 * PAGE;
 	const int prot = PROT_READ | PROT_WRITE;
 
-	/* The stack of this thread and the program stay, for it to go on. */
+	/* This thread's stack and the program are left alone, so that it can go on. */
 	if (addr >= SHADOW_RESERVED_BASE && addr < SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE)
 		addr = TARGET;
 	switch (draw(state) % 64) {
@@ -143,13 +146,13 @@ static void move_memory(unsigned long *state)
 		sys_mmap(addr, len, prot, MAP_SHARED | MAP_FIXED, draw_fd(state), draw_addr(state));
 		break;
 	default:
-		/* As it was. */
+		/* The memory becomes the shadow's own file again. */
 		sys_mmap(addr, len, prot, MAP_SHARED | MAP_FIXED, SHADOW_FD_FILE, addr);
 		break;
 	}
 }
 
-/* In place of a mapping that a lane is making just now, before the module looks at that. */
+/* Maps the shadow's file over a mapping that a lane is making, before the module looks at it. */
 static void claim_mapping(unsigned long *state)
 {
 	(void)state;
@@ -161,7 +164,7 @@ static void move_files(unsigned long *state)
 {
 	int fd = draw_fd(state);
 
-	/* Some things end lanes, or the session: rarely, for there to be some. */
+	/* Actions that end lanes or the session are rare, so that some are left. */
 	switch (draw(state) % 4096) {
 	case 0 ... 255:
 		sys3(__NR_close_range, KEPT_FIRST, KEPT_FIRST + draw(state) % KEPT_MAX, 0);
@@ -182,7 +185,10 @@ static void move_files(unsigned long *state)
 	}
 }
 
-/* Bytes of the wire are for the module alone, and without them a lane ends: rarely, too. */
+/*
+ * Reads bytes of the wire, which only the module should read. A lane ends without them, so most
+ * reads only peek.
+ */
 static void take_bytes(unsigned long *state)
 {
 	unsigned char bytes[64];
@@ -193,16 +199,16 @@ static void take_bytes(unsigned long *state)
 	     MSG_DONTWAIT | (draw(state) % 1024 ? MSG_PEEK : 0));
 }
 
-/* A child that ends at once, without memory of its own. */
+/* Makes a thread that ends at once. */
 static void make_thread(unsigned long *state)
 {
 	const unsigned long must = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
 	const unsigned long may = CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VFORK | CLONE_IO |
 				  CLONE_PARENT_SETTID | CLONE_CHILD_SETTID |
 				  CLONE_CHILD_CLEARTID | CLONE_UNTRACED | CLONE_PTRACE;
-	/* Sometimes others, which mostly are refused. */
+	/* Sometimes there are other flags, with which most calls fail. */
 	const unsigned long flags = must | (draw(state) & (draw(state) % 8 ? may : ~0xffUL));
-	/* The kernel writes numbers of threads there. */
+	/* The kernel writes thread ids to these addresses. */
 	unsigned long parent_tid = draw_addr(state), child_addr = draw_addr(state);
 	register unsigned long child_tid __asm__("r10") = child_addr;
 	long ret = __NR_clone;
@@ -232,7 +238,7 @@ static void change_signals(unsigned long *state)
 		lane_signals();
 }
 
-/* A handler of any signal, the lanes' among them, is for change_signals() to put right. */
+/* Sets a handler for any signal, also that of lanes; change_signals() restores the lanes'. */
 static void change_handlers(unsigned long *state)
 {
 	static const unsigned long flags = SA_NODEFER | SA_RESETHAND | SA_RESTART | SA_ONSTACK;
@@ -249,7 +255,7 @@ static void change_handlers(unsigned long *state)
 	};
 	int signr = 1 + draw(state) % 64;
 
-	/* A thread that handles its own faults makes them for ever. */
+	/* A thread that handles its own faults would fault for ever. */
 	if (signr == SIGSEGV || signr == SIGBUS || signr == SIGILL)
 		signr = VGPU_LANE_SIGNAL;
 	sys4(__NR_rt_sigaction, signr, draw(state) % 8 ? (long)&action : (long)draw_addr(state),
@@ -262,14 +268,14 @@ static void change_keys(unsigned int keys)
 		__asm__ volatile("wrpkru" : : "a"(keys), "c"(0), "d"(0) : "memory");
 }
 
-/* The kernel reads and writes there, with whatever keys the thread has given itself. */
+/* Has the kernel read and write at any address, with any protection keys of the thread. */
 static void touch_anywhere(unsigned long *state)
 {
 	unsigned long addr = draw_addr(state);
 	struct iovec iov = { .iov_base = (void *)addr, .iov_len = 1 + draw(state) % 64 };
 	struct user_msghdr msg = { .iov = &iov, .iovlen = 1 };
 
-	/* Its own stack and data, and the memory without a key, stay. */
+	/* Access to the stack and data, and to memory without a key, is left. */
 	change_keys(draw(state) % 4 ? draw(state) & ~(3U | 3U << 2 * KEY_OWN) : 0);
 	switch (draw(state) % 4) {
 	case 0:
@@ -289,7 +295,7 @@ static void touch_anywhere(unsigned long *state)
 		change_keys(0);
 }
 
-/* Nothing was interrupted, no key is left, and nobody may look at the process as it is. */
+/* Makes system calls that must fail or do nothing. */
 static void ask_in_vain(unsigned long *state)
 {
 	switch (draw(state) % 3) {
@@ -305,12 +311,15 @@ static void ask_in_vain(unsigned long *state)
 }
 
 /*
- * Returns from a signal that there was not, to what follows, with flags and masks of its own. The
- * kernel takes the keys away then. With an @fpstate that is no good the process ends.
+ * Returns from a signal that never came, to the code behind, with flags and masks of its own.
+ * The kernel resets the protection keys then. A bad @fpstate ends the process.
  */
 static void return_forged(unsigned long *state, unsigned long fpstate)
 {
-	/* Arithmetic ones, and that of alignment checks, which the kernel must not have. */
+	/*
+	 * The flags are arithmetic ones and that of alignment checks, which the kernel must not
+	 * keep.
+	 */
 	const unsigned long flags = 0x202 | (draw(state) & 0x408d5);
 	struct ucontext frame = {
 		.uc_flags = draw(state) % 8,
@@ -353,18 +362,18 @@ static void return_from_nothing(unsigned long *state)
 	return_forged(state, 0);
 }
 
-/* The end of the process, in one of the ways that are there, in the middle of whatever goes on. */
+/* Ends the process in one of several ways, in the middle of other threads' actions. */
 static void end_somehow(unsigned long *state)
 {
 	unsigned long addr = draw_addr(state);
 
 	switch (draw(state) % 5) {
 	case 0:
-		/* Registers from there, */
+		/* The registers of the FPU are loaded from there. */
 		return_forged(state, addr);
 		break;
 	case 1:
-		/* or all. */
+		/* The whole frame is read from there. */
 		__asm__ volatile("mov %0, %%rsp\n"
 				 "	syscall\n"
 				 "	hlt\n"
@@ -375,7 +384,7 @@ static void end_somehow(unsigned long *state)
 		sys2(__NR_pkey_free, 1 + draw(state) % 15, 0);
 		break;
 	case 3:
-		/* No lane is there to fetch it. */
+		/* No lane exists to fetch this page. */
 		*(volatile char *)addr = 1;
 		break;
 	}
@@ -390,8 +399,8 @@ static void (*const deeds[])(unsigned long *state) = {
 #define NR_DEEDS	(sizeof(deeds) / sizeof(deeds[0]))
 
 /*
- * All of them, two, or one that needs many tries. Some end the process after a while, in the middle
- * of whatever goes on.
+ * Runs all actions, two, or one that needs many tries. Some processes end after a while, in the
+ * middle of other actions.
  */
 static void hostile_run(void *unused)
 {
@@ -403,7 +412,7 @@ static void hostile_run(void *unused)
 	first = draw(&state) % NR_DEEDS;
 	second = draw(&state) % NR_DEEDS;
 	left = draw(&state) % 4 ? 0 : 1 + draw(&state) % 100000;
-	/* A mapping that was claimed has to be there still at the end. */
+	/* A claimed mapping must still exist at the end. */
 	if (ROGUE_CLAIMS)
 		left = 1 + draw(&state) % 20000;
 	for (;;) {
@@ -420,7 +429,10 @@ static void hostile_run(void *unused)
 
 /* --- lanes ------------------------------------------------------------------------- */
 
-/* As the honest one, but that its files stay, and that a second thread tries to be the lane's. */
+/*
+ * Starts a lane as the honest function does, but keeps its files, and has a second thread try
+ * to serve the lane.
+ */
 void lane_start(int sock_fd)
 {
 	struct vgpu_shadow_lane lane = {
@@ -436,7 +448,10 @@ void lane_start(int sock_fd)
 		nr_threads++;
 		lane_thread(hostile_run, NULL, 1);
 	}
-	/* A guest hears of the end of a lane for which no file is left. */
+	/*
+	 * A guest is notified of the end of a lane for which no file is left, so only some
+	 * files are kept.
+	 */
 	if (nr_lanes++ % 3 == 2)
 		sys3(__NR_dup3, sock_fd, KEPT_FIRST + nr_kept++ % KEPT_MAX, 0);
 	if (ROGUE_CLAIMS || nr_lanes % 8) {

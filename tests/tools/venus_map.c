@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * venus_map NODE BYTES [private|wait]: as Mesa's Venus begins on a virtio-gpu: a context,
- * and so much memory of it mapped, shared or private, which is written and read; with wait,
- * it says that it was written, and reads when there is a line for it.
+ * venus_map NODE BYTES [private|wait]: begins as Mesa's Venus does on a virtio-gpu: makes a
+ * context, maps memory of that size, shared or private, and writes and reads it. With "wait" it
+ * prints a line when the memory is written, and reads the memory when it gets a line.
  *
  * Exit status: 0, or the errno of the first step that failed, which is printed.
  */

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * window_look SECONDS MARK=WINDOW...: looks at windows of guests, as a hypervisor would, while
- * mock_hunt runs in each guest with that MARK. There must be nothing in a guest's window
- * that another guest's program has written, or the device for that, and nothing of what a
- * driver has given back.
+ * window_look SECONDS MARK=WINDOW...: looks at windows of guests as a hypervisor would, while
+ * mock_hunt runs in each guest with that MARK. A guest's window must show nothing that another
+ * guest's program, or the device for it, has written, and nothing that a driver has freed.
  *
- * Guests claim small ranges one behind the other, so what is looked at grows with where
- * something was seen. A page that was seen is looked at again in each later pass: it is as it
- * was then, if somebody forgot to take it away.
+ * Guests allocate small ranges one behind the other, so the part that is looked at grows with
+ * the place where something was seen. A page that was seen is looked at again in each later
+ * pass: it would stay as it was if the host failed to remove it.
  *
- * Prints what was seen. Exit status 1 if there was anything that must not be, or if what a
- * guest's program or the device for it has written was never seen, which would prove that it is
- * not where this program looks.
+ * Prints what was seen. Exit status 1 if a window showed something that it must not show, or
+ * never showed what the guest's program, or the device for it, has written, as that is not
+ * where this program looks.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -30,25 +29,25 @@
 #include "hunt.h"
 
 #define WINDOWS		8
-/* The first page is the header. */
+/* The first page is the window's header. */
 #define FIRST		4096UL
-/* How far beyond what was seen. */
+/* The part that is looked at ends so far behind the last place with something. */
 #define AHEAD		(32UL << 20)
-/* Programs write longer pieces than that, in most cases. */
+/* Most pieces that programs write are longer than this. */
 #define STEP		64
 
 struct window {
 	unsigned int mark;
 	const volatile char *memory;
 	size_t size;
-	size_t end;		/* of what is looked at */
+	size_t end;		/* end of the part that is looked at */
 	uint64_t own;
-	uint64_t filled;	/* by the device, for its own */
+	uint64_t filled;	/* words that the device wrote for this guest */
 };
 
 static uint64_t looked, wrong;
 
-/* A file of process @pid that is @path. Return: a copy of it, or -1. */
+/* Duplicates a file of process @pid that has this path. Return: the copy, or -1. */
 static int file_of(const char *pid, const char *path)
 {
 	char folder[64], name[300], target[300];
@@ -76,7 +75,10 @@ static int file_of(const char *pid, const char *path)
 	return fd;
 }
 
-/* A window that a hypervisor has open can be had by its file alone. */
+/*
+ * Opens a window, or duplicates a hypervisor's file of it, as a window that a hypervisor has
+ * open cannot be opened.
+ */
 static int window_file(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -103,7 +105,7 @@ static void window_open(struct window *window, char *argument)
 	window->mark = strtoul(argument, &path, 10);
 	if (!window->mark || *path++ != '=')
 		errx(2, "not a mark and a window: %s", argument);
-	/* A file that may not be written to is not shared, as the kernel sees it. */
+	/* The kernel takes a mapping for shared only if its file is writable. */
 	fd = window_file(path);
 	size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 	if (size < 0)
@@ -127,7 +129,7 @@ static void window_look(struct window *window)
 		looked++;
 		if (!mark && word && word != HUNT_POISON)
 			filled = hunt_filled(word, at % HUNT_PAGE);
-		/* Where nothing is bound may be what guests have written to no page of a driver's. */
+		/* Ranges without binding may show bytes that guests wrote to no driver's page. */
 		if (!mark && !filled && word != HUNT_POISON)
 			continue;
 		last = at;
@@ -139,7 +141,7 @@ static void window_look(struct window *window)
 			printf("0x%016llx at 0x%zx of %u's window\n", (unsigned long long)word,
 			       at, window->mark);
 	}
-	/* Pages begin so, and the window's size is whole ones, too. */
+	/* Ranges begin at a page, and the window's size is whole pages, too. */
 	last += AHEAD;
 	last -= last % FIRST;
 	if (last > window->end)
