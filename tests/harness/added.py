@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What tests the change adds that is about to land.
+"""Finds the tests that a change adds.
 
-That change is all since VGPU_BASE, a commit; where nobody says so, all since the
-newest commit that is a day older than the checked out one, as a clone does not tell
-what it will land on. What is not committed belongs to it. A test is a program of
-tests/selftests, or a case of one, or an ordeal.
+The change is all that came after the commit VGPU_BASE, including what is not committed. If
+VGPU_BASE is not set, the base is the newest commit that is at least a day older than the
+checked out one, because a clone does not tell on which commit the change will land. A test
+is a program of tests/selftests, or a case of one, or an ordeal.
 """
 
 import os
@@ -14,18 +14,19 @@ import subprocess
 DAY = 24 * 3600
 TESTS = "tests/selftests"
 WHERE = (TESTS, "tests/harness/ordeals.py")
-# git's name for a tree with nothing in it.
+# Git's hash of the empty tree.
 NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-# TEST(case), TEST_F(fixture, case), DIFF_TEST(case); and a test's own MACRO(part of a name, ...).
+# Patterns of TEST(case), TEST_F(fixture, case) and DIFF_TEST(case), and of a test's own
+# MACRO(part of a name, ...).
 CASE = re.compile(r"^(?:TEST_F\w*\(\w+,|(?:TEST|TEST_SIGNAL|DIFF_TEST\w*)\()\s*(\w+)")
 PART = re.compile(r"^(?!FIXTURE|TEST_HARNESS_MAIN)[A-Z][A-Z0-9_]*\((\w+)")
-# What scripts call their cases.
+# Pattern of lines in which shell scripts name their cases.
 SHELL = re.compile(r'\b(?:check|skip|result \S+)\s+"([^"]+)"')
 ORDEAL = re.compile(r'"(ordeal_\w+)"')
 
 
 def named(line):
-    """The names that a line of a test's source gives to tests, and parts of such."""
+    """Returns two lists: names of tests that a line of source defines, and parts of such names."""
     case, part = CASE.match(line), PART.match(line)
     if case:
         return [case[1]], []
@@ -33,13 +34,13 @@ def named(line):
 
 
 class Added:
-    """What a change adds."""
+    """The tests that a change adds."""
 
     def __init__(self, programs=(), diff="", unknown=None):
         """
-        programs: files that are new
-        diff: of the others, as git shows it
-        unknown: why nobody knows
+        programs: paths of new files
+        diff: git's diff of the other files
+        unknown: reason why the change is not known, or None
         """
         self.unknown = unknown
         self.programs = {os.path.basename(path) for path in programs}
@@ -49,7 +50,7 @@ class Added:
             if line[:1] in names and not line.startswith(("+++", "---")):
                 for kind, found in zip(names[line[0]], named(line[1:])):
                     kind.update(found)
-        # What was moved is in both.
+        # A test that was moved is in both the added and the removed lines.
         self.cases, self.parts = (new - old for new, old in zip(names["+"], names["-"]))
 
     def _has(self, case):
@@ -57,7 +58,7 @@ class Added:
             case == part or case.endswith("_" + part) or case.startswith(part + "_") for part in self.parts)
 
     def why(self, test, failed):
-        """Why a test with such failures is not run again; None if it is."""
+        """Returns the reason why a test with these failures is not run again; None if it is."""
         if self.unknown:
             return self.unknown
         if test in self.programs or test in self.cases:
@@ -70,7 +71,7 @@ class Added:
 
 
 def find(top):
-    """The Added of a checkout. One that is no clone is about to land nowhere."""
+    """Returns the Added of a checkout. Sources outside of git contain no change."""
     def git(*arguments):
         return subprocess.run(["git", "-c", f"safe.directory={top}", "-C", top, *arguments], check=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace").stdout.strip()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Failures that may be the machine's: which tests are run again, and what is made of that.
+"""Repeats tests whose failure may be due to a slow computer, and judges the result.
 
-A test that failed is run again, alone, RUNS times at the end of its bed. Green each
-time, it is *unstable*: named in the end, and counted as passed. More than MOST of those
-in a run are a failure. What cannot be a matter of time is never run again, see
-why_not(); what the program's output and end say of that is tap.parse()'s to find.
+A test that failed is run again, alone, RUNS times at the end of its bed. If it passes each
+time, it is *unstable*: it is named at the end of the run, and counted as passed. A run with
+more than MOST unstable tests has failed. A failure that cannot be due to timing is final,
+and its test is not run again, see why_not(). tap.parse() finds such failures in the
+program's output and exit status.
 """
 
 import collections
@@ -16,19 +17,20 @@ from vm import NotBooted, VmDied
 
 RUNS = 2
 MOST = 3
-# A hostile peer that got through once got through.
+# Tests of hostile peers and fuzzing are never run again: one successful attack is a failure.
 NEVER = ("hostile*", "fuzz*")
 
 
 def note_hang(tally, took, own):
-    """A test that its own clock ended hangs, unless its machines waited for a processor for most
-    of the time: of that it took, and which of it was their own (patience.py)."""
+    """Marks the failure of a test as a hang if the test's own clock ended it, and its machines did
+    not wait for a processor most of the time. took: the test's wall time; own: its machines' own
+    time (patience.py)."""
     if tally.late and own >= took / 2:
         tally.final.append("a hang")
 
 
 def why_not(test, tally, added):
-    """Why a test that failed is not run again; None if it is. Added: a function that
+    """Returns the reason why a failed test is not run again; None if it is. added: a function that
     returns what the change that is tested adds, see added.py."""
     for pattern in NEVER:
         if fnmatch.fnmatch(test, pattern):
@@ -39,8 +41,8 @@ def why_not(test, tally, added):
 
 
 def judge(test, first, runs):
-    """What the end of a bed makes of a test that failed: a tally. Runs: the tallies
-    of the runs that followed, which end with the first one that failed."""
+    """Returns the final tally of a test that failed. first: tally of the failed run; runs:
+    tallies of the runs that followed, up to the first one that failed."""
     if len(runs) == RUNS and not any(run.failed for run in runs):
         tally = runs[-1]
         tally.unstable.append(f"{test}: failed once ({'; '.join(first.failed)}), then passed {RUNS} times")
@@ -51,9 +53,9 @@ def judge(test, first, runs):
 
 
 def boot(bed, account):
-    """Brings a bed up. An emulator that ends, or a kernel that is gone without a word, before anything of ours is
-    in a machine is as a test that failed: that is tried again. Account: is called with each VmDied; the last one of
-    a bed that does not come up is raised. Returns sentences about what was unstable."""
+    """Boots a bed. If QEMU or the kernel ends without a report before anything of this project is
+    loaded, the boot is tried again, like a failed test. account: is called with each VmDied; the
+    last one is raised if the bed does not come up. Returns sentences about unstable boots."""
     failed = []
     while True:
         try:
@@ -69,12 +71,12 @@ def boot(bed, account):
 
 
 def too_many(unstable):
-    """Sentences about a run with so many of them."""
+    """Returns a failure, as a list, if a run has too many unstable tests."""
     return [f"{len(unstable)} tests are unstable, {MOST} are allowed"] if len(unstable) > MOST else []
 
 
 def frequency(test, runs):
-    """How often a test failed, in words. Runs: the failures of each."""
+    """Returns a text about how often a test failed. runs: lists of the failed cases of each run."""
     cases = collections.Counter(case.partition(": ")[2] for failed in runs for case in failed)
     bad = sum(bool(failed) for failed in runs)
     return f"{test}: failed {bad} of {len(runs)} times" + "".join(
@@ -82,12 +84,12 @@ def frequency(test, runs):
 
 
 class Turns:
-    """Beds run tests side by side; one that was red runs while no other does."""
+    """Lets beds run tests side by side, and a repeated test while no other test runs."""
 
     def __init__(self):
         self.changed = threading.Condition()
         self.running = 0
-        self.waiting = 0        # for a run alone, or running so
+        self.waiting = 0        # threads that wait for a run alone, or have one
         self.ended = False
 
     def _take(self, free):
@@ -102,7 +104,7 @@ class Turns:
 
     @contextlib.contextmanager
     def beside(self):
-        """With others."""
+        """Runs beside others; waits while a run alone is wanted."""
         with self.changed:
             self._take(lambda: not self.waiting)
         try:
@@ -113,7 +115,8 @@ class Turns:
 
     @contextlib.contextmanager
     def alone(self):
-        """When all that run have ended; no other one begins before the end."""
+        """Runs alone: waits until all other runs have ended, and lets none begin before its own
+        end."""
         with self.changed:
             self.waiting += 1
             try:
@@ -129,7 +132,7 @@ class Turns:
                 self._give()
 
     def end(self):
-        """Nobody waits any more."""
+        """Ends all waits, now and in the future, by VmDied."""
         with self.changed:
             self.ended = True
             self.changed.notify_all()

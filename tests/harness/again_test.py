@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is made of failures (again.py, tap.py, added.py), of time (patience.py) and of a
-kernel's image (payload.py). Prints TAP."""
+"""Tests how the harness judges failures (again.py, tap.py, added.py), counts time (patience.py) and
+reads a kernel's version (payload.py). Prints TAP."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def parsed(status, *lines):
 
 
 def red(*more, status=1):
-    """A program of two cases, of which one fails."""
+    """Returns the tally of a program with two cases, one of which fails."""
     return parsed(status, *more, "ok 1 one.good", "not ok 2 one.bad")
 
 
@@ -116,7 +116,7 @@ class Again(unittest.TestCase):
 
 
 class Machines:
-    """A bed that ends so often when it comes up."""
+    """A bed whose boot fails with each of the given errors, and then works."""
 
     def __init__(self, *errors, reports=(), killed=False):
         self.errors = list(errors)
@@ -135,7 +135,8 @@ class Machines:
 
 class Boot(unittest.TestCase):
     def boot(self, machines, error=None):
-        """The sentences about them, unless this error is raised; each of their errors is told."""
+        """Boots machines. Returns again.boot()'s sentences, or checks that it raises an error. Each
+        error of the machines must be reported."""
         told = []
         errors = list(machines.errors)
         if error:
@@ -169,7 +170,8 @@ class Boot(unittest.TestCase):
         self.boot(Machines(NotBooted("gone"), killed=True), NotBooted)
 
     def raised(self, error):
-        """The kind of error that a bed raises whose machines end so when they boot."""
+        """Returns the type of error that a bed raises if its machines fail to boot with an
+        error."""
         machines = bed.Bed("loopback:6.12", "/nonexistent", None)
         machines.boot = Machines(error).up
         with self.assertRaises(VmDied) as raised:
@@ -182,7 +184,7 @@ class Boot(unittest.TestCase):
 
 
 class Turns(unittest.TestCase):
-    """Who runs beside whom."""
+    """Runs beside others and runs alone."""
 
     def setUp(self):
         self.turns = again.Turns()
@@ -291,7 +293,7 @@ class Added(unittest.TestCase):
 
 
 class Clone(unittest.TestCase):
-    """What a clone tells: commits a, b, c, with a test each."""
+    """The tests that a clone shows as added. It has commits a, b, c, with one test each."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()      # pylint: disable=consider-using-with

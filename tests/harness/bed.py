@@ -13,33 +13,36 @@ from patience import OwnTime
 from vm import TCG, TCG_COUNTED, TCG_PARALLEL, Machine, NoAnswer, NotBooted, VmDied, accelerator
 
 SETUP = "/usr/lib/vgpu-test/setup"
-# Guest VMs inside the host's: one that tests run in, another one for ordeals.
+# CIDs of guest VMs inside the host VM: tests run in "guest", and ordeals may add "other".
 CIDS = {"guest": 3, "other": 4}
 INNER_MEMORY = 1536
-# Too large for where firmware has PCI memory uncached. The other one's is there, too, since the
-# device "alike" does not fit elsewhere (nested.STRANGERS), and so small that its ranges are used again
-# all the time.
+# The window's size is too large for the PCI range that firmware maps uncached. The other guest's
+# window is also outside that range, because the device "alike" (nested.STRANGERS) does not fit in.
+# The small size makes sure that ranges of that window are reused all the time.
 WINDOW = "4G"
 WINDOWS = {"guest": WINDOW, "other": "4M"}
-# Virtio-gpus for which this machine draws, and what QEMU's has to have for that.
+# QEMU options of the virtio-gpus for which the machine that runs the tests draws, by the bed's
+# gpu=.
 DRAWING = {"3d": "", "venus": ",hostmem=4G,blob=on,venus=on"}
-# What a tier's machine is told on the kernel's command line.
+# Kernel command line of a tier's machine, in addition to vm.KERNEL_ARGS.
 ARGS = {"system": "vgpu.systemd", "libvirt": "lsm=capability,apparmor"}
 _saying = threading.Lock()
 
 
 def say(text):
-    """Prints in one piece, whoever else does."""
+    """Prints a text in one piece, also if other threads print at the same time."""
     with _saying:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
 
-# Nodes of the host's test camera, by the names of their exports, see selftests/video_vivid.h.
+# Parameters of vivid, the test camera, and its nodes by the names of their exports, see
+# selftests/video_vivid.h.
 CAMERA = "n_devs=2 node_types=0x101 multiplanar=1,2"
 CAMERAS = {"CAPTURE": "vivid-000-vid-cap", "OUTPUT": "vivid-000-vid-out", "MCAPTURE": "vivid-001-vid-cap"}
-# What no driver has, for cards of NVIDIA's: at a PCI address that is free in the guest, on a bus that
-# the guest has not, and in a slot that each machine of this kind has functions in.
+# PCI devices that no driver has bound, to stand for NVIDIA cards: one at a PCI address that is free
+# in the guest, one on a bus that the guest does not have, and one in a slot in which each q35
+# machine has functions.
 CARDS = ["-device", "intel-hda,addr=0x18", "-device", "pcie-root-port,id=behind,addr=0x19",
          "-device", "intel-hda,bus=behind", "-device", "intel-hda,addr=0x1f.5"]
 
@@ -57,15 +60,16 @@ class Bed:
         gpu: "none", "2d", "3d" (OpenGL) or "venus" (Vulkan, too): the virtio-gpu that the
             host's machine has
         layer: name of a root with more programs, for all machines
-        times: how often tests do the same at most; None: as often as they want to
-        parallel: emulated processors run at the same time, as those of machines that run guests always do;
-            else they take turns
-        window: both modules are in one kernel, and mappings go through a window
-        memory: MiB that each machine has at least
-        cpu: what processors have or lack, see Machine
-        icount: its time is instructions
-        newest: a guest inside the host's machine has the newest QEMU, which shares memory, else Debian's
-        part: which of several beds of one specification it is; the first one goes before others
+        times: limit of an operation's repetitions in a test; None: no limit
+        parallel: true if the emulated processors of one machine run at the same time, false if they
+            take turns; those of machines that run guests always run at the same time
+        window: true if mappings go through a window although both modules are in one kernel
+        memory: least memory of each machine, in MiB
+        cpu: features that processors have or lack, see Machine
+        icount: true if the machines' clocks count instructions
+        newest: true if a guest inside the host VM has the newest QEMU, which shares memory, and not
+            Debian's
+        part: number among several beds of one specification; part 0 gets processors first
         """
         self.spec = spec
         self.newest = newest
@@ -86,14 +90,14 @@ class Bed:
         self.host_version = host or self.guest_version
         self.rundir = os.path.join(rundir, spec.replace(":", "-").replace("/", "-") + ("-" + str(part) if part else ""))
         self.killed = False
-        # Whether host and guest are machines of their own.
+        # True if host and guest are machines of their own.
         self.apart = self.tier in ("pair", "nested", "vhost")
         self.nested = self.tier in ("nested", "vhost")
-        # The host's, as the guest sees it.
+        # CID of the host, as the guest sees it.
         self.cid = 2 if self.apart else 1
         self.machines = []
         self.bridge = None
-        # What limits count: own time of all machines, as they wait for each other.
+        # Clock of all time limits: the machines' common own time, because they wait for each other.
         self.time = OwnTime(self._sessions)
         self.seen = {}
         self.exports = []
@@ -127,8 +131,9 @@ class Bed:
         return self._started(machine)
 
     def _accelerator(self, kernel):
-        # A nested machine is always emulated, so that it is the same everywhere. Where its processors take turns,
-        # guests inside get interrupts when they have them disabled: their kernels hang or die.
+        # A machine that runs guests is always emulated, so that it is the same everywhere. If its
+        # processors took turns, guests would get interrupts while they have them disabled, and
+        # their kernels would hang or die.
         if self.nested or self.tier == "libvirt":
             return TCG_PARALLEL
         if self.icount:
@@ -136,7 +141,8 @@ class Bed:
         return accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel)
 
     def _inner(self, name):
-        """A guest VM inside the host's. With the module the other one has a QEMU that shares no memory."""
+        """Starts a guest VM inside the host VM. With the host module, "other" gets Debian's QEMU,
+        which shares no memory."""
         return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version,
                                    newest=self.tier == "vhost" or (self.newest and name == "guest")))
 
@@ -149,14 +155,14 @@ class Bed:
         machine.time = self.time
         machine.start()
         self.machines.append(machine)
-        # An inner one has the console of one before it.
+        # The console of a guest inside the host VM begins with the text of its predecessors.
         self.seen[machine.name] = len(machine.console())
         if self.killed:
             raise VmDied("the run was interrupted")
         return machine
 
     def up(self):
-        """Boots and loads everything; self.guest is where tests run."""
+        """Boots the machines and loads everything in them. Tests run in self.guest."""
         start = self.clock()
         try:
             self.boot()
@@ -165,7 +171,8 @@ class Bed:
         except VmDied as error:
             raise NotBooted(str(error)) from error
         for machine in self.machines:
-            # Scans of its own would find what is only on its way.
+            # kmemleak's periodic scans would report objects that are in use, but referred to by
+            # nothing for a moment.
             machine.must("[ ! -e /sys/kernel/debug/kmemleak ] || echo scan=off >/sys/kernel/debug/kmemleak")
             machine.must(SETUP + " devices", 60)
         if self.forwards():
@@ -174,7 +181,8 @@ class Bed:
                 self.guest = self._inner("guest")
                 self._wait(self.guest)
                 self.guest.must(SETUP + " devices", 60)
-                # Off in machines with less than 512 MiB, where newer kernels have entries of 2 MiB all the same.
+                # Kernels turn huge pages off in machines with less than 512 MiB, but newer kernels
+                # still use PMD mappings in them.
                 self.guest.must("echo always >/sys/kernel/mm/transparent_hugepage/enabled")
             self.take()
             if self.window:
@@ -183,11 +191,11 @@ class Bed:
         say(f"# {self.spec}: ready in {self.spent(start)}")
 
     def forwards(self):
-        """Whether everything is loaded before the tests start."""
+        """Returns whether the modules are loaded and devices exported before the tests start."""
         return self.tier not in ("native", "system", "libvirt")
 
     def boot(self):
-        """Starts the machines, with nothing of ours loaded in them."""
+        """Starts the machines, without loading modules or programs of this project."""
         os.makedirs(self.rundir, exist_ok=True)
         if self.tier == "pair":
             self.bridge = Bridge(self.rundir)
@@ -197,7 +205,7 @@ class Bed:
             self.guest = self._machine("guest", self.guest_version, "guest.vhost",
                                        self.shell == "guest")
         elif self.nested:
-            # Its guests come when it offers them something, which they boot with.
+            # Guests inside the host VM boot after offer(), because they boot with their windows.
             self.host = self._machine("host", self.host_version, shell=self.shell == "host", gpu=self.gpu)
         else:
             self.host = self.guest = self._machine("guest", self.guest_version,
@@ -211,57 +219,60 @@ class Bed:
         machine.booted = len(machine.console())
 
     def offer(self, engine="kernel"):
-        """The host's machine exports its devices. Over the bridge each machine
-        sees the other as CID 2, and ports say nothing."""
+        """Loads the host's side and exports the host's devices. Over the bridge of a pair each
+        machine sees the other as CID 2, and the source port does not show a privileged peer."""
         inner = ",".join(map(str, CIDS.values()))
         peer = {"pair": "2 --any-port", "nested": inner, "vhost": inner}.get(self.tier, "1")
         engine = "user" if self.tier in ("user", "vhost") else engine
         lines = self.host.must(f"VGPU_ENGINE={engine} {SETUP} host {peer}", 90).lines
         self.exports = [line.split()[1] for line in lines if line.startswith("export ")]
         if self.tier == "vhost":
-            # QEMU maps no file beyond its end, and that of the mock is not where its memory ends.
+            # QEMU maps no file beyond its size, but the mock has memory beyond the size of its
+            # file.
             self.host.must("echo 1 >/sys/module/vgpu_mock/parameters/unsized")
         if self.nested:
             self.host.must("modprobe -a kvm-amd vhost_vsock", 180)
             for name, cid in CIDS.items():
-                # Those of the module last longer than vgpud.
+                # The module's windows outlive vgpud, so they may exist already.
                 self.host.must(f"[ -e /dev/vgpu-window-{cid} ] || "
                                f"vgpuctl window create --to {cid} --size {WINDOWS[name]}")
 
     def lend_camera(self):
-        """The guest gets nodes of a test camera of the host's, until take_camera_back()."""
+        """Exports nodes of the host's test camera to the guest, until take_camera_back()."""
         self.host.must(f"modprobe vivid {CAMERA}", 60)
         for name, title in CAMERAS.items():
             self.host.must(f"f=$(grep -lx {title} /sys/devices/*/vivid.?/video4linux/*/name) && f=${{f%/name}} && "
                            f"vgpuctl export /dev/${{f##*/}} --to {CIDS['guest']} --name {name}", 60)
 
     def take_camera_back(self):
-        """Nothing of it is left at the host."""
+        """Unexports the nodes of lend_camera() and unloads the camera's driver at the host."""
         for name in CAMERAS:
             self.host.must(f"vgpuctl unexport {name} --force", 60)
-        # Shadows close files when they are told to, not at once.
+        # Shadows close the camera's files some time after the unexport.
         self.host.must("i=0; until rmmod vivid; do i=$((i + 1)); [ $i -lt 100 ] || exit 1; busybox usleep 100000; done", 60)
 
     def take(self, guest=None):
-        """The guest's machine takes what is exported."""
+        """Loads the guest module, and waits for the devices that offer() has exported."""
         (guest or self.guest).must(f"{SETUP} guest {self.cid} {' '.join(self.exports)}", 90)
 
     def describe(self):
-        """Writes down in each machine where its devices are."""
+        """Writes the paths of a machine's devices to /run/vgpu-env in the machine, for the
+        tests."""
         self.guest.must(f"{SETUP} env {'' if self.forwards() else 'native'}")
         if self.nested:
-            # Tests that can do without a window shall not.
+            # VGPU_WINDOW makes tests require a window that would pass without one, too.
             kind = "cached" if self.tier == "vhost" else "1"
             self.guest.must(f"echo export VGPU_WINDOW={kind} >>/run/vgpu-env")
             if self.newest:
-                # Its QEMU shares its memory.
+                # The guest's memory is shared by its QEMU, so drivers of the host can keep pages
+                # of it.
                 keys = self.host.must("grep -qw ospke /proc/cpuinfo && echo alone || echo 1").text.strip()
                 self.guest.must(f"echo export VGPU_KEEP={keys} >>/run/vgpu-env")
         if self.apart:
             self.host.must(f"{SETUP} env native")
 
     def replace_guest(self):
-        """The guest VM dies at once; another one takes its place."""
+        """Kills the guest VM, and boots another one in its place."""
         self.remove(self.guest)
         self.guest = (self._inner("guest") if self.nested else
                       self._machine("guest", self.guest_version, "guest.vhost"))
@@ -269,14 +280,14 @@ class Bed:
         self.describe()
 
     def add_guest(self):
-        """One more guest VM inside the host's, which has everything loaded."""
+        """Boots one more guest VM inside the host VM, loads everything in it, and returns it."""
         other = self._inner("other")
         self._prepare(other)
         other.must(f"{SETUP} env")
         return other
 
     def remove(self, machine):
-        """A machine dies at once."""
+        """Kills a machine, and forgets it."""
         machine.kill()
         self.machines.remove(machine)
 
@@ -286,16 +297,17 @@ class Bed:
         self.take(guest)
 
     def clock(self):
-        """Seconds that passed, that the machines computed, and of their own time."""
+        """Returns three times in seconds: wall time, the machines' computing time, and their own
+        time."""
         return time.monotonic(), sum(machine.cpu() for machine in self.machines), self.time.now(exactly=True)
 
     def spent(self, start):
-        """What has passed of each since an earlier clock(), in words."""
+        """Returns a text about the three times that have passed since an earlier clock()."""
         took, computed, own = (now - before for now, before in zip(self.clock(), start))
         return f"{took:.1f} s, {max(computed, 0):.1f} s computing, {took - own:.1f} s waiting for a processor"
 
     def reports(self):
-        """What the kernels complained about since the last look."""
+        """Returns the kernels' reports of errors since the last call."""
         found = []
         for machine in self.machines:
             text = machine.console()
@@ -305,7 +317,7 @@ class Bed:
         return found
 
     def kill(self):
-        """Ends it from another thread: whatever is going on there fails."""
+        """Kills the machines from another thread: the bed's own thread fails in what it does."""
         self.killed = True
         for machine in list(self.machines):
             machine.kill_process()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Joins two VMs: what the guest connects to as CID 2 arrives in the host VM.
+"""Joins two VMs: connections of the guest VM to CID 2 arrive in the host VM.
 
     guest VM -- vhost-device-vsock -- guest.vsock_PORT
                                           |  pump
     host VM --- vhost-device-vsock -- host.vsock
 
-Each VM sees the other as CID 2, and source ports are lost on the way.
+Each VM sees the other as CID 2. Source ports are not preserved.
 """
 
 import os
@@ -18,11 +18,10 @@ import time
 from vm import HERE, VmDied
 
 PORT = 22586        # VGPU_WIRE_PORT
-# Credit that a VM gets. vhost-device-vsock understands packets of one piece of
-# data only; kernels send what is longer than 32 KiB in several, unless they have
-# no credit for that much.
+# Bytes of credit that a VM gets. vhost-device-vsock accepts only packets with a single piece of
+# data. Kernels send packets of more than 32 KiB in several pieces, but not without that credit.
 TX_BUFFER = 28 << 10
-# Seconds in which the daemons have to be there, on a busy machine.
+# Seconds that the daemons may take to start on a busy machine.
 START = 120
 
 
@@ -90,7 +89,7 @@ class Bridge:
         host.close()
 
     def cut(self):
-        """Ends all connections at once, as a lost host would."""
+        """Shuts down all connections at once, as if the host was lost."""
         with self.lock:
             for pair in self.pairs:
                 for end in pair:

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What forwarding adds to a frame and to a dispatch, against what the bare link costs.
+"""Measures the time that forwarding adds to a frame and to a dispatch, in units of the bare link.
 
-Added is at most BOUND x (calls x raw ping-pong) and the time that the bytes which
-were moved take as a raw stream, all measured in one run.
+The added time may be at most BOUND x (calls x raw ping-pong) plus the time that the moved
+bytes take as a raw stream. All of these are measured in one run.
 
-A ping-pong is measured where the calls are: emulated processors stand still while QEMU
-draws, whatever they do, and one to three milliseconds of each frame are that. So the
-same programs run a third time, on the real device with each system call that would be
-forwarded made by another thread, at the far end of a raw ping-pong: the least that
-any forwarder without a cache costs there. What that adds is what the bound refers to. The
-ratio to as many ping-pongs in an otherwise idle machine is shown, too ("idle").
+The raw ping-pong must be measured under the same conditions as the calls: emulated
+processors stand still while QEMU draws, for one to three milliseconds of each frame. So the
+programs run a third time, on the real device, and another thread at the far end of a raw
+ping-pong makes each system call that would be forwarded. No forwarder without a cache could
+add less time. The bound refers to this time. The ratio to as many ping-pongs in an idle
+machine is shown, too ("idle").
 
-Guest and host are one machine here, with two processors. What the host does is done by
-one of them, and programs that are forwarded run on the other, as two machines have
-processors of their own: otherwise the scheduler puts them now here, now there, and a
-frame varies by half from one run to the next."""
+Guest and host are one machine with two processors here. The host's half runs on one
+processor and the forwarded programs on the other, as on two machines. Otherwise the
+scheduler moves them, and the time of a frame varies by half between runs."""
 
 import re
 
@@ -25,13 +24,13 @@ from vm import VmDied
 ROUNDS = 7
 FRAMES = 120
 DISPATCHES = 120
-# Of the time of as many ping-pongs as there are calls, bytes apart.
+# Greatest ratio of the added time, without that of the bytes, to as many ping-pongs as calls.
 BOUND = 1.3
 SIDES = ("real", "raw", "forwarded")
 
 
 def counters(machine, prefix=""):
-    """Calls and bytes so far of the forwarded exports whose names begin so."""
+    """Returns the calls and bytes so far of forwarded exports whose names begin with prefix."""
     total = {"calls": 0, "bytes": 0}
     lines = machine.must("grep -H . /sys/class/vgpu/*/name /sys/class/vgpu/*/calls /sys/class/vgpu/*/bytes_*").lines
     found = {}
@@ -46,20 +45,22 @@ def counters(machine, prefix=""):
 
 
 def pin_host(machine):
-    """The host's half, and all that it starts, on the first processor."""
+    """Moves vgpud, its programs, and all that they start later, to the first processor."""
     machine.must("pids=$(pgrep -x vgpud) && for pid in $pids $(pgrep -P $(pgrep -d, -x vgpud)); do taskset -ap 1 $pid; done")
 
 
 def link(machine):
-    """Microseconds of a ping-pong, bytes in a microsecond of a stream."""
+    """Measures the link; returns microseconds of a ping-pong, and bytes per microsecond of a
+    stream."""
     text = machine.must("/usr/lib/vgpu-test/tools/raw_link", 200).text
     return tuple(float(value) for value in re.findall(r"(?:ping-pong|stream) ([\d.]+)", text))
 
 
 def run(machine, runner, side, command):
-    """Output of a command on a device of that side; with calls and bytes it took."""
+    """Runs a command on the device of a side; returns its output, and the calls, bytes and raw
+    ping-pongs that it took."""
     before = counters(machine, "gpu-")
-    # The other processor than the host's half.
+    # The command runs on the processor that the host's half does not use.
     if side != "real":
         command = f"taskset -cp 1 $$ >/dev/null && {{ {command}; }}"
     if side == "raw":
@@ -77,8 +78,8 @@ def run(machine, runner, side, command):
 
 
 def measure(machine, runner):
-    """Prints the table; runner(machine, side) runs commands as conformance does.
-    Returns what exceeds the bound."""
+    """Measures all and prints a table. runner(machine, side) runs commands as conformance does.
+    Returns sentences about what exceeds the bound."""
     pin_host(machine)
     kinds = {
         "frame (kmscube)": (lambda n: gl.kmscube("$CARD", n), lambda lines: gl.frame_rate(lines)[1], FRAMES),
@@ -88,7 +89,8 @@ def measure(machine, runner):
     used = {}
     pings = []
     streams = []
-    # Rounds of all alternate, so that a noisy machine disturbs all alike.
+    # The measurements alternate in each round, so that other work on the computer disturbs all
+    # alike.
     for _ in range(ROUNDS):
         for kind, (command, rate, count) in kinds.items():
             ping, stream = link(machine)
@@ -97,7 +99,8 @@ def measure(machine, runner):
             for side in SIDES:
                 lines, took = run(machine, runner, side, command(count))
                 times[kind, side].append(1e6 / rate(lines))
-                # Less what a program's start and end take, which no rate includes.
+                # The difference to a shorter run is without a program's start and end, which no
+                # rate includes.
                 if (kind, side) not in used:
                     _, shorter = run(machine, runner, side, command(count // 4))
                     used[kind, side] = {what: (took[what] - shorter[what]) / (count - count // 4) for what in took}

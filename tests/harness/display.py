@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The display of a VM, as its QEMU offers it by VNC (RFC 6143)."""
+"""Changes the size of a VM's display, which QEMU offers by VNC (RFC 6143)."""
 
 import socket
 import struct
 
-# The extension "Extended Desktop Size": the client asks for another one.
+# Message of the extension "Extended Desktop Size" by which a client asks for another size.
 SET_DESKTOP_SIZE = 251
 NO_AUTHENTICATION = 1
 
 
 class Display:
-    """A connection to it, for as long as it is used in a with statement."""
+    """A VNC connection to a VM's display, open during a with statement."""
 
     def __init__(self, path):
-        """path: of QEMU's socket"""
+        """path: path of QEMU's VNC socket"""
         self.path = path
         self.sock = None
 
@@ -21,13 +21,13 @@ class Display:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(30)
         self.sock.connect(self.path)
-        self.sock.sendall(self._take(12))       # the version that it speaks
+        self.sock.sendall(self._take(12))       # agrees to the server's protocol version
         if NO_AUTHENTICATION not in self._take(self._take(1)[0]):
             raise OSError(f"{self.path}: wants a password")
         self.sock.sendall(bytes([NO_AUTHENTICATION]))
         if struct.unpack(">I", self._take(4))[0]:
             raise OSError(f"{self.path}: refuses")
-        self.sock.sendall(b"\1")                # others may be there as well
+        self.sock.sendall(b"\1")                # allows other clients
         name_len = struct.unpack(">20xI", self._take(24))[0]
         self._take(name_len)
         return self
@@ -45,6 +45,6 @@ class Display:
         return data
 
     def resize(self, width, height):
-        """The VM's device hears that its display has this size now."""
+        """Asks QEMU to notify the VM's virtio-gpu that its display has this size."""
         self.sock.sendall(struct.pack(">BxHHBx", SET_DESKTOP_SIZE, width, height, 1) +
                           struct.pack(">IHHHHI", 0, 0, 0, width, height, 0))

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an engine (userspace-lib/engine) makes of a shadow that somebody has taken over: it goes on serving the
-others. vgpud, the guest and all shadows are played here. Prints TAP.
+"""Tests that an engine (userspace-lib/engine) with a shadow that an attacker has taken over goes on
+serving the other shadows. vgpud, the guest and all shadows are simulated here. Prints TAP.
 
-  engine_test.py ENGINE     built with SANITIZE=1, where its libraries are"""
+  engine_test.py ENGINE     ENGINE is built with SANITIZE=1; its libraries must be installed"""
 
 import array
 import contextlib
@@ -25,12 +25,12 @@ from unit_tap import main, no_new_privileges
 
 ENGINE = sys.argv[1]
 WAIT = 60
-# An engine that is alive and idle answers in less.
+# Seconds of silence that prove that no message comes: an idle engine answers in less time.
 NOTHING = 0.3
-# Seconds that a driver gets to release a file, as userspace-lib/engine/tgid.c has it.
+# Seconds that a driver gets to release a file, as in userspace-lib/engine/tgid.c.
 RELEASE = 3
 EINTR, EBADF, ENOMEM, EACCES, EBUSY, ENODEV = 4, 9, 12, 13, 16, 19
-# Lanes of a shadow, as userspace-lib/shadow/layout.h has it.
+# Number of lanes of a shadow, as in userspace-lib/shadow/layout.h.
 LANES = 512
 OBJECTS = 30000
 MAPPED = 1 << 20
@@ -39,7 +39,7 @@ KEPT_NUMBERS = 16384
 
 SO_SNDBUFFORCE = 32
 
-# engine/proto.h
+# Constants of engine/proto.h.
 GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER, REAP = 1, 2, 3, 5, 6, 9, 10
 (OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET, OWNER, SHOW) = range(
     1, 18)
@@ -47,11 +47,11 @@ TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC, ACKED, SHOWN = range(20, 27)
 ANSWER, DROP, UNMAP, END, RAM = range(30, 35)
 MESSAGE = struct.Struct("=IIIiQQ")
 MORE = {BIND: 40, MAPS: 32}
-# Parts of struct engine_shared.
+# Fields of struct engine_shared.
 MAPPED_AT = 8 * 4 + 2 * 8 + 8 + 2 * 4 + 11 * 8
 COUNTS = struct.Struct("=QIIIIIIQQ")
 
-# The wire.
+# Constants of the protocol between guest and host.
 FEATURES = (1 << 8) - 1
 HDR = struct.Struct("<IHHQ")
 MSG_EXPORT_ADD, MSG_EXPORT_DEL, MSG_CLOSE, MSG_EVENT, MSG_RELEASE = 0x10, 0x11, 0x12, 0x19, 0x1f
@@ -64,7 +64,7 @@ def message(kind, lane=0, number=0, result=0, value=0, extra=0):
 
 
 class Shadow:
-    """One that says what a test wants."""
+    """A shadow that sends whatever a test wants."""
 
     def __init__(self, test, number):
         self.number = number
@@ -81,12 +81,12 @@ class Shadow:
                           [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
 
     def hear(self):
-        """The next message, and the files with it."""
+        """Receives a message; returns its fields, the data behind them, and its files."""
         data, fds, _, _ = socket.recv_fds(self.sock, 8192, 4)
         return MESSAGE.unpack(data[:MESSAGE.size]), data[MESSAGE.size:], fds
 
     def ask(self, *args, fds=(), **words):
-        """The result, what is behind it, and a file."""
+        """Sends a request; returns the answer's result, the data behind it, and its files."""
         self.say(*args, fds=fds, **words)
         got, more, files = self.hear()
         assert got[0] == ANSWER, got
@@ -140,10 +140,10 @@ class Engine(unittest.TestCase):
         self.guest.close()
         self.assertTrue(alive, f"the engine ended by itself, status {status}")
 
-    # vgpud.
+    # --- vgpud's side ---
 
     def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False, kind=PLAIN, master=False):
-        """A device is the guest's to use. Return: the guest's number of it."""
+        """Grants a device to the guest; returns the guest's number of the export."""
         add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, kind, 0, major, minor)
         self.agent.send(struct.pack("=6I", GRANT, export, 0, master, no_demand, 0) + add + bytes(368 - len(add)) +
                         struct.pack(f"=2I{len(ioctls)}I", deny, len(ioctls), *ioctls))
@@ -152,7 +152,7 @@ class Engine(unittest.TestCase):
         return struct.unpack_from("<I", body)[0]
 
     def over(self, wait=WAIT):
-        """The session that is to end; None: none."""
+        """Waits for a report that a session is to end, or has ended; returns the number or None."""
         end = time.monotonic() + wait
         while select.select([self.sessions], [], [], max(0, end - time.monotonic()))[0]:
             kind, _, number = struct.unpack("=IIQ", os.read(self.sessions, 16))
@@ -163,7 +163,7 @@ class Engine(unittest.TestCase):
         return None
 
     def reaps(self, *numbers):
-        """The shadows of these sessions may be reaped, in that order, and no others."""
+        """Checks that the shadows of these sessions may be reaped, in that order, and no others."""
         end = time.monotonic() + WAIT
         while len(self.reaped) < len(numbers) and time.monotonic() < end:
             self.assertIsNone(self.over(NOTHING))
@@ -171,18 +171,18 @@ class Engine(unittest.TestCase):
         self.assertEqual(list(numbers), self.reaped)
 
     def ends(self, shadow):
-        """It is to end, which is said once, and does."""
+        """Checks that the engine asks once to end a shadow, and ends it."""
         self.assertEqual(shadow.number, self.over())
         self.assertIsNone(self.over(NOTHING))
         shadow.end()
         self.assertEqual(shadow.number, self.over())
 
     def counts(self):
-        """Mapped bytes; sessions, lanes, objects, mappings."""
+        """Returns the numbers of mapped bytes, sessions, lanes, objects and mappings."""
         return COUNTS.unpack(os.pread(self.shared, COUNTS.size, MAPPED_AT))[:5]
 
     def counts_become(self, counts):
-        """What is None may be anything."""
+        """Waits until counts() returns these numbers. None stands for any number."""
         def now():
             return tuple(None if wanted is None else is_so for wanted, is_so in zip(counts, self.counts()))
         end = time.monotonic() + WAIT
@@ -190,7 +190,7 @@ class Engine(unittest.TestCase):
             time.sleep(0.01)
         self.assertEqual(counts, now())
 
-    # The guest.
+    # --- the guest's side ---
 
     def take(self, length):
         data = b""
@@ -209,10 +209,10 @@ class Engine(unittest.TestCase):
         self.seq += 1
         self.guest.sendall(HDR.pack(HDR.size + len(body), kind, 0, self.seq) + body)
 
-    # Shadows.
+    # --- the shadows' side ---
 
     def open(self, shadow, export=None, path="/dev/null", acked=True):
-        """An object."""
+        """Opens an export by a shadow; returns the object's number."""
         export = export or self.null
         self.assertEqual(0, shadow.ask(OPEN, number=export, value=os.O_RDWR)[0])
         with open(path, "rb+", buffering=0) as file:
@@ -229,7 +229,7 @@ class Engine(unittest.TestCase):
         return result, len(fds)
 
     def serves(self):
-        """All that a program needs, by the other shadow."""
+        """Checks that the engine does for the other shadow all that a program needs."""
         number = self.open(self.other)
         self.assertEqual((0, 1), self.find(self.other, number))
         self.assertEqual(0, self.other.ask(ROOM, value=4096)[0])
@@ -237,19 +237,19 @@ class Engine(unittest.TestCase):
         self.assertEqual(1, self.other.ask(CLOSE, number=number)[0])
 
     def refuses(self, send):
-        """What is sent so ends the shadow, and nothing else."""
+        """Checks that send(), called with the bad shadow, ends that shadow and nothing else."""
         send(self.bad)
         self.ends(self.bad)
         self.serves()
 
 
 class Full(Engine):
-    """A guest that has all the objects it may have, while a driver closes a file slowly."""
+    """A guest has all objects that it may have, while a driver closes a file slowly."""
 
     objects = 8
 
     def files(self):
-        """Without one that is just being closed."""
+        """Returns the number of the engine's files, without one that is being closed."""
         return len(os.listdir(f"/proc/{self.engine.pid}/fd"))
 
     def files_become(self, files):
@@ -259,7 +259,8 @@ class Full(Engine):
         self.assertEqual(files, self.files())
 
     def slow(self):
-        """A file whose close waits for long: of a connection that is to linger, whose other end reads nothing."""
+        """Gives the engine a file whose close takes long: a connection that lingers (SO_LINGER),
+        while its other end reads nothing."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             sock = socket.create_connection(server.getsockname())
             peer, _ = server.accept()
@@ -269,7 +270,7 @@ class Full(Engine):
         with contextlib.suppress(BlockingIOError):
             while True:
                 sock.send(bytes(1 << 16))
-        # Who closes it last waits.
+        # The process that closes the connection last waits, so the engine must be the last one.
         self.engine.send_signal(signal.SIGSTOP)
         self.bad.say(OPENED, number=self.null, fds=[sock.fileno()])
         sock.close()
@@ -284,7 +285,7 @@ class Full(Engine):
         return numbers, files, peer
 
     def test_opens(self):
-        """The driver is not even asked."""
+        """Further opens fail without a call of the driver."""
         _, files, _ = self.fill()
         with open("/dev/null", "rb+", buffering=0) as file:
             for _ in range(100):
@@ -295,7 +296,8 @@ class Full(Engine):
 
 
 class Numbers(Engine):
-    """The number of a shadow's process is its own while files are open by which a driver may know it."""
+    """The process number (TGID) of a dead shadow is not reused while files are open by which a
+    driver may know that number."""
 
     def setUp(self):
         super().setUp()
@@ -308,18 +310,19 @@ class Numbers(Engine):
         self.assertEqual([], self.reaped)
 
     def is_held(self, shadow, objects):
-        """Although the engine has closed all files but so many."""
+        """Checks that a shadow is not reaped while the guest has that number of objects."""
         self.counts_become((None, None, None, objects, None))
         self.assertIsNone(self.over(RELEASE + 1))
         self.assertNotIn(shadow.number, self.reaped)
 
     def drops(self, shadow, number):
-        """It is asked to close a file, and does."""
+        """Checks that a shadow is asked to close a file; closes the file."""
         self.assertEqual((DROP, number), operator.itemgetter(0, 2)(shadow.hear()[0]))
         shadow.say(DROPPED, number=number)
 
     def gives_back(self, *numbers):
-        """The guest closes files by messages. No shadow closes one after the engine."""
+        """Lets the guest close files by messages, so that no shadow closes them after the
+        engine."""
         for number in numbers:
             self.tell(MSG_CLOSE, struct.pack("<II", number, 0))
 
@@ -334,7 +337,7 @@ class Numbers(Engine):
         self.reaps(self.bad.number)
 
     def test_of_files_that_it_gave(self):
-        """It may have used them already."""
+        """A shadow may have used files before it gave them to the engine."""
         opened = self.open(self.bad, self.card, "/dev/full")
         with open("/dev/full", "rb+", buffering=0) as file:
             result, desc, _ = self.bad.ask(MADE, number=opened, fds=[file.fileno()])
@@ -347,7 +350,8 @@ class Numbers(Engine):
         self.reaps(self.bad.number)
 
     def test_of_a_file_of_the_family(self):
-        """One that it never had, and that may be registered with one that it had, or the other way round."""
+        """A file that the shadow never had counts, too: the driver may have registered it with
+        one that the shadow had, or the other way round."""
         its, others = (self.open(self.other, self.card, "/dev/full") for _ in range(2))
         self.assertEqual((0, 1), self.find(self.other, others))
         self.assertEqual((0, 1), self.find(self.bad, its))
@@ -362,7 +366,7 @@ class Numbers(Engine):
         self.reaps(self.bad.number, self.other.number)
 
     def test_of_a_file_that_somebody_keeps(self):
-        """A shadow may say that it has closed it."""
+        """A shadow may claim to have closed a file that is still open elsewhere."""
         random = self.grant(10, 1, 8, kind=NVIDIA)
         with open("/dev/random", "rb+", buffering=0) as file:
             _, desc, _ = self.bad.ask(OPENED, number=random, fds=[file.fileno()])
@@ -389,7 +393,8 @@ class Hostile(Engine):
         self.assertIsNone(self.over(NOTHING))
 
     def test_ends_before_the_ack(self):
-        """The engine takes back what the guest may not have, and leaves it the rest."""
+        """The engine takes back an object whose answer may not have reached the guest, and no
+        other."""
         has, lacks = self.open(self.bad), self.open(self.bad, acked=False)
         self.bad.end()
         self.assertEqual(self.bad.number, self.over())
@@ -398,7 +403,7 @@ class Hostile(Engine):
         self.serves()
 
     def test_ack_of_another_lane(self):
-        """It does not say that the guest has what this one gave it."""
+        """An ACKED of another lane does not mean that the guest has this lane's object."""
         lacks = self.open(self.bad, acked=False)
         self.bad.say(ACKED, lane=1, value=0)
         self.bad.end()
@@ -407,7 +412,7 @@ class Hostile(Engine):
         self.serves()
 
     def test_acks_twice(self):
-        """The second says nothing more, nor of what is given later."""
+        """A second ACKED acknowledges nothing more, and no later object."""
         has = self.open(self.bad)
         self.bad.say(ACKED)
         lacks = self.open(self.bad, acked=False)
@@ -418,13 +423,14 @@ class Hostile(Engine):
         self.serves()
 
     def test_closed_before_the_ack(self):
-        """What the guest has given back is not taken back again: no other reference goes instead."""
+        """A reference that the guest has given back is not taken back again in place of another
+        one."""
         with open("/dev/null", "rb+", buffering=0) as file:
             result, desc, _ = self.bad.ask(OPENED, number=self.null, fds=[file.fileno()])
             self.assertEqual(0, result)
             number = struct.unpack_from("<I", desc)[0]
             self.bad.say(ACKED)
-            # A second reference to the same object, which the guest closes before it is acknowledged.
+            # The guest closes this second reference to the same object before it is acknowledged.
             result, again, _ = self.bad.ask(MADE, number=number, fds=[file.fileno()])
             self.assertEqual((0, number), (result, struct.unpack_from("<I", again)[0]))
         self.assertEqual(0, self.other.ask(CLOSE, number=number, value=1)[0])
@@ -446,7 +452,7 @@ class Hostile(Engine):
         self.open(self.bad)
 
     def test_closes_without_acks(self):
-        """What the guest has closed is nothing that it may not have."""
+        """Objects that the guest has closed do not count as unacknowledged."""
         for _ in range(8 * 64 + 1):
             number = self.open(self.bad, acked=False)
             self.assertEqual(1, self.bad.ask(CLOSE, number=number)[0])
@@ -494,7 +500,7 @@ class Hostile(Engine):
         self.serves()
 
     def ended_with(self, *messages):
-        """A shadow sends these, bytes and files, and has ended before the engine reads them."""
+        """Lets a shadow send messages (bytes and files) and end before the engine reads them."""
         self.engine.send_signal(signal.SIGSTOP)
         for data, fds in messages:
             self.bad.sock.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
@@ -502,7 +508,7 @@ class Hostile(Engine):
         self.engine.send_signal(signal.SIGCONT)
 
     def test_files_without_a_message(self):
-        # The engine knows this one.
+        # The engine has the shadow's connection when it has answered.
         self.assertEqual(-EBADF, self.bad.ask(FIND, number=1)[0])
         files = len(os.listdir(f"/proc/{self.engine.pid}/fd"))
         with open("/dev/null", "rb+", buffering=0) as file:
@@ -527,7 +533,7 @@ class Hostile(Engine):
             fd = os.open(path, os.O_RDWR)
             self.assertEqual(-error, self.bad.ask(MADE, number=number, fds=[fd])[0], path)
             os.close(fd)
-        # One that the guest has already is what it was.
+        # A file of an object that the guest has already gets the same object.
         with open("/dev/zero", "rb+", buffering=0) as file:
             _, zero, _ = self.bad.ask(OPENED, number=self.zero, fds=[file.fileno()])
             result, again, _ = self.bad.ask(MADE, number=number, fds=[file.fileno()])
@@ -544,8 +550,8 @@ class Hostile(Engine):
         self.serves()
 
     def lists(self, shadow, number):
-        """What a shadow is told of an object: whether its list denies, the list, whether drivers wait for memory, and
-        the bits that say all of it."""
+        """Returns what a shadow gets with an object: whether its list denies, the list, whether
+        no_demand is set, and the bits of its limits."""
         result, policy, fds = shadow.ask(FIND, number=number)
         self.assertEqual(0, result)
         for fd in fds:
@@ -555,7 +561,8 @@ class Hostile(Engine):
         return (bool(deny), list(struct.unpack_from(f"={nr}I", policy, 48)), bool(no_demand)), limits
 
     def made(self, number, met=0, path=None):
-        """What a call on an object made, while calls ran that have these limits."""
+        """Makes an object by a call on another one, while calls with the limits met ran; returns
+        its lists()."""
         fd = os.open(path, os.O_RDWR) if path else os.eventfd(0)
         result, desc, _ = self.bad.ask(MADE, number=number, extra=met, fds=[fd])
         os.close(fd)
@@ -564,27 +571,28 @@ class Hostile(Engine):
         return self.lists(self.other, struct.unpack_from("<I", desc)[0])
 
     def limited(self, export, ioctls=(), deny=False, no_demand=False):
-        """An object of an export with limits, and the bit for these."""
+        """Opens an export with limits; returns the object, and the bit for these limits."""
         full = self.open(self.bad, self.grant(export, 1, 7, ioctls, deny, no_demand), "/dev/full")
         limits = self.lists(self.bad, full)[1]
         self.assertEqual(1, limits.bit_count())
         return full, limits
 
     def test_lists_of_calls_that_ran(self):
-        """Which of several calls has made a file is not known, so the limits of all of them hold for it."""
+        """A new file gets the limits of all calls that ran, because the engine cannot know which
+        of them has made the file."""
         nothing = (False, [], False), 0
         free = self.open(self.bad)
         self.assertEqual(nothing, self.lists(self.bad, free))
         self.assertEqual(nothing, self.made(free))
         full, denied = self.limited(9, [0x6201, 0x6201, 0x6203], deny=True)
         wanted = (True, [0x6201, 0x6203], False), denied
-        # Those of its own object, whatever a shadow says, and of others.
+        # The limits are those of the call's object, whatever the shadow claims, and of other calls.
         self.assertEqual(wanted, self.made(full))
         self.assertEqual(wanted, self.made(free, denied))
         self.assertEqual(nothing, self.made(free))
-        # A device has those of the one that opened it.
+        # A file of an exported device gets the limits of its export.
         self.assertEqual(nothing, self.made(free, denied, "/dev/null"))
-        # Denied is what one denies; allowed what all allow.
+        # An ioctl is denied if one list denies it, and allowed if all lists allow it.
         met = denied
         for export, ioctls, deny, wanted in (
                 (10, [0x6200, 0x6203], True, (True, [0x6200, 0x6201, 0x6203])),
@@ -598,12 +606,12 @@ class Hostile(Engine):
         full, waits = self.limited(16, no_demand=True)
         self.assertEqual(((False, [], True), waits), self.made(full))
         self.assertEqual(((False, [0xffffffff], True), met | waits), self.made(free, met | waits))
-        # The same limits have the same bit.
+        # Exports with the same limits share a bit.
         self.assertEqual(denied, self.limited(17, [0x6201, 0x6203], deny=True)[1])
         self.serves()
 
     def test_lists_without_room(self):
-        """What cannot be told lets nothing through."""
+        """An object gets a list that allows nothing if the real one is too long or has no bit."""
         free, met = self.open(self.bad), 0
         for export in (9, 10):
             met |= self.limited(export, range(export, 2048 + export, 2), deny=True)[1]
@@ -612,7 +620,7 @@ class Hostile(Engine):
             full, limits = self.limited(export, [export])
         self.assertEqual(1 << 63, limits)
         self.assertEqual(((False, [0xffffffff], True), limits), self.made(full))
-        # It is a device, with a list of its own.
+        # The device itself has a list of its own.
         self.assertEqual(((False, [74], False), limits), self.lists(self.bad, full))
         self.serves()
 
@@ -629,13 +637,13 @@ class Hostile(Engine):
             self.assertEqual(-EBADF, self.bad.ask(EVENT, number=number, value=1, fds=[self.bad.sock.fileno()])[0])
             for fd in own[2:]:
                 os.close(fd)
-        # So its end is seen.
+        # The engine sees the shadow's end, because it kept none of these files.
         self.bad.end()
         self.assertEqual(self.bad.number, self.over())
         self.serves()
 
     def test_signals_that_do_not_fit(self):
-        # The kernel sends it where as many signals wait as the user may have.
+        # The kernel sends SIGIO if the user has as many queued signals as allowed.
         self.engine.send_signal(signal.SIGIO)
         self.serves()
         self.serves()
@@ -648,7 +656,7 @@ class Hostile(Engine):
                                        (0, 0, -1), (0, 0, 9)):
             self.refuses(lambda shadow, value=value, extra=mappings % (1 << 32) | lanes % (1 << 32) << 32:
                          shadow.say(USAGE, value=value, extra=extra))
-            # A file counts until it is closed, by a thread.
+            # A file counts until a thread of the engine has closed it.
             self.counts_become((8192, None, 0, 0, 1))
             self.bad = Shadow(self, self.bad.number + 1)
             self.assertEqual(0, self.bad.ask(ROOM, value=4096)[0])
@@ -666,7 +674,7 @@ class Hostile(Engine):
         self.bad.sock.setblocking(False)
         for lane in range(120):
             self.bad.say(FIND, lane=lane, number=number)
-        # As much has waited as is sent to it at most.
+        # The engine has sent as many files as it does without the shadow reading them.
         end = time.monotonic() + NOTHING
         while time.monotonic() < end:
             self.serves()
@@ -700,7 +708,8 @@ class Hostile(Engine):
         self.bad.sock.setblocking(False)
         said = heard = 0
         with open(os.eventfd(1), "rb", buffering=0) as file:
-            # Until nothing more is taken, as nobody reads what the guest is told.
+            # The loop ends when the engine takes no more, because the guest does not read its
+            # events.
             end = time.monotonic() + WAIT
             last = time.monotonic()
             while last + 0.5 > time.monotonic() < end:
@@ -744,7 +753,8 @@ class Hostile(Engine):
         self.serves()
 
     def master(self, export, room=None):
-        """The connection of the program that makes masters, which is played here; with room for so few bytes."""
+        """Returns the connection of vgpu-engine-master, which is simulated here. room: size of
+        its send buffer in bytes, if any"""
         sock, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if room:
             its.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
@@ -752,12 +762,13 @@ class Hostile(Engine):
         self.addCleanup(sock.close)
         socket.send_fds(self.agent, [struct.pack("=IIQ", AGENT_MASTER, 0, export)], [its.fileno()])
         its.close()
-        # The engine has that when it tells the guest of what vgpud has said after it.
+        # The engine reads vgpud's messages in order: it has the connection when the guest gets
+        # this export.
         self.grant(100, 1, 7)
         return sock
 
     def master_is_asked(self, sock, path="/dev/null"):
-        """Return: what is to be the answer, but for its result."""
+        """Receives a request to the master program; returns the beginning of its answer."""
         data, fds, _, _ = socket.recv_fds(sock, 100, 4)
         self.assertEqual([path], [os.readlink(f"/proc/self/fd/{fd}") for fd in fds])
         for fd in fds:
@@ -768,13 +779,13 @@ class Hostile(Engine):
         number, zero = self.open(self.bad), self.open(self.bad, self.zero, "/dev/zero")
         self.assertEqual(-EACCES, self.bad.ask(MASTER, number=number, value=SET_MASTER)[0])
         sock = self.master(7)
-        # A request for another export's file goes nowhere.
+        # The program of export 7 gets no request for another export's file.
         self.assertEqual(-EACCES, self.bad.ask(MASTER, number=zero, value=SET_MASTER)[0])
         for result in (0, -EBUSY):
             self.other.say(MASTER, lane=3, number=number, value=SET_MASTER)
             request = self.master_is_asked(sock)
             self.assertEqual(SET_MASTER, struct.unpack("=QI", request)[1])
-            # An answer to nothing.
+            # The engine ignores an answer to no request.
             sock.send(bytes(12) + struct.pack("=i", 0))
             sock.send(request + struct.pack("=i", result))
             self.assertEqual((ANSWER, 3, 0, result), self.other.hear()[0][:4])
@@ -788,7 +799,7 @@ class Hostile(Engine):
             self.assertEqual(-EACCES, self.bad.ask(MASTER, lane=lane, number=number, value=SET_MASTER)[0])
         self.other.say(MASTER, lane=0, number=number, value=SET_MASTER)
         first, second = self.master_is_asked(sock), self.master_is_asked(sock)
-        # One that has gone gets no answer, and the other its own.
+        # The shadow that has ended gets no answer, and the other one gets its own.
         self.bad.end()
         self.assertEqual(self.bad.number, self.over())
         for request in (first, second):
@@ -802,7 +813,7 @@ class Hostile(Engine):
         self.bad.say(MASTER, lane=1, number=number, value=SET_MASTER)
         late = self.master_is_asked(sock)
         self.assertEqual((ANSWER, 1, 0, -EINTR), self.bad.hear()[0][:4])
-        # The lane may ask again, and gets the answer to that.
+        # The lane may ask again, and gets the answer to its second request.
         self.bad.say(MASTER, lane=1, number=number, value=SET_MASTER)
         request = self.master_is_asked(sock)
         sock.send(late + struct.pack("=i", 0))
@@ -819,7 +830,7 @@ class Hostile(Engine):
         socket.send_fds(sock, [request + struct.pack("=i", 0)], [theirs])
         os.close(theirs)
         self.assertEqual((ANSWER, 1, 0, 0), self.bad.hear()[0][:4])
-        # The engine does not keep it.
+        # The engine does not keep a file that comes with an answer.
         self.assertTrue(select.select([ours], [], [], 10)[0])
         self.assertEqual(b"", os.read(ours, 1))
         os.close(ours)
@@ -841,7 +852,7 @@ class Hostile(Engine):
         sock.close()
         self.assertEqual(-EACCES, self.bad.hear()[0][3])
         self.assertEqual(-EACCES, self.bad.ask(MASTER, number=number, value=SET_MASTER)[0])
-        # The export is the guest's no more.
+        # A revoked export has no master program.
         sock = self.master(7)
         self.bad.say(MASTER, number=number, value=SET_MASTER)
         self.master_is_asked(sock)
@@ -863,7 +874,7 @@ class Hostile(Engine):
         self.assertEqual(-ENOMEM, self.bad.ask(KEEP, number=objects[self.bad], value=1 << 40, extra=4096)[0])
         for extra in (0, KEPT, (1 << 64) - 1):
             self.assertLess(self.bad.ask(KEEP, number=objects[self.bad], value=1 << 41, extra=extra)[0], 0)
-        # The guest's own releases are answered all the same.
+        # Releases of the guest are answered also when all numbers are in use.
         for number in (1 << 40, 5):
             self.tell(MSG_RELEASE, struct.pack("<Q", number))
             self.assertEqual((MSG_RELEASE, self.seq, struct.pack("<Q", number)), self.told())

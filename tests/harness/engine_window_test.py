@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an engine (engine/window.c, engine/lend.c) says of a guest's window; vgpud, the guest, the keeper and a shadow
-are played here. Prints TAP."""
+"""Tests how an engine (engine/window.c, engine/lend.c) handles a guest's window. vgpud, the
+guest, the keeper and a shadow are simulated here. Prints TAP."""
 
 import os
 import socket
@@ -20,13 +20,14 @@ PAGE = 4096
 SIZE = 1 << 30
 WINDOW = 0x1234567
 WAIT = 60
-# Silence of this length says that nothing comes: an engine that is alive and idle answers in less.
+# Seconds of silence that prove that no message comes: an engine that is alive and idle answers in
+# less time.
 NOTHING = 0.3
 ROOT = os.geteuid() == 0
 SO_SNDBUFFORCE = 32
 EBUSY, EINVAL, ENODEV, EOPNOTSUPP = 16, 22, 19, 95
 
-# uapi/linux/vgpu_wire.h, vgpu_host.h
+# Constants of uapi/linux/vgpu_wire.h and vgpu_host.h.
 FEATURES = 0b10111
 HDR = struct.Struct("<IHHQ")
 EXPORT_ADD = struct.Struct("<16sIIQII32s32s64sII64s64s64s")
@@ -34,7 +35,7 @@ PART = struct.Struct("<IHHQQQQ")
 INVALIDATE, WINDOW_INFO, UNBIND, UNBOUND = 0x16, 0x1a, 0x1b, 0x1c
 PLAIN, DRM_RENDER, VIDEO, NVIDIA = 0, 2, 3, 10
 
-# engine/proto.h
+# Constants of engine/proto.h.
 AGENT_START, AGENT_GRANT, AGENT_SESSION, AGENT_KEEPER = 6, 1, 3, 8
 MAP, UNMAP, READY, GONE, DONE, HOLD = 3, 4, 5, 6, 7, 8
 KEEPER = struct.Struct("=IiQQQQQ")
@@ -60,7 +61,8 @@ class Engine(unittest.TestCase):
         files = [agent.fileno(), guest.fileno(), shared, proc, closed_end]
 
         def place():
-            # Out of the way of one another first.
+            # The files are duplicated to high numbers first, so that dup2() overwrites none of
+            # them.
             for at, fd in enumerate([os.dup(fd) for fd in [os.dup(fd) for fd in files * 8][-len(files):]], 3):
                 os.dup2(fd, at)
             os.closerange(8, 256)
@@ -82,12 +84,12 @@ class Engine(unittest.TestCase):
         for sock in (self.agent, self.guest):
             sock.close()
 
-    # vgpud.
+    # --- vgpud's side ---
 
     def pair(self, kind, number=0):
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         mine.settimeout(WAIT)
-        # As vgpud does, so that nobody has to read at once.
+        # vgpud sets the same large buffer, so that readers may be slow.
         if ROOT:
             its.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 16 << 20)
         socket.send_fds(self.agent, [struct.pack("=IIQ", kind, 0, number)], [its.fileno()])
@@ -96,14 +98,14 @@ class Engine(unittest.TestCase):
         return mine
 
     def grant(self, driver, kind=PLAIN):
-        """The guest may use a device. Return: the guest's number of it."""
+        """Grants a device to the guest; returns the guest's number of the export."""
         add = EXPORT_ADD.pack(bytes(16), 0, kind, 0, 1, 5, b"x", driver.encode(), b"/dev/x", 0, 0, b"", b"", b"")
         self.exports += 1
         self.agent.send(struct.pack("=6I", AGENT_GRANT, self.exports, 0, 0, 0, 0) + add + struct.pack("=II", 0, 0))
         self.assertEqual(EXPORT_ADD.size, HDR.unpack_from(self.take(EXPORT_ADD.size))[0])
         return self.exports
 
-    # The guest.
+    # --- the guest's side ---
 
     def take(self, length):
         data = b""
@@ -115,7 +117,8 @@ class Engine(unittest.TestCase):
         return data
 
     def hears(self, kind, *rest):
-        """@rest: number of the window, and its size, or offset and length of a part."""
+        """Receives a message. rest: the window's number, then its size, or a part's offset and
+        length"""
         length, what, _, _ = HDR.unpack(self.take(HDR.size))
         data = self.take(length - HDR.size)
         self.assertEqual(kind, what)
@@ -131,7 +134,7 @@ class Engine(unittest.TestCase):
             sock.recv(1)
         sock.settimeout(WAIT)
 
-    # A shadow.
+    # --- a shadow's side ---
 
     def shadow(self, number=1):
         return self.pair(AGENT_SESSION, number)
@@ -143,7 +146,7 @@ class Engine(unittest.TestCase):
         return result, data[SHADOW.size:]
 
     def opened(self, shadow, export, path="/dev/zero"):
-        """The shadow has opened the export. Return: the object."""
+        """Reports that the shadow has opened the export; returns the object."""
         fd = os.open(path, os.O_RDWR)
         socket.send_fds(shadow, [SHADOW.pack(OPENED, 0, export, 0, 0, 0)], [fd])
         os.close(fd)
@@ -155,7 +158,7 @@ class Engine(unittest.TestCase):
         shadow.send(SHADOW.pack(BIND, lane, thing, 0, 0, 0) +
                     struct.pack("=5Q", window, offset, length, file_offset, self.seq if seq is None else seq))
 
-    # The keeper.
+    # --- the keeper's side ---
 
     def keeper(self):
         keeper = self.pair(AGENT_KEEPER)
@@ -168,7 +171,7 @@ class Engine(unittest.TestCase):
         self.hears(WINDOW_INFO, window, SIZE)
 
     def asked(self, keeper, kind, offset=PAGE, length=PAGE, file_offset=0):
-        """What the keeper is asked. Return: the request's number."""
+        """Receives a request to the keeper; returns the request's number."""
         data, fds, _, _ = socket.recv_fds(keeper, 256, 4)
         for fd in fds:
             os.close(fd)
@@ -190,12 +193,12 @@ class Engine(unittest.TestCase):
         return tag
 
     def begin(self):
-        """A guest with a window, a process, and a device whose memory can be shown."""
+        """Starts a guest with a window, a shadow, and a device whose memory can be mapped."""
         thing = self.grant("vgpu-mock")
         shadow, keeper = self.shadow(), self.keeper()
         return keeper, shadow, self.opened(shadow, thing)
 
-    # Tests.
+    # --- tests ---
 
     def test_bind(self):
         keeper, shadow, thing = self.begin()
@@ -227,7 +230,7 @@ class Engine(unittest.TestCase):
         self.silent(keeper)
 
     def test_bind_after_unbind(self):
-        """A call that the guest made before it gave the range back."""
+        """A BIND of a call that the guest made before it gave the range back fails with -EBUSY."""
         keeper, shadow, thing = self.begin()
         self.unbind(PAGE, 2 * PAGE)
         self.hears(UNBOUND, WINDOW, PAGE, 2 * PAGE)
@@ -236,7 +239,7 @@ class Engine(unittest.TestCase):
         self.bound(keeper, shadow, thing, 2 * PAGE)
 
     def test_late_keeper(self):
-        """The lane does not wait for the hypervisor, and what comes late is taken away."""
+        """The lane does not wait for a slow hypervisor, and a late mapping is unmapped."""
         keeper, shadow, thing = self.begin()
         self.bind(shadow, thing)
         tag = self.asked(keeper, MAP)
@@ -254,7 +257,7 @@ class Engine(unittest.TestCase):
         self.bound(keeper, shadow, thing)
 
     def test_unbind_waits_for_all(self):
-        """A range with several bindings is free when the last one is hidden."""
+        """A range with several bindings is free when the last one is unmapped."""
         keeper, shadow, thing = self.begin()
         tags = [self.bound(keeper, shadow, thing, at * PAGE) for at in (1, 2, 4)]
         self.unbind(PAGE, 2 * PAGE)
@@ -267,7 +270,8 @@ class Engine(unittest.TestCase):
 
     @unittest.skipUnless(ROOT, "room for so many messages takes root")
     def test_shadow_ends(self):
-        """However much it had: the keeper need not read while it is told."""
+        """All mappings of a shadow that ends are unmapped, also if the keeper does not read
+        meanwhile."""
         keeper, shadow, thing = self.begin()
         tags = {self.bound(keeper, shadow, thing, at * PAGE) for at in range(1, MAPPINGS + 1)}
         self.bind(shadow, thing, (MAPPINGS + 1) * PAGE)
@@ -312,7 +316,7 @@ class Engine(unittest.TestCase):
         self.asked(after, MAP)
 
     def test_window_twice(self):
-        """A keeper that says of a second window without the end of the first."""
+        """A keeper announces a second window without the end of the first."""
         keeper, shadow, thing = self.begin()
         self.bound(keeper, shadow, thing)
         self.ready_number = 7
@@ -323,7 +327,8 @@ class Engine(unittest.TestCase):
         self.asked(keeper, MAP)
 
     def lends(self, driver, kind=DRM_RENDER, others=()):
-        """Whether the hypervisor maps memory of such a device, where the guest has others."""
+        """Returns whether memory of a device is mapped, for a guest that also has the other
+        devices."""
         number = self.grant(driver, kind)
         for other in others:
             self.grant(*other)
@@ -356,7 +361,7 @@ class Engine(unittest.TestCase):
         self.assertFalse(self.lends("amdgpu"))
 
     def test_lends_no_imports(self):
-        """What vgem maps may be a buffer of the other driver."""
+        """A mapping of vgem may show an imported buffer of the other driver."""
         self.assertFalse(self.lends("vgem", others=[("panfrost", DRM_RENDER)]))
 
     def test_lends_no_imports_of_cards(self):

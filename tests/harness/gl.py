@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Programs that draw, run in a test VM on one of its nodes as an ordinary user."""
+"""Commands of programs that draw, for an ordinary user of a test VM, and readers of their
+output."""
 
 import base64
 import os
@@ -8,25 +9,26 @@ import re
 from vm import VmDied
 
 TOOLS = "/usr/lib/vgpu-test/tools"
-# Of the Vulkan drivers in a VM that of virtio-gpu, and OpenGL through it.
+# Environment that selects virtio-gpu's driver among the VM's Vulkan drivers (VENUS), and OpenGL
+# through that driver (ZINK).
 VENUS = "VK_DRIVER_FILES=/usr/share/vulkan/icd.d/virtio_icd.json"
 ZINK = VENUS + " LIBGL_ALWAYS_SOFTWARE=1 MESA_LOADER_DRIVER_OVERRIDE=zink"
 
 
 def as_user(command):
-    """As an ordinary user, with no privileges."""
+    """Returns a command that runs another one as an ordinary user without privileges."""
     quoted = command.replace("'", "'\\''")
     return f"setpriv --reuid=1000 --regid=1000 --init-groups --inh-caps=-all env HOME=/tmp sh -c '{quoted}'"
 
 
 def kmscube(card, frames):
-    """The command. kmscube stops when there is something to read, or the end of
-    the file, at its standard input: a FIFO has neither."""
+    """Returns a command for kmscube. It ends when its standard input has data or is at the end,
+    so it gets a FIFO, which never is."""
     return f"f=/tmp/quiet.$$; mkfifo $f && kmscube -D {card} -c {frames} 0<>$f; s=$?; rm $f; exit $s"
 
 
 def frame_rate(lines):
-    """What kmscube says at its end: frames, and how many a second; or None."""
+    """Returns the frames, and frames in a second, that kmscube has printed; or None."""
     found = re.findall(r"Rendered (\d+) frames in [\d.]+ sec \(([\d.]+) fps\)", "\n".join(lines))
     return (int(found[-1][0]), float(found[-1][1])) if found else None
 
@@ -40,7 +42,7 @@ def vulkan(node, dispatches):
 
 
 def dispatch_rate(lines):
-    """What compute and vulkan say: dispatches a second, or None."""
+    """Returns the dispatches in a second that compute or vulkan has printed; or None."""
     found = re.search(r"all right: ([\d.]+) per second", "\n".join(lines))
     return float(found[1]) if found else None
 
@@ -50,7 +52,7 @@ def render(node, folder):
 
 
 def fetch_folder(machine, folder, target):
-    """Copies the files of a folder in a VM to one here: {name: bytes}."""
+    """Copies the files of a folder in a VM to the folder target; returns {name: bytes}."""
     files = {}
     result = machine.run(f"cd {folder} && for f in *; do echo \"file $f\"; base64 \"$f\"; done", 60)
     if result.status:

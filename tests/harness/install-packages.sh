@@ -1,25 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Installs what building and testing needs on this machine, from Debian only:
+# Installs the Debian packages that building and testing needs on this machine:
 #
 #   mmdebstrap            makes the Debian roots in which everything else runs
-#   debian-archive-keyring  checks the signatures of what mmdebstrap fetches
+#   debian-archive-keyring  checks the signatures of fetched packages
 #   e2fsprogs             makes the disk image of the test VMs (mke2fs)
 #   make                  reads the Makefile
 #   python3               runs the VM runner (standard library only)
-#   util-linux, mount     enter those roots in a mount namespace (unshare)
+#   util-linux, mount     enter the Debian roots in a mount namespace (unshare)
 #   zstd, cpio, xz-utils, kmod  pack kernels, modules and initramfs for the VMs
 #   rsync                 copies sources beside the checkout, which stays clean
 #
-# and the packages that its arguments name:
+# and the packages that are given as arguments:
 #
 #   stress-ng             gives this machine other work, for make soak
 #
 # Compilers, QEMU, kernels and the tested programs are not installed here: they
-# live in those roots, so results do not depend on this machine.
+# are in the Debian roots, so that results do not depend on this machine.
 #
-# It needs root because apt-get does; with everything there it does nothing.
+# apt-get needs root. If nothing is missing, this script does nothing.
 set -euo pipefail
 
 declare -A needs=(

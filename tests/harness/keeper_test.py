@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a keeper (engine/keeper) says to a hypervisor and to engines; both are played here. Prints TAP."""
+"""Tests what a keeper (userspace-lib/engine/keeper) sends to a hypervisor and to engines, which are
+both simulated here. Prints TAP."""
 
 import os
 import socket
@@ -20,10 +21,11 @@ SIZE = 1 << 30
 NUMBER = 0x1234567
 PAGE = 4096
 WAIT = 60
-# Silence of this length says that nothing comes: a keeper that is alive and idle answers in less.
+# Seconds of silence that prove that no message comes: a keeper that is alive and idle answers in
+# less time.
 NOTHING = 0.3
 
-# vhost-user
+# Constants of the vhost-user protocol.
 (GET_FEATURES, SET_FEATURES, GET_VRING_BASE, GET_PROTOCOL, SET_PROTOCOL, SET_ENABLE, SET_CHANNEL, GET_CONFIG,
  ADD_MEM, REM_MEM, GET_SHMEM) = 1, 2, 11, 15, 16, 18, 21, 24, 37, 38, 44
 MAP_REQUEST, UNMAP_REQUEST, SETTLED_REQUEST = 9, 10, 7
@@ -33,7 +35,7 @@ ENXIO, ENODEV, EBUSY, EINVAL, ENOENT = 6, 19, 16, 22, 2
 EXIT_FEATURES, EXIT_PROTOCOL = 121, 122
 SLOTS = 509
 
-# engine/proto.h
+# Constants of engine/proto.h.
 START, ENGINE, MAP, UNMAP, READY, GONE, DONE, RAM = range(1, 9)
 MESSAGE = struct.Struct("=IiQQQQQ")
 
@@ -77,7 +79,7 @@ class Keeper(unittest.TestCase):
     def ends(self, status):
         self.assertEqual(status, self.keeper.wait(WAIT))
 
-    # The hypervisor.
+    # --- the hypervisor's side ---
 
     def ask(self, request, data=b"", fds=(), flags=0):
         socket.send_fds(self.qemu, [struct.pack("=III", request, 1 | flags, len(data)) + data], list(fds))
@@ -98,7 +100,7 @@ class Keeper(unittest.TestCase):
         return self.take(self.qemu, size)
 
     def told(self, request, data=b"", fds=()):
-        """Of what has no answer of its own."""
+        """Sends a request that has no answer of its own, and waits for its acknowledgement."""
         self.ask(request, data, fds, NEED_REPLY)
         self.assertEqual(bytes(8), self.answer(request))
 
@@ -113,7 +115,8 @@ class Keeper(unittest.TestCase):
         self.told(SET_ENABLE, struct.pack("=II", 0, on))
 
     def requested(self, request):
-        """What the hypervisor is asked: flags, place in the file, in the window, length."""
+        """Receives a request of the keeper; returns file offset, window offset, length and
+        flags."""
         data, fds, _, _ = socket.recv_fds(self.channel, 12 + 40, 4)
         for fd in fds:
             os.close(fd)
@@ -123,8 +126,8 @@ class Keeper(unittest.TestCase):
         return rest
 
     def grant(self, request, value=0, settle=True):
-        """The hypervisor's answer. Where it unmaps it answers one more request, when it has done so: it
-        does not know that one's object."""
+        """Sends the hypervisor's answer. After an UNMAP it must also answer SETTLED_REQUEST,
+        whose object it does not know; its error shows that the UNMAP is complete."""
         self.channel.send(struct.pack("=IIIQ", request, 5, 8, value))
         if request == UNMAP_REQUEST and not value:
             self.assertEqual(struct.pack("=III16x", SETTLED_REQUEST, 9, 16), self.take(self.channel, 28))
@@ -132,11 +135,11 @@ class Keeper(unittest.TestCase):
                 self.grant(SETTLED_REQUEST, 1)
 
     def memory(self, request, length, file_offset=0, addr=1 << 40, file=None, place=0x7000):
-        """Place: where the hypervisor itself has it."""
+        """Tells the keeper of guest memory. place: the memory's address in the hypervisor"""
         self.told(request, struct.pack("=QQQQQ", 0, addr, length, place, file_offset),
                   [(file or self.file).fileno()] if request == ADD_MEM else ())
 
-    # The engine.
+    # --- the engine's side ---
 
     def engine(self):
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -177,10 +180,10 @@ class Keeper(unittest.TestCase):
         self.memory(ADD_MEM, length, addr=addr)
         self.hears(engine, DONE, 0, tag)
 
-    # Tests.
+    # --- tests ---
 
     def test_executes_nothing(self):
-        """It has added a filter of system calls to those that it was started with."""
+        """The keeper adds a filter of system calls to those that it was started with."""
         def filters(process):
             with open(f"/proc/{process}/status", encoding="ascii") as status:
                 return int(dict(line.split(":", 1) for line in status)["Seccomp_filters"])
@@ -241,7 +244,7 @@ class Keeper(unittest.TestCase):
         self.map(engine, 7, 3 * PAGE, 2 * PAGE, 5 * PAGE)
         self.assertEqual([5 * PAGE, 3 * PAGE, 2 * PAGE, 1], self.requested(MAP_REQUEST))
         self.grant(MAP_REQUEST)
-        # Memory of others.
+        # Memory that does not show the mapping: of other offsets, lengths or files.
         self.memory(ADD_MEM, 4 * PAGE, 5 * PAGE)
         self.memory(ADD_MEM, 2 * PAGE, 4 * PAGE)
         with os.fdopen(os.memfd_create("other"), "r+b") as other:
@@ -314,7 +317,8 @@ class Keeper(unittest.TestCase):
         self.mapped(engine, 4)
 
     def test_unmap_is_settled(self):
-        """News of memory that is gone come before all who may touch it have heard of that, or none come."""
+        """An UNMAP is complete when the hypervisor has answered SETTLED_REQUEST: then all users of
+        the memory were notified. REM_MEM comes meanwhile, or has come before the UNMAP."""
         engine = self.ready()
         self.mapped(engine)
         for tag, gone_before in ((2, False), (4, True)):
@@ -372,7 +376,7 @@ class Keeper(unittest.TestCase):
         engine.close()
         after = self.engine()
         self.silent(after)
-        # It does not know that nobody wants it any more.
+        # The hypervisor still maps what the engine that has ended asked for.
         self.grant(MAP_REQUEST)
         self.memory(ADD_MEM, PAGE, addr=1 << 41, place=0x20000)
         self.requested(UNMAP_REQUEST)
@@ -386,14 +390,15 @@ class Keeper(unittest.TestCase):
         self.mapped(after)
 
     def goes_and_comes(self, engine):
-        """The driver goes, and comes again, but the engine is not told that yet."""
+        """Disables and enables the device: the engine gets GONE, but no READY yet."""
         self.enable(False)
         self.hears(engine, GONE)
         self.enable()
         self.silent(engine)
 
     def test_driver_stops(self):
-        """The hypervisor goes on showing what it shows where the device is stopped, but not reset."""
+        """The hypervisor keeps mappings if the device is stopped without a reset: they are
+        unmapped."""
         engine = self.ready()
         self.mapped(engine)
         self.goes_and_comes(engine)
@@ -405,7 +410,7 @@ class Keeper(unittest.TestCase):
         self.mapped(engine, 3)
 
     def test_driver_resets(self):
-        """The hypervisor tells what has gone by a reset before it says that the driver is there again."""
+        """After a reset the hypervisor tells of lost mappings before the driver is back."""
         engine = self.ready()
         self.mapped(engine)
         self.enable(False)
@@ -419,7 +424,8 @@ class Keeper(unittest.TestCase):
         self.mapped(engine, 3)
 
     def test_device_is_off_while_driver_goes(self):
-        """The guest turns off the memory of a device that it has stopped, and on again later: it is still mapped."""
+        """The guest turns off the memory of a stopped device, and on again later: the mapping is
+        still there, and is unmapped."""
         engine = self.ready()
         self.mapped(engine)
         self.enable(False)
@@ -456,7 +462,8 @@ class Keeper(unittest.TestCase):
         self.hears(engine, READY)
 
     def test_driver_goes_after_answer(self):
-        """What was mapped, but not seen before the driver came again, is unmapped."""
+        """A mapping that was granted, but not seen in guest memory before the driver was back, is
+        unmapped."""
         engine = self.ready()
         self.map(engine)
         self.requested(MAP_REQUEST)
@@ -480,7 +487,7 @@ class Keeper(unittest.TestCase):
         self.hears(engine, READY)
 
     def test_late_map(self):
-        """The engine asks for the window before: it has not yet read that that has gone."""
+        """An engine that has not yet read GONE asks to map into the previous window: -ENODEV."""
         engine = self.ready()
         self.enable(False)
         self.enable()
@@ -510,7 +517,7 @@ class Keeper(unittest.TestCase):
         self.hears(engine, READY)
 
     def test_device_moves(self):
-        """The guest turns the device's memory off, and on elsewhere."""
+        """The guest moves the device's memory to another address."""
         engine = self.ready()
         self.mapped(engine)
         self.memory(REM_MEM, 2 * PAGE)
@@ -524,7 +531,7 @@ class Keeper(unittest.TestCase):
         self.hears(engine, DONE, 0, 2)
 
     def test_two_alike_move(self):
-        """Two files of a card look the same: what the hypervisor tells of them is told apart by its own addresses."""
+        """Two mappings of the same file range are told apart by the hypervisor's own addresses."""
         engine = self.ready()
         for tag, place in ((1, 0x10000), (2, 0x20000)):
             self.map(engine, tag, tag * 8 * PAGE)
@@ -545,7 +552,8 @@ class Keeper(unittest.TestCase):
             self.hears(engine, DONE, 0, tag + 2)
 
     def test_part_is_covered(self):
-        """The guest puts another device's memory over a part: what is left is the window's, and is seen."""
+        """The guest puts another device's memory over a part of the window: the rest is still the
+        mapping's, and an UNMAP waits for it."""
         engine = self.ready()
         self.mapped(engine)
         self.memory(REM_MEM, 2 * PAGE)
@@ -568,14 +576,16 @@ class Keeper(unittest.TestCase):
         self.hears(engine, DONE, 0, 2)
 
     def test_memory_twice(self):
-        """Memory that shows a mapping is never the guest's own, however often it is told of."""
+        """Memory that shows a mapping is never reported as the guest's own, also if it is added
+        twice."""
         engine = self.ready()
         self.mapped(engine)
         self.memory(ADD_MEM, 2 * PAGE)
         self.silent(engine)
 
     def test_memory_of_other_files(self):
-        """Memory whose pages a file system reads when it likes is none that drivers are given."""
+        """Only memfds, which have seals, are guest memory that drivers may get: file systems may
+        read pages of other files at any time."""
         engine = self.ready()
         for path in (KEEPER, "/dev/zero"):
             with open(path, "rb") as file:
@@ -611,7 +621,7 @@ class Keeper(unittest.TestCase):
         self.ends(EXIT_PROTOCOL)
 
     def test_files_without_number(self):
-        """More files than a message has come to an end, with it or without."""
+        """Files that come with a message and do not belong to it are closed."""
         files = f"/proc/{self.keeper.pid}/fd"
         self.begin()
         before = len(os.listdir(files))
@@ -620,7 +630,7 @@ class Keeper(unittest.TestCase):
                             [self.file.fileno()] * 12)
             self.qemu.send(bytes(8))
             self.assertEqual(bytes(8), self.answer(SET_FEATURES))
-        # The answer comes before they are closed.
+        # The keeper closes the files after its answer.
         end = time.monotonic() + WAIT
         while len(os.listdir(files)) != before and time.monotonic() < end:
             time.sleep(0.01)

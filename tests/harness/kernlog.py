@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Finds what a kernel complains about in its console."""
+"""Finds a kernel's reports of errors in its console."""
 
 import re
 
@@ -13,14 +13,14 @@ REPORT = re.compile(
     r"|INFO: trying to register non-static key|Busy inodes after unmount|kmemleak: .*disabled"
     r"|turning off the locking correctness validator")
 
-# What a stock kernel says on these machines, with no module of ours loaded: vkms warns
-# when it is asked for the time of a vblank whose timer did not get the processor yet.
+# Messages that a kernel prints on test VMs without this project's modules: e.g. vkms warns if it is
+# asked for the time of a vblank whose timer has not run yet.
 HARMLESS = re.compile(r"RAS: Correctable Errors|hung_task|WARNING: Unsupported flag value|"
                       r"workqueue: .* hogged CPU|WARNING: .* vkms_get_vblank_timestamp\+")
 
 
 def reports(text, context=30):
-    """Each report found in a piece of console: a list of excerpts."""
+    """Returns the reports in a piece of console, each with the lines that follow."""
     lines = text.splitlines()
     found = []
     skip = 0

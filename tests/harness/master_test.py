@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests what vgpu-engine-master does with what an engine sends, be it one that somebody has taken over; the engine is played
-here, and the device is /dev/null. Prints TAP."""
+"""Tests how vgpu-engine-master handles messages of an engine, which an attacker may have taken
+over. The engine is simulated here, and the device is /dev/null. Prints TAP."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ MASTER = os.path.join(payload.out_dir(), "keeper/engine/master/vgpu-engine-maste
 WAIT = 60
 SET, DROP = 0x641e, 0x641f
 EACCES, EBADF, ENOTTY = 13, 9, 25
-# engine/proto.h
+# Message of engine/proto.h.
 MESSAGE = struct.Struct("=QIi")
 
 
@@ -46,7 +46,7 @@ class Master(unittest.TestCase):
         its.close()
 
     def ask(self, *paths, command=SET, tag=1, flags=os.O_RDWR):
-        """The result."""
+        """Sends a request, and returns the result in its answer."""
         fds = [os.open(path, flags) for path in paths]
         socket.send_fds(self.engine, [MESSAGE.pack(tag, command, 0)], fds)
         for fd in fds:
@@ -59,7 +59,7 @@ class Master(unittest.TestCase):
         self.assertEqual(0, self.master.wait(WAIT))
 
     def test_asks_the_driver(self):
-        # It has none of these.
+        # The driver of /dev/null has no such ioctl.
         self.assertEqual(-ENOTTY, self.ask("/dev/null"))
         self.assertEqual(-ENOTTY, self.ask("/dev/null", command=DROP, tag=(1 << 64) - 1))
         self.assertEqual(-EBADF, self.ask("/dev/null", flags=os.O_PATH))
@@ -74,7 +74,7 @@ class Master(unittest.TestCase):
 
     def test_one_file(self):
         self.assertEqual(-EACCES, self.ask())
-        # The first is taken.
+        # The first file is used, and the others are closed.
         self.assertEqual(-ENOTTY, self.ask("/dev/null", "/dev/zero"))
         self.assertEqual(-EACCES, self.ask("/dev/zero", "/dev/null"))
         for _ in range(100):

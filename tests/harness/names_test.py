@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""vgpud asks no name service: all guests would wait for one that does not answer. Prints TAP.
+"""Tests that vgpud asks no name service: all guests would wait if a name service did not answer.
+Prints TAP.
 
-  names_test.py VGPUD     linked with shared libraries, as it is installed"""
+  names_test.py VGPUD     VGPUD is linked with shared libraries, as it is installed"""
 
 import re
 import subprocess
@@ -13,9 +14,10 @@ sys.dont_write_bytecode = True
 from unit_tap import main
 
 VGPUD = sys.argv[1]
-# Calls of libc that use nsswitch.conf or the resolver, by themselves or for others: users, groups, shadow and their lists;
-# hosts, networks, services, protocols, RPC; netgroups; mail aliases and keys; what opens ~ or names whom it connects to.
-# Those that read a file that they are given, as fgetpwent(), are none.
+# Functions of libc that use nsswitch.conf or the resolver, directly or not: for users, groups,
+# shadow files and their lists; hosts, networks, services, protocols, RPC; netgroups; mail aliases
+# and keys; the expansion of ~; connections to named hosts. Functions that read a given file, such
+# as fgetpwent(), are not among them.
 ASKS = re.compile(r"""
       (get|set|end)(pw|gr|sp|sg|host|net|serv|proto|rpc|alias|netgr)ent(_r)?
     | get(pw(nam|uid)|gr(nam|gid)|sp(nam)|sg(nam)|alias(byname)|login|ipnodeby(name|addr))(_r)?
@@ -32,7 +34,7 @@ ASKS = re.compile(r"""
 
 
 def called(program):
-    """What it has of libraries."""
+    """Returns the names of library functions that a program uses."""
     out = subprocess.run(["nm", "-D", "--undefined-only", "--without-symbol-versions", program], check=True,
                          stdout=subprocess.PIPE, text=True).stdout
     return {line.split()[-1] for line in out.splitlines()}
@@ -40,7 +42,7 @@ def called(program):
 
 class Names(unittest.TestCase):
     def test_list(self):
-        """It has the calls that a program could have, and not those that look like them."""
+        """The pattern matches functions that ask a name service, and none with similar names."""
         for name in ("getpwnam", "getpwuid_r", "getgrgid", "getgrouplist", "initgroups", "getaddrinfo", "gethostbyname2_r",
                      "getservbyport", "setnetgrent", "innetgr", "getspnam", "getlogin_r", "getprotobynumber", "res_query",
                      "__res_init", "getpwent", "getnameinfo", "getnetbyaddr", "res_nquery"):
@@ -55,7 +57,7 @@ class Names(unittest.TestCase):
         self.assertEqual([], sorted(filter(ASKS.fullmatch, names)))
 
     def test_vgpuctl(self):
-        """One that does is found: vgpuctl shows users by their names."""
+        """The test finds such a function in vgpuctl, which shows users by their names."""
         self.assertIn("getpwuid", filter(ASKS.fullmatch, called(VGPUD.replace("vgpud/vgpud", "vgpuctl/vgpuctl"))))
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Guest VMs that QEMU and KVM of the host's VM run.
+"""Guest VMs that run in QEMU and KVM of the host VM.
 
-    this machine -- socket -- virtio port of the host VM -- pipe of the QEMU in it
-        -- virtio port of the guest VM -- agent
+The harness talks to the agent in such a guest VM through
 
-The console goes the same way, so whoever deals with a VM of a bed need not know
-where it runs."""
+    a socket -- a virtio port of the host VM -- a pipe of the QEMU in that VM
+        -- a virtio port of the guest VM
+
+The guest VM's console comes the same way back, so the harness uses all VMs of a bed
+alike."""
 
 import struct
 import time
@@ -14,12 +16,13 @@ from patience import WIDE, Deadline
 from vm import GRACE, KERNEL_ARGS, Vm, VmDied, harness
 
 INNER = "/usr/lib/vgpu-test/inner"
-# Seconds between looks whether one that says nothing is alive.
+# Seconds between checks whether a guest VM that is silent is alive.
 LOOK = 5
 
 
 def inner_ports(names):
-    """QEMU arguments for a host VM: what the guest VMs of these names talk through."""
+    """Returns QEMU arguments for the host VM: the ports through which guest VMs of these names
+    talk."""
     arguments = []
     for name in names:
         for what in ("agent", "side"):
@@ -31,17 +34,18 @@ def inner_ports(names):
 
 
 def inner_disks(kernel, newest):
-    """Disks of a host VM: what boots guest VMs with that kernel, see guest/inner. Newest: in a QEMU of that kind, too."""
+    """Returns the host VM's disks that hold a guest VM's kernel and payload, see guest/inner, and
+    if newest is true, the newest QEMU."""
     return [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload),
             *([("inner-qemu", harness("mkqemu"))] if newest else [])]
 
 
-# Where a guest has its window: behind all that QEMU gives the next free place.
+# PCI slot of a guest's window, behind the devices to which QEMU gives the next free slot.
 WINDOW_SLOT = 0x10
 WINDOW_DEVICE = f"0000:00:{WINDOW_SLOT:02x}.0"
-# Memory that guests share with others than us, by the same kind of device as a window is: its
-# bytes, which stand for all of it. The second looks like a window, and as large, but has a
-# number that no window has got from a host.
+# Contents and sizes of ivshmem devices in guests which are not windows and must be left alone. The
+# contents are the device's first bytes. "alike" has a window's header and size, but an identifier
+# that no host has given to a window.
 STRANGERS = {
     "plain": (b"of somebody else", "1M"),
     "alike": (struct.pack("<8sIIQQ", b"vgpu-win", 1, 0, 0x6f74686572, 4 << 30), "4G"),
@@ -49,19 +53,20 @@ STRANGERS = {
 
 
 def octal(data):
-    """What printf makes such bytes of."""
+    """Returns a format string from which printf makes these bytes."""
     return "".join(f"\\{byte:03o}" for byte in data)
 
 
 class Inner(Vm):
-    """A VM inside another one."""
+    """A guest VM inside the host VM."""
 
     def __init__(self, rundir, name, host, cid, version, newest):
         """
-        host: the Machine that it runs in
-        cid: its vsock address
-        version: its kernel
-        newest: its QEMU is the newest, and shares its memory; else Debian's, which cannot
+        host: Machine of the host VM
+        cid: vsock address of the guest VM
+        version: version of its kernel
+        newest: true if its QEMU is the newest, which shares the guest's memory; false: Debian's,
+            which cannot
         """
         super().__init__(rundir, name, slow=2)
         self.host = host
@@ -71,31 +76,34 @@ class Inner(Vm):
         self.looked = time.monotonic()
 
     def start(self):
-        # The host's QEMU wants to find us there.
+        # The sockets have to be connected before the QEMU in the host VM opens its ports.
         self.connect(Deadline(self.time, 10))
         strangers = ""
         for what, (data, size) in STRANGERS.items():
             path = self.stranger(what)
             self.host.must(f"rm -f {path}; truncate -s {size} {path}; "
                            f"printf '{octal(data)}' | dd of={path} conv=notrunc status=none")
-            # In front of the window, for who looks through them in order.
+            # The devices have lower PCI slots than the window, so a driver that searches finds
+            # them first.
             strangers += (f"-object memory-backend-file,id={what},mem-path={path},size={size},share=on "
                           f"-device ivshmem-plain,memdev={what} ")
-        # With a user-space engine the device of the window is that of the memory, too.
+        # --memory adds arguments that tell the host of the guest's memory. A user-space engine uses
+        # one device for the window and for that memory.
         window = self.host.must(f"vgpuctl window qemu-args --to {self.cid}{' --memory' if self.newest else ''}").text.strip()
         if self.newest:
-            # Two parts, so that most of it is elsewhere in the guest than in the file.
+            # The memory is in two parts, so that most guest addresses differ from offsets in the
+            # file.
             window = ("-object memory-backend-memfd,id=ram,size=512M,share=on "
                       f"-machine memory-backend=ram,max-ram-below-4g=256M {window}")
         self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} {'newest' if self.newest else 'own'} "
                        f"'{KERNEL_ARGS} vgpu.role={self.name}' {strangers}{window},addr={WINDOW_SLOT:#x}")
 
     def stranger(self, what):
-        """Where in the host's machine one of STRANGERS is."""
+        """Returns the path, in the host VM, of one of STRANGERS."""
         return f"/run/inner.{self.name}.{what}"
 
     def cpu(self):
-        """The host's machine counts it."""
+        """Returns no time, because the host VM's time includes this VM's."""
         return 0
 
     def check_alive(self):
@@ -109,13 +117,13 @@ class Inner(Vm):
             raise VmDied(f"the VM {self.name} ended: {result.text}")
 
     def kill(self):
-        """Ends it as a crash would."""
+        """Ends the VM without shutting it down, as a crash would."""
         self.host.must(f"{INNER} kill {self.name}")
         self.hang_up()
 
     def kill_process(self):
-        """It ends with the host's machine."""
+        """Does nothing: this VM ends with the host VM."""
 
     def stop(self):
-        """Likewise."""
+        """Closes the channels only: this VM ends with the host VM."""
         self.hang_up()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Ordeals: what is done to whole machines while programs use the device, and to
-the modules.
+"""Ordeals: tests that cut, freeze, kill or change whole VMs, or reload the modules, while
+programs in the guest use the device.
 
-Each is a function of a bed that raises Failure, or returns a word about what was
-seen. The guest runs tests/tools/guest_load meanwhile.
+Each ordeal is a function that takes a bed. It raises Failure, or returns a text about what
+was seen. The programs in the guest are those of tests/tools, often guest_load.
 """
 
 import contextlib
@@ -20,63 +20,65 @@ from patience import Deadline
 TOOLS = "/usr/lib/vgpu-test/tools"
 CUTS = 90
 KILLS = 10
-# A guest inside the host's machine takes long to boot.
+# Kills of guests inside the host VM are fewer, because they take long to boot.
 KILLS_NESTED = 2
-# Seconds that guests look for bytes of each other.
+# Seconds for which programs of guests look for bytes of each other.
 HUNT = 10
-# Seconds that the kernel of one does.
+# Seconds for which a guest's hostile kernel looks for bytes of others.
 PREY = 40
-# Of them, until a small window's pages have been used again.
+# Greatest number of hunts that it may take to use all pages of a small window.
 ROUNDS = 6
-# Half of vgpud's ping-timeout-ms until there is a PING, all of it until that
-# counts as unanswered, a second, and what an emulated machine adds.
+# Seconds until a call on a frozen host ends: half of vgpud's ping-timeout-ms until a PING is sent,
+# all of it until the PING counts as unanswered, one second more, and a margin for emulation.
 PING_LIMIT = 5 + 10 + 1 + 15
-# Mappings of devices' memory that the guest's kernel has for windows.
+# Command that prints the guest module's kernel mappings of device memory (windows).
 HOLDS = "grep '\\[vgpu_guest\\] .*ioremap' /proc/vmallocinfo"
-# A guest loses the device of its window for a while. What it had before, and then.
+# Command that takes the window's device from its driver for three seconds. The kernel mappings
+# before go to /run/holds, those without the driver to /run/held.
 REBIND = (f"cd /sys/bus/pci/drivers/vgpu_window && sleep 3 && {HOLDS} >/run/holds; echo {WINDOW_DEVICE} >unbind && "
           f"{{ {HOLDS} >/run/held; sleep 3; }} && echo {WINDOW_DEVICE} >bind")
-# The exit status of tests/tools/nvidia_hunt where it was shown no memory.
+# Exit status of tests/tools/nvidia_hunt if no memory of the card was shown in the window.
 NONE_SHOWN = 3
-# How often the device of a guest's window is taken from its driver while a program uses memory there.
+# Number of times that the window's device is taken from its driver while a program uses its memory.
 UNBINDS = 3
-# How often a guest is stopped until that meets a fetch, and what an emulated machine
-# adds to the time of one.
+# Greatest number of stops of a guest that it may take to hit a fetch, and the milliseconds that
+# emulation may add to a fetch.
 WITHHOLDS = 20
 SLACK_MS = 15000
-# How often modules are loaded and unloaded, and for how many of that once with
-# devices that are used in between.
+# Number of times that modules are loaded and unloaded. Devices are used in between once in
+# RELOADS_A_USE times.
 RELOADS = 50
 RELOADS_QUICK = 2
 RELOADS_A_USE = 10
-# vsock keeps closed sockets for up to 8 s.
+# Seconds to wait for leftovers to go: vsock keeps closed sockets for up to 8 s.
 LINGER = 20
-# What a display becomes in turn, and in the end what it was.
+# Sizes that the display gets in turn. The last one is its original size.
 SIZES = [(800, 600), (1024, 768), (1280, 800)]
-# Seconds after which no more uevents of a change are to be expected.
+# Seconds after a change of the display in which all its uevents have arrived.
 QUIET = 2
 
 
 class Failure(Exception):
-    """The ordeal was not survived. Final: why another run would say nothing."""
+    """The ordeal has failed. final: reason why it is not run again, or None"""
 
     final = None
 
 
 class Leak(Failure):
-    """Something is still there that should not."""
+    """Memory, a file or another resource was not released."""
 
     final = "a leak"
 
 
 class Mixed(Failure):
-    """Somebody has, or hears of, what is not theirs, or lost what they wrote."""
+    """A program has memory of another one, or lost what it wrote, or a guest was notified of
+    another device's change."""
 
     final = "memory or a device of somebody else"
 
 
 def state(bed):
-    """What the host VM holds on behalf of guests."""
+    """Returns a text about all that the host VM holds on behalf of guests."""
     lines = bed.host.must(
         f"{TOOLS}/mock_state /dev/vgpu-mock; "
         "echo shadows $(find /proc/[0-9]*/exe -maxdepth 0 -lname '*/vgpu-shadow' 2>/dev/null | wc -l); "
@@ -87,14 +89,15 @@ def state(bed):
 
 
 def windows(bed):
-    """The windows of guests inside the host VM, with their counters."""
+    """Returns the windows of guests inside the host VM, with their counters."""
     if bed.tier != "nested":
         return []
     return json.loads(bed.host.must("vgpuctl status --json").text)["host"]["windows"]
 
 
 def rest(bed, limit=30):
-    """The state to come back to: nothing of those is left who came before."""
+    """Waits until nothing of previous programs is held; returns that state, as one to come back
+    to."""
     deadline = Deadline(bed.time, limit)
     last = None
     while not (now := state(bed)).startswith("files 0 ") or "shadows 0;" not in now or now != last:
@@ -106,7 +109,7 @@ def rest(bed, limit=30):
 
 
 def settle(bed, wanted, limit=30):
-    """Polls until the host is back at a state."""
+    """Waits until the host VM is back at a state."""
     deadline = Deadline(bed.time, limit)
     while (now := state(bed)) != wanted:
         if deadline.left() <= 0:
@@ -120,7 +123,7 @@ def load(bed, kind=""):
 
 
 def wait_busy(bed):
-    """Waits until every part of the load has what a cut can hit."""
+    """Waits until every part of the load is in a call that a cut can hit."""
     result = bed.host.run(f"{TOOLS}/mock_state /dev/vgpu-mock busy", 80)
     if result.status:
         raise Failure(f"the load does not come back: '{result.text}'")
@@ -132,14 +135,14 @@ def unload(bed):
 
 
 def works(bed, limit=30):
-    """New opens work again."""
+    """Checks that new opens of the device work."""
     result = bed.guest.run(f"{TOOLS}/guest_load mock once", limit)
     if result.status:
         raise Failure("the device does not work again")
 
 
 def cut(bed):
-    """Connections end in the middle of calls."""
+    """Cuts connections in the middle of calls."""
     before = rest(bed)
     load(bed)
     for _ in range(CUTS):
@@ -153,7 +156,7 @@ def cut(bed):
 
 @contextlib.contextmanager
 def stopped(machine):
-    """Meanwhile the machine stands still."""
+    """Stops a machine for the duration of the with statement."""
     group = os.getpgid(machine.process.pid)
     os.killpg(group, signal.SIGSTOP)
     try:
@@ -163,7 +166,7 @@ def stopped(machine):
 
 
 def freeze(bed):
-    """A host VM that stands still: calls end with ENODEV, and work again later."""
+    """Stops the host VM: calls fail with ENODEV, and work again after it goes on."""
     before = rest(bed)
     serial = bed.guest.send(f"{TOOLS}/guest_load mock lost", 60)
     wait_open(bed)
@@ -189,14 +192,14 @@ def wait_open(bed, limit=30):
 
 
 def fetch_timeouts(bed):
-    """Fetches that guests let the host wait for too long, so far."""
+    """Returns the number of fetches so far that guests did not answer in time."""
     text = bed.host.must("vgpuctl status --json").text
     return sum(int(number) for number in re.findall(r'"fetch_timeouts": ?(\d+)', text))
 
 
 def withhold(bed):
-    """A guest VM stands still while the driver fetches its memory with a mutex held:
-    the mutex comes free when the fetch's time is over, and all is well afterwards."""
+    """Stops the guest VM while the host's driver, holding a mutex, fetches the guest's memory. The
+    mutex must be released when the fetch's time limit is over, and everything works afterwards."""
     before = rest(bed)
     limit = int(bed.host.must("sed -n 's/^fetch-timeout-ms = //p' /etc/vgpu/vgpud.conf").text)
     load(bed, "locked")
@@ -220,7 +223,7 @@ def withhold(bed):
 
 
 def kill(bed):
-    """Guest VMs die; the next one with the same address inherits nothing."""
+    """Kills guest VMs: the next guest VM with the same address inherits nothing."""
     before = rest(bed)
     times = KILLS_NESTED if bed.tier == "nested" else KILLS
     for _ in range(times):
@@ -236,8 +239,8 @@ def kill(bed):
 
 
 def wait_bound(bed, pages, limit=30):
-    """Waits until the guest has a mapping in its window, and more pages than so many were
-    touched."""
+    """Waits until the guest has a mapping in its window, and more than that number of pages have
+    been resolved."""
     deadline = Deadline(bed.time, limit)
     while not windows(bed)[0]["bindings"] or windows(bed)[0]["resolved"] <= pages:
         if deadline.left() <= 0:
@@ -246,7 +249,7 @@ def wait_bound(bed, pages, limit=30):
 
 
 def wait_unbound(bed, limit=30):
-    """Waits until the guest has nothing in its window."""
+    """Waits until the guest has no mapping in its window."""
     deadline = Deadline(bed.time, limit)
     while windows(bed)[0]["bindings"]:
         if deadline.left() <= 0:
@@ -255,13 +258,14 @@ def wait_unbound(bed, limit=30):
 
 
 def hunt(machine, mark, seconds, beside="true"):
-    """Starts one, and another command beside it; see tests/tools/mock_hunt."""
+    """Starts tests/tools/mock_hunt, and another command beside it; returns the number of the
+    command."""
     return machine.send(f". /run/vgpu-env; ({beside}) & "
                         f"{TOOLS}/mock_hunt $VGPU_FWD_MOCK {mark} {int(seconds)}", 4 * seconds)
 
 
 def hunted(machine, serial, seconds):
-    """What it saw."""
+    """Waits for a hunt, and returns what it saw."""
     result = machine.result(serial, 4 * seconds)
     text = "; ".join(filter(None, result.lines))
     if result.status:
@@ -270,25 +274,26 @@ def hunted(machine, serial, seconds):
 
 
 def figures(seen, what):
-    """The sum of what hunts counted."""
+    """Returns the sum of one of the numbers that hunts have printed."""
     return sum(int(number) for number in re.findall(rf"(\d+) {what}\b", "; ".join(seen)))
 
 
 def look(bed, guests, seconds):
-    """Starts tests/tools/window_look in the host's machine, for the windows of guests that hunt
-    with marks from 1 on."""
+    """Starts tests/tools/window_look in the host VM, for the windows of guests that hunt with marks
+    from 1 on. It reads the windows as a hypervisor does."""
     windows_of = " ".join(f"{mark}=/dev/vgpu-window-{guest.cid}" for mark, guest in enumerate(guests, 1))
     return bed.host.send(f"{TOOLS}/window_look {int(seconds)} {windows_of}", 4 * seconds)
 
 
 def together(bed, guests):
-    """A hunt in each of them, with marks from 1 on, and a look meanwhile: what the guests saw, and
-    what was looked at."""
+    """Runs a hunt in each guest, with marks from 1 on, and a look at their windows meanwhile.
+    Returns what the guests saw, and what the look saw."""
     serials = [hunt(guest, mark, HUNT) for mark, guest in enumerate(guests, 1)]
-    # It ends before a guest does, whose window is the next one's only when nobody has it open.
+    # The look must end before a guest is killed: the next guest gets the window only when it is
+    # closed.
     looker = look(bed, guests, HUNT)
     hunts = [(guest, guest.result(serial, 4 * HUNT)) for guest, serial in zip(guests, serials)]
-    # All of them, as each says something about what is wrong.
+    # All results go into the failure, because each says something about what is wrong.
     looked = bed.host.result(looker, 4 * HUNT)
     seen = ["; ".join(filter(None, result.lines)) for _, result in hunts]
     if looked.status or any(result.status for _, result in hunts):
@@ -298,10 +303,10 @@ def together(bed, guests):
 
 
 def two(bed):
-    """Two guest VMs use the device at once, and neither sees a byte of the other. Nor is
-    there one in the other's window for whoever looks at that as a hypervisor does. One has a
-    window so small that its pages are used again. Then it dies, and the other one goes on."""
-    # A new window of the guest's is used from its beginning.
+    """Lets two guest VMs use the device at once. Neither sees a byte of the other, and a hypervisor
+    sees none in the wrong window. The second guest has a small window, whose pages are reused. It
+    is killed at the end, and the first guest goes on."""
+    # A reloaded guest module uses its window from the beginning.
     must(bed.guest, "rmmod vgpu_guest")
     bed.take()
     bed.describe()
@@ -335,8 +340,8 @@ def two(bed):
 
 
 def untouched(bed, what):
-    """Whether memory that the guest shares with others has its bytes, and no page but the first: what
-    is looked at only has another one, too."""
+    """Returns whether the memory of one of STRANGERS has its original bytes and only its first
+    page. Even a read of another page would allocate that page."""
     data, _ = STRANGERS[what]
     path = bed.guest.stranger(what)
     found = bed.host.must(f"head -c {len(data)} {path} | od -An -v -tx1 | tr -d ' \\n'; echo; stat -c %b {path}").lines
@@ -344,7 +349,8 @@ def untouched(bed, what):
 
 
 def drivers(bed):
-    """The guest's devices that share memory: a dict of bytes of memory and driver of each."""
+    """Returns a dict of the guest's ivshmem devices: bytes of memory and driver, if any, by
+    name."""
     lines = bed.guest.must(
         "cd /sys/bus/pci/devices; for i in *; do read -r v <$i/vendor; read -r d <$i/device; "
         "[ $v$d = 0x1af40x1110 ] || continue; echo $i $(stat -c %s $i/resource2) "
@@ -353,12 +359,12 @@ def drivers(bed):
 
 
 def strangers(bed):
-    """Other devices of the guest's that share memory are left alone: whatever they have in it, no
-    mapping is there, and not a byte or page of it is touched."""
+    """Checks that the guest leaves ivshmem devices alone which are not its window. Whatever their
+    memory contains, it holds no mapping, and no byte or page of it is accessed."""
     before = rest(bed)
     found = drivers(bed)
     others = sorted(what for name, what in found.items() if name != WINDOW_DEVICE)
-    # What looks like a window may have the driver: a host could tell of its number yet.
+    # The driver may bind a device that looks like a window: a host may announce its number later.
     if found.get(WINDOW_DEVICE) != (4 << 30, "vgpu_window") or \
        others not in ([(1 << 20,), (4 << 30,)], [(1 << 20,), (4 << 30, "vgpu_window")]):
         raise Failure(f"devices and their drivers: {found}")
@@ -373,9 +379,9 @@ def strangers(bed):
 
 
 def drain(bed):
-    """A guest's mappings move out of its window and back while a program and the device write
-    to them, and each byte is what was written last; also where the guest loses
-    the window's device and gets it back."""
+    """Moves a guest's mappings out of its window and back while a program and the device write to
+    them. Each byte must be what was written last, also if the guest loses the window's device and
+    gets it back."""
     before = rest(bed)
     guest = windows(bed)[0]["cid"]
     serial = hunt(bed.guest, 1, 2 * HUNT)
@@ -412,10 +418,10 @@ def stop_agent(bed):
 
 
 def again(bed):
-    """vgpud ends while a program has the window mapped, and comes back: the program's
-    mapping is lost, and what others map then is in the window, although the lost one
-    is still there. The hypervisor does not tell the new one where the guest's memory is, so
-    devices keep none of it, and say so; that of the guest's next start does."""
+    """Restarts vgpud while a program has a mapping in the window. That mapping is lost, but later
+    ones of other programs are in the window, although the lost one still exists. The hypervisor
+    does not tell the new vgpud where the guest's memory is, so devices refuse to keep pages of it
+    until the guest is started again."""
     before = rest(bed)
     pages = windows(bed)[0]["resolved"]
     load(bed, "held")
@@ -442,8 +448,8 @@ def again(bed):
 
 
 def uevents(machine):
-    """Of DRM devices, since the monitor was started: a dict of the variables of each, of the last
-    one perhaps not all yet."""
+    """Returns the uevents of DRM devices since the monitor was started, each as a dict of its
+    variables. The last one may be incomplete."""
     found = []
     for line in machine.must("cat /run/uevents").lines:
         name, equals, value = line.partition("=")
@@ -455,14 +461,14 @@ def uevents(machine):
 
 
 def hotplugs(machine, node):
-    """Uevents of a display of that card."""
+    """Returns the uevents about a display of that card."""
     return [event for event in uevents(machine)
             if (event.get("ACTION"), event.get("DEVNAME"), event.get("HOTPLUG")) == ("change", node, "1")]
 
 
 def hotplug(bed):
-    """The display of the host VM's device changes: the guest hears so of the forwarded
-    card, and of no other."""
+    """Changes the display of the host VM's card. The guest must be notified of the forwarded card's
+    change, and of no other card's."""
     node = bed.guest.must(". /run/vgpu-env; echo $VGPU_FWD_GPU_CARD").text
     others = set(bed.guest.must("sed -n 's/.* VGPU_FWD_.*_CARD=//p' /run/vgpu-env").lines) - {node}
     bed.guest.must("setsid udevadm monitor --kernel --property --subsystem-match=drm >/run/uevents 2>&1 3>&- "
@@ -497,7 +503,8 @@ def must(machine, command, limit=60):
 
 
 def leftovers(bed):
-    """What is there of our modules, and what they may have kept of others: numbers."""
+    """Returns the numbers of objects of the modules, and of kernel objects that they may have
+    kept."""
     found = {}
     for machine in bed.machines:
         for line in machine.must("/usr/lib/vgpu-test/leftovers", 30).lines:
@@ -507,7 +514,8 @@ def leftovers(bed):
 
 
 def unload_modules(bed):
-    """Threads of peers that are gone hold the host's module for a moment."""
+    """Ends vgpud and unloads both modules. Threads of peers that are gone hold the host module
+    for a moment, so its unloading is retried."""
     must(bed.guest, "rmmod vgpu_guest")
     stop_agent(bed)
     must(bed.host, "for i in $(seq 200); do rmmod vgpu_host 2>/dev/null && exit 0; "
@@ -521,7 +529,7 @@ def load_modules(bed):
 
 
 def in_use(bed):
-    """Modules in use refuse to go."""
+    """Checks that modules in use cannot be unloaded."""
     for device in ("$VGPU_FWD_MOCK", "$VGPU_FWD_VGEM_CARD"):
         must(bed.guest, f". /run/vgpu-env; exec 4<>{device}; ! rmmod vgpu_guest")
     must(bed.host, "! rmmod vgpu_host")
@@ -529,7 +537,8 @@ def in_use(bed):
 
 
 def reload_round(bed, times):
-    """Neither module finds another side; the guest's goes while it looks for one."""
+    """Loads and unloads each module alone. The guest module is unloaded while it looks for a
+    host."""
     guest = f"modprobe vgpu_guest cid={bed.cid} && rmmod vgpu_guest"
     host = "modprobe vgpu_host && rmmod vgpu_host"
     for machine, command in ((bed.host, host), (bed.guest, guest)):
@@ -537,7 +546,7 @@ def reload_round(bed, times):
 
 
 def reload(bed):
-    """Modules come and go, and nothing of them stays."""
+    """Loads and unloads the modules many times, and checks that nothing of them stays."""
     times = RELOADS_QUICK if bed.times else RELOADS
     in_use(bed)
     unload_modules(bed)
@@ -561,7 +570,9 @@ def reload(bed):
     return f"modules loaded {times} times, used {times // a_use} times, nothing left behind"
 
 
-# Device files of a card of NVIDIA's, and what of them guests have to themselves: /proc and so on.
+# Device files of an NVIDIA card; the file with the number of pages that the driver's stand-in has
+# allocated; the command that lists all traces of a card; the one that loads the stand-in and makes
+# its device files.
 NVIDIA_NODES = ["nvidia-uvm", "nvidia-uvm-tools", "nvidia0", "nvidiactl"]
 NVIDIA_PAGES = "/sys/module/vgpu_mock_nvidia/parameters/pages"
 NVIDIA_TRACES = "ls -d /dev/nvidia* /proc/driver/nvidia /sys/module/nvidia* 2>/dev/null; grep nvidia /proc/devices"
@@ -569,16 +580,18 @@ NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-
                "mknod /dev/nvidiactl c 195 255; mknod /dev/nvidia0 c 195 0; "
                "mknod /dev/nvidia-uvm c $uvm 0; mknod /dev/nvidia-uvm-tools c $uvm 1")
 
-# The number of its ioctls and commands that no guest may ask for: what nvidia_use asks for in each way.
+# Number of the driver's ioctls and commands that are denied to guests and tried by nvidia_use, in
+# each of its ways.
 NVIDIA_DENIED = 15
 
-# A thread of vgpud closes the card's files when no guest has the card.
+# The module can be unloaded a moment after the unexport, because a thread of vgpud closes the
+# card's files when no guest has the card.
 NVIDIA_END = ("rm /dev/nvidia*; for i in $(seq 200); do rmmod vgpu_mock_nvidia 2>/dev/null && exit; busybox usleep 100000; done; "
               "rmmod vgpu_mock_nvidia")
 
 
 def comes(machine, command, wanted, limit=30):
-    """Polls until a command says that."""
+    """Polls until a command prints the wanted text."""
     deadline = Deadline(machine.time, limit)
     while (said := machine.run(command, 20).text) != wanted:
         if deadline.left() <= 0:
@@ -593,7 +606,8 @@ def nvidia_export(bed, wanted=0):
 
 
 def nvidia_there(bed, bus):
-    """The guest has what NVIDIA's libraries look for, and each node reaches its own of the host."""
+    """Checks that the guest has all files that NVIDIA's libraries look for, and that each node
+    reaches the same node of the host."""
     guest, host = bed.guest, bed.host
     comes(guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
     here = nvidia_address(bed, bus)
@@ -616,14 +630,16 @@ def nvidia_there(bed, bus):
 
 
 def nvidia_unseen(bed):
-    """The driver never saw what nvidia_use asked for in vain, while a thread changed the argument, too."""
+    """Checks that no denied ioctl of nvidia_use reached the driver, also while a thread changed the
+    argument."""
     seen = bed.host.must("cat /sys/module/vgpu_mock_nvidia/parameters/seen").text
     if seen != "0":
         raise Failure(f"NVIDIA's driver was asked {seen} times for what guests are denied")
 
 
 def nvidia_version(bed):
-    """A program with libraries of another version is named in the guest's log, once for each version."""
+    """Checks that the guest's log names a program with libraries of another version, once for each
+    version."""
     guest = bed.guest
     versions = [f"575.{time.time_ns()}", f"576.{time.time_ns()}\\tx"]
     must(guest, "dmesg -C; " + " && ".join(f"{TOOLS}/nvidia_use /dev/nvidiactl \"$(printf '{version}')\""
@@ -636,13 +652,14 @@ def nvidia_version(bed):
 
 
 def nvidia_windowless(bed):
-    """A guest without a window is told, once a connection, why its programs find no memory."""
+    """Checks that the log of a guest without a window says, once for each connection, why programs
+    find no memory."""
     guest = bed.guest
     must(guest, "rmmod vgpu_guest; dmesg -C")
     bed.take()
     nvidia_export(bed)
     comes(guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
-    # A window would not help managed memory.
+    # Managed memory causes no message, because a window would not help it.
     must(guest, f"{TOOLS}/nvidia_use /dev/nvidia-uvm")
     words = "by nvidia.* of host .*: this machine needs a window (on the host: vgpuctl window create;"
     for use, wanted in (("true", "0"), (f"{TOOLS}/nvidia_use /dev/nvidia0", "1"), (f"{TOOLS}/nvidia_use /dev/nvidiactl", "1")):
@@ -655,25 +672,29 @@ def nvidia_windowless(bed):
 
 
 def nvidia_is_free(bed, bus):
-    """Whether a card can have its address in the guest, too: no other device is in that slot."""
+    """Returns whether a card can have its host's address in the guest: no other device is in the
+    slot."""
     return not [device for device in configs(bed) if device.startswith(bus[:-1]) and device != bus]
 
 
 def far(device):
-    """Whether a PCI device is in a domain that guests have for those of hosts."""
+    """Returns whether a PCI device is in one of the domains that a guest has for devices of
+    hosts."""
     return int(device.partition(":")[0], 16) >= 0x8000
 
 
 def nvidia_address(bed, bus):
-    """The PCI device is where programs look for it that know its address by the driver; or elsewhere, where that
-    is taken: the address that it has then is the one that programs are told."""
+    """Checks the card's PCI device in the guest, and returns its address. The device has the
+    address that the host's driver reports if that is free in the guest; else the guest's programs
+    are told another address, which the device has."""
     guest, host = bed.guest, bed.host
     parent = guest.must("cd -P /sys/class/vgpu-nvidia/nvidia0/device && echo ${PWD##*/}").text
     free = nvidia_is_free(bed, bus)
     if parent != bus if free else not far(parent) or parent[4:] != bus[4:]:
         raise Failure(f"the PCI device of nvidia0 is {parent}, though {bus} is {'free' if free else 'taken'}")
     must(guest, f"[ $(readlink /sys/bus/pci/devices/{parent}/driver) = ../../../bus/pci/drivers/vgpu-drm ]")
-    # Files of ids, and those in the configuration; then BARs, of which there are none; writes change nothing.
+    # The ids in sysfs and in the configuration space are those of the host. There are no BARs,
+    # and writes to them change nothing.
     ids = ("cd /sys/bus/pci/devices/{0} && cat vendor device class revision subsystem_vendor subsystem_device && "
            "od -An -tx1 -N 4 config; od -An -tx1 -j 8 -N 4 config; od -An -tx1 -j 44 -N 4 config")
     comes(guest, ids.format(parent), host.must(ids.format(bus)).text)
@@ -684,13 +705,14 @@ def nvidia_address(bed, bus):
 
 
 def configs(bed):
-    """What the configuration of each PCI device of the guest holds."""
+    """Returns a digest of the configuration space of each of the guest's PCI devices."""
     lines = bed.guest.must("cd /sys/bus/pci/devices && md5sum */config").lines
     return {device.removesuffix("/config"): digest for digest, device in map(str.split, lines)}
 
 
 def nvidia_others(bed, before, more):
-    """The guest's other PCI devices are there as before, and so many more."""
+    """Checks that the guest's other PCI devices are unchanged, and that there are that many
+    more."""
     after = configs(bed)
     changed = [device for device in before if after.get(device) != before[device]]
     if changed or len(after) != len(before) + more:
@@ -698,7 +720,7 @@ def nvidia_others(bed, before, more):
 
 
 def nvidia_removed(bed, bus):
-    """The guest's root looks for PCI devices, removes the card's, and looks for more."""
+    """Rescans the guest's PCI bus, removes the card's device, and rescans."""
     guest, before = bed.guest, configs(bed)
     nvidia_export(bed)
     nvidia_there(bed, bus)
@@ -721,20 +743,20 @@ def nvidia_gone(bed):
 
 
 def nvidia_round(bed, bus):
-    """Cards of NVIDIA's come and go."""
+    """Exports and unexports an NVIDIA card in each way, and checks what the guest has each time."""
     guest, host = bed.guest, bed.host
     nvidia_removed(bed, bus)
     before = configs(bed)
     nvidia_export(bed)
     nvidia_there(bed, bus)
     nvidia_version(bed)
-    # Files are told again when they hold something else.
+    # The guest is notified when a file of /proc changes on the host.
     must(host, "echo $(($(cat /sys/module/vgpu_mock_nvidia/parameters/revision) + 1)) "
          ">/sys/module/vgpu_mock_nvidia/parameters/revision")
     comes(guest, "head -n 1 /proc/driver/nvidia/version", host.must("head -n 1 /proc/driver/nvidia/version").text)
     must(guest, "! modprobe vgpu_mock_nvidia 2>/dev/null")
-    # What is in use is not taken away by mistake, and what has a file open does not keep the rest.
-    # (The program itself has to stay: its shadow goes with exec.)
+    # A card in use is unexported only with --force. Open files of a program then do not keep the
+    # nodes. (The shell itself has to have them open: exec would end its shadow.)
     must(guest, "rm -f /run/nvidia.*; mkfifo /run/nvidia.end; "
          "setsid sh -c 'exec 4<>/dev/nvidia0 5</proc/driver/nvidia/version; >/run/nvidia.open; read end </run/nvidia.end' "
          ">/dev/null 2>&1 3>&- </dev/null & echo $! >/run/nvidia.pid; while [ ! -e /run/nvidia.open ]; do busybox usleep 50000; done")
@@ -742,14 +764,14 @@ def nvidia_round(bed, bus):
     must(host, "vgpuctl unexport --nvidia --force")
     nvidia_gone(bed)
     must(guest, "kill $(cat /run/nvidia.pid)")
-    # A guest with a driver of its own has no nodes, and says why; all else goes on.
+    # A guest that has loaded NVIDIA's driver gets no nodes, and logs why; other devices go on.
     must(guest, "dmesg -C; modprobe vgpu_mock_nvidia")
     nvidia_export(bed)
     comes(guest, "dmesg | grep -c 'no /dev/nvidia.*this machine has NVIDIA'", str(len(NVIDIA_NODES)))
     must(guest, "! ls /dev/nvidia* 2>/dev/null && [ ! -e /sys/module/nvidia ] && rmmod vgpu_mock_nvidia")
     works(bed)
     must(host, "vgpuctl unexport --nvidia 0 --to 2 --force")
-    # All or nothing.
+    # The export fails as a whole if one node is missing.
     must(host, "mv /dev/nvidia-uvm-tools /dev/other")
     nvidia_export(bed, 5)
     must(host, "! vgpuctl list | grep nvidia && mv /dev/other /dev/nvidia-uvm-tools")
@@ -763,12 +785,12 @@ def nvidia_round(bed, bus):
     nvidia_there(bed, bus)
     must(host, "vgpuctl unexport --nvidia --force")
     nvidia_gone(bed)
-    # Files say the same; cards share what they need, whichever sections they are in.
+    # Configuration files export cards, too. Cards share nodes whichever sections they are in.
     must(host, "mkdir -p /etc/vgpu/exports.d; printf '[a]\\nnvidia = 0\\nto = 2\\nany-port = yes\\n"
          "[b]\\nnvidia = 1\\nto = 77\\nany-port = yes\\n' >/etc/vgpu/exports.d/nvidia.conf; kill -HUP $(pidof vgpud)")
     comes(host, "vgpuctl list | sed -n 's/^nvidiactl .* nvidia  *//p'", "2 any-port (connected), 77 any-port")
     nvidia_there(bed, bus)
-    # Another file leaves them alone.
+    # A new configuration file of another device leaves the card's nodes alone.
     inodes = guest.must("stat -c %i /dev/nvidia*").text
     must(host, "printf '[null]\\npath = /dev/null\\nto = 77\\n' >/etc/vgpu/exports.d/null.conf; kill -HUP $(pidof vgpud)")
     comes(host, "vgpuctl list | grep -c '^null '", "1")
@@ -780,8 +802,9 @@ def nvidia_round(bed, bus):
 
 
 def nvidia_stranger(owner, stranger):
-    """A program of one machine names the client and the memory of a program of another one: the driver refuses
-    all that it asks for, and does as much with what is its own."""
+    """Lets a program (the stranger) name the RM client and the memory of another machine's
+    program (the owner). The driver must refuse all of its requests, but grant the same for its
+    own client."""
     begin(owner, f"{TOOLS}/nvidia_client owner")
     must(owner, "while [ ! -s /run/begun.out ]; do busybox usleep 50000; done", 60)
     handles = owner.must("cat /run/begun.out").text
@@ -793,11 +816,11 @@ def nvidia_stranger(owner, stranger):
 
 
 def nvidia_used(bed):
-    """A program that has a card open, and asks only the control file for it; and one whose threads change what
-    they ask for."""
+    """Runs programs that use clients of others, that ask only the control file for a card that
+    they have open, and whose threads change the argument of a denied ioctl."""
     nvidia_export(bed)
     comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
-    # Whoever else has a client, and its own programs to each other.
+    # The owner is a program of the host, then another program of the same guest.
     nvidia_stranger(bed.host, bed.guest)
     nvidia_stranger(bed.guest, bed.guest)
     must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl card", 60)
@@ -811,13 +834,14 @@ TRACE = "/sys/kernel/tracing"
 
 
 def refused(bed):
-    """How often guests were refused something, so far."""
+    """Returns the number of requests of guests that were refused so far."""
     text = bed.host.must("vgpuctl status --json").text
     return sum(int(number) for number in re.findall(r'"refused": ?(\d+)', text))
 
 
 def nvidia_denied(bed, engine):
-    """Ioctls that the host answers by itself count, and the module's tracepoint says what it was."""
+    """Checks that denied ioctls are counted, and that the module's tracepoint reports their
+    commands."""
     host = bed.host
     nvidia_export(bed)
     comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
@@ -826,7 +850,7 @@ def nvidia_denied(bed, engine):
              f"echo 1 >{TRACE}/events/vgpu_host/vgpu_host_denied/enable")
     before = refused(bed)
     must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl")
-    # Those of a type that no schema knows are not all judged.
+    # Ioctls of a type that no schema knows are not all judged, so only a lower bound is checked.
     if refused(bed) < before + NVIDIA_DENIED * 3:
         raise Failure(f"of {NVIDIA_DENIED * 3} ioctls that were denied, {refused(bed) - before} count")
     if engine == "kernel":
@@ -839,7 +863,7 @@ def nvidia_denied(bed, engine):
 
 
 def nvidia_listed(bed):
-    """Lists call ioctls by NVIDIA's names."""
+    """Checks that deny-ioctls takes names of NVIDIA's ioctls."""
     conf = "/etc/vgpu/exports.d/nvidia.conf"
     must(bed.host, "mkdir -p /etc/vgpu/exports.d; printf '[nvidiactl]\\npath = /dev/nvidiactl\\nto = 2\\nany-port = yes\\n"
          f"deny-ioctls = UVM_FREE, NV_ESC_CHECK_VERSION_STR\\n' >{conf}; kill -HUP $(pidof vgpud)")
@@ -853,14 +877,15 @@ def nvidia_listed(bed):
 
 
 def nvidia_divided(bed):
-    """A card that is divided into instances is not exported, as guests cannot have an instance."""
+    """Checks that a card which is divided into MIG instances is not exported: guests cannot use
+    them."""
     host = bed.host
     must(host, "mkdir /run/divided && cp -r /proc/driver/nvidia/. /run/divided && "
          "mkdir -p /run/divided/capabilities/gpu0/mig/gi1 && mount --bind /run/divided /proc/driver/nvidia")
     nvidia_export(bed, 7)
     must(host, "vgpuctl export --nvidia 0 --to 2 --any-port 2>&1 | grep -q '/dev/nvidia0 is divided into MIG instances'")
     must(host, "! vgpuctl list | grep nvidia")
-    # Another card's do not matter, nor that a card may be divided.
+    # Instances of another card do not matter, nor does a card without instances that can have some.
     must(host, "mkdir -p /run/divided/capabilities/gpu1/mig && mv /run/divided/capabilities/gpu0/mig/gi1 "
          "/run/divided/capabilities/gpu1/mig")
     nvidia_export(bed)
@@ -869,7 +894,7 @@ def nvidia_divided(bed):
 
 
 def nvidia_two(bed):
-    """Each of two cards comes and goes by itself, and what they share goes with the last."""
+    """Exports and unexports two cards. Their common nodes go with the last card."""
     guest, host = bed.guest, bed.host
     nodes = "cd /dev && ls -d nvidia*"
     must(host, "mknod /dev/nvidia1 c 195 1 && vgpuctl export --nvidia --to 2 --any-port")
@@ -885,7 +910,8 @@ def nvidia_two(bed):
 
 
 def nvidia_late(bed):
-    """No guest gets a card before vgpud can export memory of it, which it tries again."""
+    """Checks that no guest gets a card before vgpud can export its memory, and that vgpud
+    retries."""
     guest, host = bed.guest, bed.host
     must(host, "mv /dev/nvidiactl /dev/other; vgpuctl export /dev/nvidia0 --to 2 --any-port")
     comes(host, "grep -c 'nvidia0: guests do not get it yet, as vgpud cannot use it: No such file' /run/vgpud.log", "1")
@@ -897,8 +923,9 @@ def nvidia_late(bed):
 
 
 def nvidia_cards(bed):
-    """PCI devices of the host that can be a card: at an address that is free in the guest, on a bus that
-    it does not have, and at an address that is taken."""
+    """Returns the addresses of three of the host's PCI devices that can stand for a card: one
+    address is free in the guest, one is on a bus that the guest does not have, and one is
+    taken."""
     found = bed.host.must("cd /sys/bus/pci/devices; grep -l ^0x0403 */class").lines
     cards = [line.partition("/")[0] for line in found]
     buses = {device[:7] for device in configs(bed)}
@@ -912,7 +939,7 @@ def nvidia_cards(bed):
 
 
 def nvidia(bed):
-    """A card of NVIDIA's, which a stand-in of its driver on the host has, with both engines."""
+    """Forwards an NVIDIA card, of the driver's stand-in vgpu_mock_nvidia, with both engines."""
     free, behind, taken = nvidia_cards(bed)
     must(bed.host, NVIDIA_MAKE.format(bus=free))
     nvidia_used(bed)
@@ -943,15 +970,17 @@ def nvidia(bed):
 
 
 def hunted_by(bed, hostile):
-    """What the kernel of a guest sees that reads and writes all of its window all the time, while that
-    guest's programs have memory shown, and give it back, and others get it: in another guest, and on the host.
-    The card's driver takes nothing away from who has mapped it; memory of the mock stays while it is mapped."""
+    """Runs hunts in the guest, on the host and in a hostile guest, whose kernel reads and writes
+    all of its window all the time; returns what they saw. Memory that the hostile guest's
+    programs give back goes to the others. The card's driver takes no memory away from a program
+    that has it mapped, and the mock's memory stays while it is mapped."""
     mock = f"{TOOLS}/mock_hunt $VGPU_FWD_MOCK"
     card = f"{TOOLS}/nvidia_hunt"
-    # The host's has the processors that guests have.
+    # The host's program has a low priority, because guests use the same processors.
     commands = {bed.guest: [f"{mock} 1 {PREY}", f"{card} 2 {PREY}"], bed.host: [f"nice -n 19 {card} 3 {PREY}"],
                 hostile: [f"{mock} 4 {PREY} blind", f"{card} 5 {PREY} blind", f"{TOOLS}/hunter {PREY} 4 5"]}
-    # All of them at once, in each machine; its status is 1 if one of theirs is.
+    # All commands of a machine run at once. The status is 1 if one of theirs is, because 1 means a
+    # wrong byte.
     serials = {machine: machine.send(
         ". /run/vgpu-env; pids=; " + " ".join(f"{command} & pids=\"$pids $!\";" for command in each) +
         " end=0; for pid in $pids; do wait $pid; status=$?; [ $status = 0 ] || [ $end = 1 ] || end=$status; done; exit $end",
@@ -967,7 +996,7 @@ def hunted_by(bed, hostile):
 
 
 def give_card(bed, guests):
-    """The stand-in of NVIDIA's driver, and a card of it for guests."""
+    """Loads the stand-in of NVIDIA's driver, and exports a card of it to the guests."""
     bus = bed.host.must("grep -l ^0x0403 /sys/bus/pci/devices/*/class").lines[0].split("/")[-2]
     must(bed.host, NVIDIA_MAKE.format(bus=bus))
     for guest in guests:
@@ -977,21 +1006,22 @@ def give_card(bed, guests):
 
 
 def take_card(bed):
-    """It goes, and nothing of it is mapped or lent any more, as soon as what has ended has let go of it."""
+    """Unexports the card and unloads the stand-in. The module can be unloaded when nothing of the
+    card is mapped or lent, which may take a moment."""
     must(bed.host, "vgpuctl unexport --nvidia --force")
     comes(bed.guest, NVIDIA_TRACES, "")
     must(bed.host, NVIDIA_END, 60)
 
 
 def joined_to(bed, *cids):
-    """Files give the export of that name to these guests."""
+    """Exports the mock as "joined" to these guests, by a configuration file."""
     must(bed.host, "mkdir -p /etc/vgpu/exports.d && printf '[joined]\\npath = /dev/vgpu-mock\\nto = "
          f"{', '.join(map(str, cids))}\\n' >/etc/vgpu/exports.d/joined.conf && vgpuctl reload")
 
 
 def joined(bed):
-    """Files give a device to one more guest, and to one less, and programs of two others go on with the node that they
-    have: one makes calls, one writes a mapping, all the time."""
+    """Changes the guests of an export by a configuration file. In the guests that keep the export
+    two programs go on with their node all the time: one makes calls, one writes to a mapping."""
     guests = [bed.guest, bed.add_guest()]
     ids = "$(grep -lx joined /sys/class/vgpu/vgpu*/name | cut -d/ -f5)"
     alive = " && ".join(f"kill -0 $(cat /run/joined.{job}.pid)" for job in ("lost", "held"))
@@ -1026,12 +1056,13 @@ def joined(bed):
 
 
 def cards(bed):
-    """Two guests and the host take memory of one card, write it, look at it and free it. What one has freed is the
-    next one's at once. The windows of guests show what is theirs, and nothing of it is kept in the end."""
+    """Lets two guests and the host allocate memory of one card, write it, check it and free it.
+    Freed memory is allocated to the next program at once. The windows of guests must show their
+    own memory, and no memory is kept in the end."""
     other = bed.add_guest()
     guests = [bed.guest, other]
     give_card(bed, guests)
-    # vgpud has a page of the card for as long as guests have the card.
+    # vgpud holds a page of the card as long as the card is exported.
     before = bed.host.must(f"cat {NVIDIA_PAGES}").text
     serials = [(machine, machine.send(f"{TOOLS}/nvidia_hunt {mark} {PREY}", 6 * PREY))
                for mark, machine in enumerate([*guests, bed.host], 1)]
@@ -1048,7 +1079,8 @@ def cards(bed):
 
 
 def hunter(bed):
-    """A guest whose kernel is hostile (tests/mock/hunter.c) sees and changes nothing of others."""
+    """Checks that a guest with a hostile kernel (tests/mock/hunter.c) can neither see nor change
+    memory of others."""
     hostile = bed.add_guest()
     give_card(bed, (bed.guest, hostile))
     nvidia_stranger(bed.guest, hostile)
@@ -1060,13 +1092,13 @@ def hunter(bed):
 
 
 def shown(bed, what):
-    """How many mappings of such a device the guest's hypervisor has."""
+    """Returns the number of mappings of a device file that the guest's hypervisor has."""
     return int(bed.host.run("stat -L -c %t:%T /proc/$(cat /run/inner.guest.pid)/map_files/* 2>/dev/null | "
                             f"grep -cx $(stat -c %t:%T /dev/{what})").text)
 
 
 def wait_shown(bed, what, limit=60):
-    """Waits until the guest sees one in its window."""
+    """Waits until the guest's window shows a mapping of a device."""
     deadline = Deadline(bed.time, limit)
     while not shown(bed, what):
         if deadline.left() <= 0:
@@ -1074,13 +1106,13 @@ def wait_shown(bed, what, limit=60):
 
 
 def window_moves(bed, how):
-    """The driver of the guest's window lets go of the device (unbind), or takes it (bind)."""
+    """Takes the window's device from the guest's driver (unbind), or gives it back (bind)."""
     must(bed.guest, f"cd /sys/bus/pci/devices/{WINDOW_DEVICE} && device=$(echo virtio*) && "
          f"echo $device >/sys/bus/virtio/drivers/vgpu_window/{how}")
 
 
 def holds(guest, command=HOLDS):
-    """Which of these are of the guest's window."""
+    """Returns the kernel mappings that a command lists and that are within the window's BARs."""
     bars = [(int(first, 0), int(last, 0)) for first, last, _ in
             map(str.split, guest.must(f"cat /sys/bus/pci/devices/{WINDOW_DEVICE}/resource").lines)]
     return [line for line in guest.run(command).lines if (at := re.search(r"phys=(\w+)", line)) and
@@ -1088,8 +1120,9 @@ def holds(guest, command=HOLDS):
 
 
 def window_goes(bed, what):
-    """Nothing is seen in it any more when the driver has let go: QEMU would not survive its coming back.
-    Nor does the guest's kernel map what may be another device's memory then."""
+    """Unbinds and binds the window's driver. Without a driver the window must show no mapping,
+    because QEMU would not survive the driver's return, and the guest's kernel must not map it,
+    because its addresses may belong to another device then."""
     window_moves(bed, "unbind")
     if left := holds(bed.guest):
         raise Leak(f"the guest's kernel has mapped a window whose driver has let go of it: {left}")
@@ -1106,19 +1139,19 @@ def begin(machine, command):
 
 
 def has_ended(machine):
-    """Whether that has."""
+    """Returns whether the program of begin() has ended."""
     return not machine.run("[ -s /run/begun.status ]").status
 
 
 def ended(machine, limit=60):
-    """Its output, and its exit status."""
+    """Waits for the end of begin()'s program; returns its output and exit status."""
     must(machine, "while [ ! -s /run/begun.status ]; do busybox usleep 50000; done", limit)
     return machine.must("cat /run/begun.out").text, int(machine.must("cat /run/begun.status").text)
 
 
 def begin_shown(bed):
-    """Starts a program that has memory of the card in the window, and stops it: whatever happens to that, it
-    does not touch it."""
+    """Starts a program, and stops it (SIGSTOP) when it has memory of the card in the window, so
+    that it does not access the memory."""
     begin(bed.guest, f"{TOOLS}/nvidia_hunt 2 {100 * HUNT}")
     while True:
         wait_shown(bed, "nvidia0")
@@ -1129,8 +1162,8 @@ def begin_shown(bed):
 
 
 def shows_again(bed, limit=120):
-    """Programs have memory of both devices in the window, and it is theirs. A host that is too slow shows
-    nothing, so they try again."""
+    """Checks that programs get memory of both devices in the window, with correct contents. A
+    host that is too slow shows no memory, so they try again."""
     deadline = Deadline(bed.time, limit)
     while True:
         seen = hunted(bed.guest, hunt(bed.guest, 1, HUNT / 2), HUNT)
@@ -1144,8 +1177,8 @@ def shows_again(bed, limit=120):
 
 
 def unbound_often(bed):
-    """The window's device is taken from its driver while a program uses memory there: each byte is what was
-    written last. Returns what the program saw, as often as it was started."""
+    """Unbinds the window's driver while a program uses memory in the window: each byte must be
+    what was written last. Returns what the program saw each time that it was started."""
     seen, times = [], 0
     while times < UNBINDS or seen[-1] is None:
         if not seen or seen[-1] is not None:
@@ -1163,8 +1196,8 @@ def unbound_often(bed):
 
 
 def unbind(bed):
-    """The driver of a guest's window lets go of the device while programs have memory there, and takes it
-    again: what can be a copy is one meanwhile, with each byte, and the rest is lost."""
+    """Unbinds the driver of a guest's window while programs have memory in it, and binds it again.
+    Meanwhile memory is a copy with each byte, or lost if it cannot be copied."""
     guest = bed.guest
     give_card(bed, [guest])
     seen = unbound_often(bed)
@@ -1180,13 +1213,13 @@ def unbind(bed):
 
 
 def sleep(bed):
-    """A guest goes to sleep and wakes up while programs have memory in its window."""
+    """Lets a guest go to sleep and wake up while programs have memory in its window."""
     guest = bed.guest
     give_card(bed, [guest])
     load(bed, "held")
     wait_shown(bed, "vgpu-mock")
     begin_shown(bed)
-    # All but the last step, from which nobody would wake it.
+    # pm_test leaves out the last step of suspend, from which nothing would wake the guest.
     must(guest, "echo devices >/sys/power/pm_test && echo freeze >/sys/power/state", 120)
     bed.take()
     comes(guest, "ls -d /dev/nvidiactl /dev/nvidia0", "/dev/nvidia0\n/dev/nvidiactl")
@@ -1201,12 +1234,12 @@ def sleep(bed):
 
 PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "ordeal_kill": kill,
            "ordeal_nvidia": nvidia, "ordeal_reload": reload, "ordeal_withhold": withhold}
-# Those that need no second machine, and less time.
+# Ordeals that need no second machine, and less time.
 ANYWHERE = ["ordeal_hotplug", "ordeal_reload"]
-# Those that guest VMs inside the host's are for.
+# Ordeals that need guest VMs inside the host VM.
 NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_cards": cards, "ordeal_drain": drain,
           "ordeal_joined": joined, "ordeal_kill": kill, "ordeal_strangers": strangers}
-# The only one of them that takes less than minutes.
+# Ordeals of NESTED that take less than minutes.
 NESTED_SHORT = ["ordeal_joined"]
 VHOST = {"ordeal_hunter": hunter, "ordeal_sleep": sleep, "ordeal_unbind": unbind}
 ORDEALS = PAIR | NESTED | VHOST

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How long machines are waited for.
+"""Time limits for waiting for test VMs.
 
-Other work on this machine must not make a limit shorter. So limits count the machines'
-*own time*: they compute, or have nothing to do. While one of them waits for a
-processor its own time stands still. Idle time counts, as a machine that hangs mostly
-computes nothing. Behind each limit there is one of wall time, WIDE times as long.
+Other work on the computer that runs the tests must not shorten a limit. So limits count the
+VMs' *own time*, in which they compute or are idle. Own time stands still while a VM waits
+for a processor. Idle time counts because a VM that hangs is mostly idle. Each limit is
+backed by a limit of wall time, WIDE times as long.
 """
 
 import os
@@ -12,14 +12,14 @@ import threading
 import time
 
 WIDE = 10
-# Seconds between looks at the processes of machines.
+# Seconds between readings of the times of the VMs' processes.
 LOOK = 1
 
 
 def look(sessions):
-    """Seconds that the processes of each of these sessions have computed, a dict, and
-    seconds that each of their threads has waited for a processor, a dict. A kernel that
-    does not count the latter (/proc/PID/schedstat) leaves that empty."""
+    """Returns two dicts: seconds that all processes of a session have computed, by session, and
+    seconds that a thread has waited for a processor, by thread. The second one is empty if the
+    kernel does not count waiting (/proc/PID/schedstat)."""
     computed = dict.fromkeys(sessions, 0)
     waited = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -34,17 +34,17 @@ def look(sessions):
                 with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
                     waited[thread] = int(file.read().split()[1]) / 1e9
         except (OSError, ValueError, IndexError):
-            continue        # a process or a thread has ended
+            continue        # a process or a thread has ended meanwhile
     return computed, waited
 
 
 class OwnTime:
-    """The own time of machines that work together."""
+    """The common own time of VMs that work together."""
 
     def __init__(self, sessions, seen=look, wall=time.monotonic):
         """
-        sessions: a function that returns the session ids of their processes
-        seen, wall: look() and the time, or others for a test
+        sessions: function that returns the session ids of the VMs' processes
+        seen, wall: look() and the clock, or replacements for a test
         """
         self.sessions = sessions
         self.seen = seen
@@ -56,7 +56,8 @@ class OwnTime:
         self.waited = {}
 
     def now(self, exactly=False):
-        """Seconds of own time since the beginning; a second too few, unless asked for exactly."""
+        """Returns seconds of own time since the beginning. Without exactly, the result may be LOOK
+        seconds old."""
         with self.lock:
             passed = self.wall() - self.looked
             if exactly or passed >= LOOK:
@@ -65,8 +66,9 @@ class OwnTime:
 
     def _advance(self, passed):
         computed, waited = self.seen(self.sessions())
-        # Machines may wait for each other, so one's delay is all others'; where they waited
-        # at the same time that is too much. What the busiest computed is never too much.
+        # VMs may wait for each other, so the delay of one delays all. The sum of all delays is too
+        # large if VMs waited at the same time, so own time would be too short. But own time is at
+        # least the computing time of the busiest VM.
         delay = sum(max(0, seconds - self.waited.get(thread, 0)) for thread, seconds in waited.items())
         busiest = max((seconds - self.computed.get(session, 0) for session, seconds in computed.items()),
                       default=0)
@@ -77,12 +79,12 @@ class OwnTime:
 
 
 class Deadline:
-    """The end of a wait."""
+    """The end of a wait, in own time and in wall time."""
 
     def __init__(self, clock, limit):
         """
-        clock: an OwnTime
-        limit: so many seconds of it
+        clock: the OwnTime that is counted
+        limit: seconds of own time until the end
         """
         self.clock = clock
         self.limit = limit
@@ -90,6 +92,6 @@ class Deadline:
         self.wall_start = clock.wall()
 
     def left(self):
-        """Seconds that may be waited from now on; not more than 0 where the wait is over."""
+        """Returns the seconds that are left; 0 or less if the wait is over."""
         return min(self.start + self.limit - self.clock.now(),
                    self.wall_start + WIDE * self.limit - self.clock.wall())

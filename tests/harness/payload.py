@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a VM gets on its second disk: modules, programs, tests."""
+"""Makes the payload, a VM's second disk: modules, programs and tests."""
 
 import fcntl
 import glob
@@ -16,8 +16,8 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 
 
 class Kernel:
-    """A kernel under test: boot is (image, initramfs), payload what a VM with it
-    gets besides. Both are made in rundir."""
+    """A kernel under test. boot is (image, initramfs); payload is the archive that a VM with this
+    kernel gets on its second disk. Both are made in rundir."""
 
     def __init__(self, version, rundir):
         self.version = version
@@ -36,17 +36,17 @@ class Kernel:
 
 
     def __str__(self):
-        """Which that is exactly: suites move."""
+        """Returns the exact version, because Debian's suites get new kernels."""
         with open(self.boot[0], "rb") as file:
             return f"kernel {self.version}: {exact_version(self.version, self.release, file.read(1 << 16))}"
 
 
 def exact_version(version, release, image):
-    """The Debian package and the suite that a kernel's image is from.
+    """Returns the Debian package and the suite that a kernel's image is from.
 
-    image: its beginning
+    image: the first bytes of the image
     """
-    # The boot protocol's kernel_version, an offset from the second sector on.
+    # The field kernel_version of the boot protocol is an offset from the second sector.
     start = int.from_bytes(image[0x20e:0x210], "little") + 0x200
     banner = image[start:].partition(b"\0")[0].decode("ascii", "replace")
     package = re.search(r" Debian (\S+)", banner)
@@ -58,7 +58,7 @@ def exact_version(version, release, image):
 
 
 class Kernels:
-    """The kernels of a run, each made ready when first asked for."""
+    """The kernels of a run. Each one is prepared when it is first asked for."""
 
     def __init__(self, rundir):
         self.rundir = rundir
@@ -72,13 +72,13 @@ class Kernels:
             return self.ready[version]
 
     def used(self):
-        """Those that were asked for."""
+        """Returns the kernels that were asked for."""
         with self.lock:
             return [self.ready[version] for version in sorted(self.ready)]
 
 
 def make(kernel, rundir, out):
-    """Makes the payload for a kernel from what `build` left in out."""
+    """Makes the payload for a kernel from the files that `build` left in out; returns its path."""
     stage = os.path.join(rundir, f"payload-{kernel.version}")
     os.makedirs(os.path.join(stage, "usr/lib/vgpu-test/bin"))
     for name in os.listdir(os.path.join(HERE, "guest")):
@@ -89,15 +89,16 @@ def make(kernel, rundir, out):
     for name in ("README.md", "Documentation/window.rst"):
         shutil.copy(os.path.join(TOP, name), os.path.join(stage, "usr/lib/vgpu-test"))
 
-    # Modules: the image's own, seen through a link, and what was built as updates; the
-    # indexes that depmod makes of both travel along.
+    # Modules are the image's own, linked here for depmod only (those of the debug kernel are
+    # copied), and those that were built, which become updates. The payload has depmod's indexes
+    # of both.
     modules = os.path.join(stage, "usr/lib/modules", kernel.release)
     os.makedirs(os.path.join(modules, "updates"))
     added = glob.glob(os.path.join(out, "k-" + kernel.version, "**/*.ko"), recursive=True)
-    if kernel.version != "debug":       # which has its own
+    if kernel.version != "debug":       # the debug kernel has its own vkms
         added.append(os.path.join(harness("mkvkms", kernel.version), "vkms.ko"))
     for module in added:
-        if os.path.basename(module) == "kvm_intel.ko":      # a stand-in, which nobody is to find by its name
+        if os.path.basename(module) == "kvm_intel.ko":      # a stand-in, not for modprobe
             shutil.copy(module, os.path.join(stage, "usr/lib/vgpu-test"))
             continue
         target = os.path.join(modules, "updates", os.path.basename(module))
@@ -117,7 +118,7 @@ def make(kernel, rundir, out):
     if kernel.version != "debug":
         os.unlink(os.path.join(modules, "kernel"))
 
-    # While it is here, `build` replaces nothing.
+    # `build` replaces nothing while this lock is held.
     with open(os.path.join(out, ".lock-user"), "a", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         for source, target in (("selftests", "usr/lib/vgpu-test/bin"),
@@ -133,6 +134,6 @@ def make(kernel, rundir, out):
 
 
 def out_dir():
-    """The folder that in-root shows as /out when nothing else is said."""
+    """Returns the folder that in-root shows as /out by default."""
     key = hashlib.sha256(TOP.encode()).hexdigest()[:8]
     return os.path.join(cache_dir(), "out-" + key)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Suites of others that judge a device: what to run, and how to read the verdicts.
+"""Test suites of other projects: the commands to run, and how to read their verdicts.
 
 A suite's run(run, only) gets a function that runs a line of shell with one of
 the devices, and the tests to run, or None for all. It returns {test: (verdict,
-seconds)}; verdicts of the real and the forwarded device have to be the same."""
+seconds)}. Verdicts of the real and the forwarded device have to be the same."""
 
 import hashlib
 import re
@@ -16,14 +16,14 @@ BATCH = 20
 
 
 class Suite:
-    """One that takes less than eight minutes."""
+    """A test suite of another project, or a part of one that takes less than eight minutes."""
 
-    passed = ("pass",)      # what counts for the floor
-    floor = 0               # so many pass directly
-    exports = "gpu-"        # how the names of the exports begin that it uses
-    gpu = "3d"              # the virtio-gpu that the machine has
-    draws = False           # with OpenGL, which is the same renderer's on both sides:
-    renderer = "virgl"      # so begins what this says of it
+    passed = ("pass",)      # beginnings of verdicts that count for the floor
+    floor = 0               # least number of tests that must pass on the real device
+    exports = "gpu-"        # prefix of the names of the exports that the suite uses
+    gpu = "3d"              # kind of virtio-gpu that the machine has
+    draws = False           # true if it uses OpenGL: both sides must have the same renderer
+    renderer = "virgl"      # prefix of that renderer's name, which the next command prints
     says_renderer = "eglinfo.x86_64-linux-gnu -B -p gbm"
 
     def __init__(self, name, floor=0):
@@ -31,18 +31,18 @@ class Suite:
         self.floor = floor
 
     def prepare(self, machine):
-        """As root, once before the suite."""
+        """Prepares the machine as root, once before the suite."""
 
     def run(self, run, only=None):
         raise NotImplementedError
 
     def refuses(self, row, rows):
-        """Whether forwarding refuses on purpose what this row of the table tests."""
+        """Returns whether a row of the table tests a feature that forwarding refuses on purpose."""
         return False
 
 
 class Shaders(Suite):
-    """piglit's shader_runner: files of these folders, many in one process."""
+    """piglit's shader_runner, which runs many files of these folders in one process."""
 
     draws = True
 
@@ -64,7 +64,7 @@ class Shaders(Suite):
         while left:
             batch = left[:BATCH]
             done = self._batch(run, batch)
-            # What was begun and came to no end has crashed or hangs.
+            # The file after the last verdict was begun without an end: it has crashed or hangs.
             if len(done) < len(batch):
                 done.append(("crash", 0))
             for file, result in zip(batch, done):
@@ -90,7 +90,7 @@ class Shaders(Suite):
 
 
 class Programs(Suite):
-    """piglit's other programs, each a process of its own."""
+    """piglit's other programs, each in a process of its own."""
 
     draws = True
 
@@ -118,7 +118,7 @@ class Commands(Suite):
     """Programs whose exit status and output are the verdict."""
 
     def __init__(self, name, commands, *, floor=0, keep=None, draws=False):
-        """keep: what of the output counts, a regular expression; default: all"""
+        """keep: regular expression for the parts of the output that count; default: all of it"""
         super().__init__(name, floor)
         self.draws = draws
         self.commands = commands
@@ -141,21 +141,21 @@ class Commands(Suite):
 
 
 class Venus(Commands):
-    """Programs that use Vulkan, which is Venus's, through a window."""
+    """Programs that use Vulkan, by Mesa's driver Venus, and a window."""
 
     gpu = "venus"
 
 
 class Zink(Venus):
-    """Programs that use OpenGL through that. Zink takes no DRM node, but the device that
-    Vulkan has."""
+    """Programs that use OpenGL through Mesa's zink on Venus. They name no DRM node: zink takes the
+    device that Vulkan offers."""
 
     renderer = "zink Vulkan 1.2(Virtio-GPU Venus"
     says_renderer = f"{gl.ZINK} eglinfo.x86_64-linux-gnu -B -p surfaceless"
 
 
 class Lines(Suite):
-    """One program of which each line that matches is the verdict of a test."""
+    """A program that prints one line for each test; the lines that match a pattern are verdicts."""
 
     def __init__(self, name, command, pattern, *, passed, floor=0, draws=False):
         super().__init__(name, floor)
@@ -169,7 +169,7 @@ class Lines(Suite):
         last = [time.monotonic()]
 
         def seen(line):
-            # Progress stands before it, in the same line.
+            # Progress messages, each ended by a carriage return, precede the verdict in its line.
             match = self.pattern.match(plain(line).rpartition("\r")[2])
             if match:
                 now = time.monotonic()
@@ -200,11 +200,13 @@ class Video(Lines):
         prepare_camera(machine)
 
     def refuses(self, row, rows):
-        """Memory of a program as a buffer: see Documentation/schemas.rst."""
+        """Returns whether the row fails because forwarding refuses buffers in a program's memory
+        (USERPTR), see Documentation/schemas.rst."""
         real, forwarded = set(row["real"]), set(row["forwarded"])
         if row["test"].startswith("USERPTR "):
             return real <= {"OK", "missing"} and forwarded == {"OK (Not Supported)"}
-        # Without it the inputs behind the first are tested with the last kind that there is.
+        # v4l2-compliance tests the inputs after the first only with the last kind of memory that
+        # works. This kind is MMAP if USERPTR is refused.
         number = re.fullmatch(r"MMAP \(epoll, CREATE_BUFS\)( \(\d+\))", row["test"])
         beside = number and [other for other in rows if other["test"] == "USERPTR (no poll)" + number[1]]
         return bool(beside) and real == {"missing"} and forwarded == {"OK"} and (
@@ -221,7 +223,7 @@ class Camera(Commands):
 
 
 def prepare_camera(machine):
-    """Loads vivid, and exports its nodes."""
+    """Loads vivid and exports its nodes."""
     machine.must("modprobe vivid n_devs=1 node_types=0x101", 60)
     offer(machine, ["video0", "video1"], "video4linux")
     if machine.run("[ -c /dev/media0 ]").status == 0:
@@ -229,7 +231,8 @@ def prepare_camera(machine):
 
 
 class Sound(Commands):
-    """alsabat through snd-aloop: what is played comes back and is the tone that it was."""
+    """alsabat through snd-aloop: the sound that is played is recorded again and must be the same
+    tone."""
 
     nodes = ("snd/controlC0", "snd/pcmC0D0p", "snd/pcmC0D1c")
     exports = "conf-snd-"
@@ -240,8 +243,8 @@ class Sound(Commands):
 
 
 def offer(machine, nodes, link="name"):
-    """Exports devices of a loopback VM to itself, as conf-NAME; link: what class of
-    nodes they get, a moment after they are there."""
+    """Exports devices of a loopback VM to itself as conf-NAME, and waits for them. link: file in
+    sysfs that a device has as soon as its node is complete, named after the node's class"""
     for node in nodes:
         name = "conf-" + node.replace("/", "-")
         there = f"f=$(grep -lx {name} /sys/class/vgpu/*/name) && [ -e ${{f%/name}}/{link} ]"
@@ -256,13 +259,14 @@ def piglit_environment():
 
 
 def picture(test):
-    """The picture that piglit's shader_runner draws for a test, as its digest."""
+    """Returns a command that prints the digest of the picture that shader_runner draws for a
+    test."""
     return (f"d=$(mktemp -d); {piglit_environment().replace('cd ' + PIGLIT, 'cd $d')} "
             f"LD_PRELOAD={gl.TOOLS}/piglit_png.so {PIGLIT}/bin/shader_runner "
             f"{PIGLIT}/tests/spec/{test}.shader_test -auto -fbo -png && sha256sum *.png")
 
 
-# All that this project's programs print, but how many dispatches a second there were.
+# Output of this project's programs without the number of dispatches in a second.
 UNTIMED = r"^\d+ dispatches, .* all right|^(?!\d+ dispatches).+"
 
 
@@ -275,8 +279,9 @@ def digest(text):
 
 
 def plain(text):
-    """A program's output without what may differ: names and numbers of nodes, the PCI domain, memory
-    that is free, and the number of a mode, which differs as the one before is in use."""
+    """Replaces the parts of a program's output that may differ: names and numbers of nodes, the PCI
+    domain, the amount of free memory, and the number of a mode, which differs because the previous
+    one is still in use."""
     text = re.sub(r"(free aux. memory - total: )\d+ MB, largest block: \d+ MB", r"\1SOME", text)
     text = re.sub(r'("MODE_ID" \(atomic\): blob) = [1-9]\d*', r"\1 = N", text)
     text = re.sub(r"(/(?:card|renderD|video))\d+\b", r"\1N", text)
@@ -284,7 +289,7 @@ def plain(text):
     return re.sub(r'"domain": \d+', '"domain": N', text)
 
 
-# piglit, in parts of less than eight minutes each.
+# piglit is divided into parts that take less than eight minutes each.
 GLSL = [
     Shaders("piglit-glsl-1.10", [("glsl-1.10/execution", 60)]),
     Shaders("piglit-glsl-1.30", [("glsl-1.20/execution", 30), ("glsl-1.30/execution", 30)]),
@@ -342,7 +347,8 @@ KMSCUBE = Commands("kmscube", [
     (name, gl.kmscube("$CARD", "40 " + options)) for name, options in (
         ("legacy", ""), ("atomic", "-A"), ("textured", "-M rgba"), ("multisampled", "-s 4"), ("surfaceless", "-x"))],
     keep=r"renderer: .*|Rendered 39 frames", floor=4, draws=True)
-# A mode that was set stays when the program ends: what looks at it comes afterwards.
+# A mode stays set when the program ends, so the tests that print modes come after those that set
+# one.
 MODETEST = Commands("modetest", [
     ("set mode", "modetest -M virtio_gpu -s $(modetest -M virtio_gpu -c | sed -n 's/^\\([0-9]*\\)\\t[0-9]*\\tconnected.*/\\1/p'"
                  " | head -n1):1024x768"),
@@ -359,13 +365,13 @@ LIBDRM = Commands("libdrm-tests", [
 WFLINFO = Commands("wflinfo", [
     (f"{platform} {api}", f"wflinfo -p {platform} -a {api}")
     for platform in ("gbm", "surfaceless_egl") for api in ("gl", "gles2", "gles3")], floor=6, draws=True)
-# Of our program render.
+# Scenes of this project's program render.
 SCENES = ("cube", "textured", "blended", "fractal", "computed")
 PICTURES = Commands("pictures", [
     *((scene, f"cd $(mktemp -d) && {gl.TOOLS}/render $RENDER . {scene} && sha256sum <{scene}.png")
       for scene in SCENES),
     ("compute", gl.compute("$RENDER", 30))], keep=UNTIMED, floor=6, draws=True)
-# Frames with no time written in them.
+# Commands on the test camera. The last one turns off the time that vivid writes into frames.
 CAMERA = Camera("v4l2-ctl", [
     ("capture", "v4l2-ctl -d $VIDEO0 --stream-mmap=4 --stream-count=20"),
     ("capture, poll", "v4l2-ctl -d $VIDEO0 --stream-mmap=4 --stream-poll --stream-count=20"),
@@ -391,9 +397,9 @@ ZINK = Zink("zink", [
 
 SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, LIBDRM, WFLINFO, GLMARK,
           *GLSL, *FEATURES, *API, DRAWN, CAMERA, VIDEO0, VIDEO1, SOUND, VULKANINFO, VULKAN, ZINK]
-# Suites whose programs every test VM has, and that take seconds: `run` has beds for them.
+# Suites that take seconds and whose programs every test VM has: `run` has beds for them.
 SHORT = {"suites": [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO], "vulkan": [VULKANINFO, VULKAN, ZINK]}
-# Over several suites: so many tests, and so many that pass directly.
+# Least number of tests in all of these suites, and of tests that must pass on the real device.
 PIGLIT_SUITES = [suite.name for suite in (*GLSL, *FEATURES, *API)]
 PIGLIT_TESTS = 300
 PIGLIT_FLOOR = 120

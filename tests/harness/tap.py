@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counts what test programs say in TAP."""
+"""Counts the results that test programs print in TAP."""
 
 import re
 
 RESULT = re.compile(r"^(not )?ok\b\s*(\d+)?\s*(?:-\s*)?([^#]*)(?:#\s*(\w+)\s*(.*))?$", re.I)
 PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?", re.I)
-# What no slow machine does to a program: it crashed, or a sanitizer has stopped it, or it
-# lost memory.
+# Failures that a slow machine cannot cause: a crash, a sanitizer's report, or a leak.
 FATAL = [
     (re.compile(r"(Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: "), "a sanitizer's report"),
     (re.compile(r"terminated unexpectedly by signal|died of signal|Segmentation fault|Bus error|\bAborted\b|core dumped"
                 r"|stack smashing detected|double free|free\(\): invalid|malloc\(\): "), "a crash"),
     (re.compile(r"unreferenced object|left behind|leaked"), "a leak"),
 ]
-# A test's own clock said that it hangs. That goes on while machines wait for a processor.
+# Lines by which a test's own clock ends it. That clock goes on while machines wait for a processor.
 LATE = re.compile(r"Test terminated by timeout|no end after \d+ s$")
 
 
@@ -24,7 +23,7 @@ class Tally:
         self.passed = []
         self.failed = []
         self.skipped = []      # (name, reason)
-        # Of failures: why the test is not run again; whether its own clock ended it.
+        # Reasons why a failure is final; late: true if the test's own clock ended it.
         self.final = []
         self.late = False
         # Sentences about tests that failed and were run again, see again.py.
@@ -40,7 +39,7 @@ class Tally:
         self.soaked += other.soaked
 
     def fail(self, what, final=None):
-        """Adds a failure; final: why that is one, whatever another run would say."""
+        """Adds a failure. final: reason why the test is not run again, or None"""
         self.failed.append(what)
         if final:
             self.final.append(final)
@@ -50,8 +49,8 @@ class Tally:
 
 
 def parse(name, status, lines):
-    """What a program's output and exit status come to. A program that ends
-    badly, or early, has failed whatever it printed before."""
+    """Returns the tally of a program's output and exit status. A program that ends with an error,
+    or early, has failed whatever it printed before."""
     tally = Tally()
     plan = None
     seen = 0
@@ -69,7 +68,7 @@ def parse(name, status, lines):
             continue
         seen += 1
         case = f"{name}: {match[3].strip() or match[2] or seen}"
-        # kselftest_harness.h says "XFAIL" of what the environment cannot do.
+        # kselftest_harness.h prints XFAIL if the environment lacks a feature.
         if match[4] and match[4].upper() in ("SKIP", "XFAIL"):
             tally.skipped.append((case, match[5].strip()))
         elif match[1]:

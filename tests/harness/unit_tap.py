@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of the harness itself: one line of TAP each."""
+"""Runs the harness's own unit tests, and prints one line of TAP for each."""
 
 import ctypes
 import sys
@@ -16,13 +16,14 @@ class _Result(unittest.TextTestResult):
 
 
 def no_new_privileges():
-    """The process gets no privileges by exec: so vgpud starts programs of guests, which may add a filter by it."""
+    """Sets no_new_privs, as vgpud does for the programs that it starts for a guest. These programs
+    need it to add seccomp filters."""
     if ctypes.CDLL(None).prctl(38, 1, 0, 0, 0):
         raise OSError("PR_SET_NO_NEW_PRIVS")
 
 
 def main(name):
-    """Runs those of the program; never returns."""
+    """Runs the tests of the main program, and exits. name: prefix of the tests' names"""
     _Result.name = name
     sys.exit(not unittest.TextTestRunner(resultclass=_Result, verbosity=0).run(
         unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])).wasSuccessful())

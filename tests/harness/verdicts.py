@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs suites of others on a real device and on the same one forwarded to the same
-VM, and compares their verdicts."""
+"""Runs suites of other projects on a real device and on the same device forwarded to the
+same VM, and compares their verdicts."""
 
 import re
 import time
@@ -15,7 +15,7 @@ REPEATS = 2
 UNSTABLE_SHARE = 0.02
 # Seconds of the machine's own time that a suite may take, on both sides and with all repeats.
 LIMIT = 480
-# What says that a test was not even begun: no such program, or none that can be run.
+# Verdicts of tests that were not started: the program is missing or cannot be run.
 NOT_RUN = re.compile(r"missing$|(exit 12[67]|crash \(12[67]\))( |$)")
 RESULTS = ("same", "skipped", "refused", "unstable", "NOT RUN", "DIFFERENT")
 
@@ -25,7 +25,7 @@ class TooLong(Exception):
 
 
 def runner(machine, side, deadline=None):
-    """Runs a line of shell as the ordinary user with the devices of one side."""
+    """Returns a function that runs a line of shell as the ordinary user with one side's devices."""
     def run(command, limit, show=None):
         if deadline is not None:
             left = int(deadline.left())
@@ -38,12 +38,13 @@ def runner(machine, side, deadline=None):
 
 
 def is_skip(verdict):
-    """Whether nothing was judged. glmark2 says "Unknown" of scenes that it cannot validate."""
+    """Returns whether a verdict means "skipped". glmark2 prints "Unknown" for scenes that it cannot
+    validate."""
     return verdict.split(" ")[0] in ("skip", "Unsupported", "Unknown")
 
 
 def result_of(suite, row, rows):
-    """What comes of a test: one of RESULTS."""
+    """Returns the result of a test, one of RESULTS."""
     real, forwarded = set(row["real"]), set(row["forwarded"])
     if all(NOT_RUN.match(verdict) for verdict in real | forwarded):
         return "NOT RUN"
@@ -57,8 +58,8 @@ def result_of(suite, row, rows):
 
 
 def run_side(suite, machine, side, deadline, only=None):
-    """One run of a suite on one side: the verdicts, and what was wrong with how it
-    came to them: on another device, or drawn by the processor."""
+    """Runs a suite once on one side. Returns its verdicts, and sentences about mistakes of the
+    run: it used another device, or the processor drew."""
     run = runner(machine, side, deadline)
     wrong = []
     if suite.draws:
@@ -77,8 +78,8 @@ def run_side(suite, machine, side, deadline, only=None):
 
 
 def of_suite(suite, machine):
-    """Runs it; returns the rows of the table, one a test with all verdicts of both
-    sides, and sentences that say what was wrong with the run."""
+    """Runs a suite on both sides. Returns the rows of the table, one for each test with all
+    verdicts of both sides, and sentences about mistakes of the run."""
     suite.prepare(machine)
     start, computed = time.monotonic(), machine.cpu()
     deadline = Deadline(machine.time, LIMIT)
@@ -110,7 +111,7 @@ def of_suite(suite, machine):
 
 
 def _run_all(suite, machine, deadline, rows, wrong):
-    """On both sides, and what differs again; adds to rows and wrong."""
+    """Runs a suite on both sides, and repeats tests that differ; adds to rows and wrong."""
     seen = {}
     for side in SIDES:
         seen[side], mistakes = run_side(suite, machine, side, deadline)
@@ -140,12 +141,12 @@ def passed(suite, row):
 
 
 def counted(rows):
-    """Those that say something: what is skipped or refused does not."""
+    """Returns the rows that count: those that are neither skipped nor refused."""
     return [row for row in rows if row["result"] not in ("skipped", "refused")]
 
 
 def judge(done):
-    """What is wrong with the results: a list of sentences."""
+    """Returns a list of sentences about failures in the results."""
     wrong = []
     rows = counted(row for _, suite_rows in done for row in suite_rows)
     for row in rows:

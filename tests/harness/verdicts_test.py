@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What verdicts.py makes of the verdicts of two devices, and kernlog.py of a console. Prints TAP."""
+"""Tests how verdicts.py judges the verdicts of two devices, and what kernlog.py finds in a console.
+Prints TAP."""
 
 import sys
 import unittest
@@ -15,7 +16,7 @@ from vm import Result
 
 
 class Given(suites.Suite):
-    """A suite whose verdicts are given: one list a test, of both sides."""
+    """A suite with given verdicts: for each test one list of each side."""
 
     def __init__(self, name="given", **tests):
         super().__init__(name)
@@ -34,10 +35,10 @@ def result(real, forwarded, suite=None):
 
 
 class Machine:
-    """One on which nothing runs; counts the calls that it is told to."""
+    """A machine that runs nothing, and counts a given number of calls for each command."""
 
     def __init__(self, calls):
-        self.calls = calls      # by side: how many a command makes
+        self.calls = calls      # number of calls that a command makes, by side
         self.made = 0
         self.renderer = "virgl (AMD)"
         self.time = patience.OwnTime(list)
@@ -133,7 +134,7 @@ class Verdicts(unittest.TestCase):
 
 
 class Used(unittest.TestCase):
-    """That it was the forwarded device, and only where it should be."""
+    """Checks which device a suite has used."""
 
     def test_as_it_should_be(self):
         self.assertEqual(wrong_of(Machine({"real": 0, "forwarded": 7}), draws=True), [])
@@ -148,7 +149,7 @@ class Used(unittest.TestCase):
         machine = Machine({"real": 0, "forwarded": 7})
         machine.renderer = "llvmpipe (LLVM 19)"
         self.assertEqual(len(wrong_of(machine, draws=True)), 2)
-        # That it is looked at, where it is another one.
+        # The renderer is checked only if draws is set, so suites with another renderer must set it.
         self.assertTrue(all(suite.draws for suite in suites.SUITES if suite.renderer != suites.Suite.renderer))
 
     def test_time(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One test VM: its QEMU, its agent, its console."""
+"""A test VM, with its QEMU, its agent and its console."""
 
 import ctypes
 import functools
@@ -17,13 +17,15 @@ from patience import WIDE, Deadline, OwnTime, look
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Interrupts of an emulated machine come late: no timer test, no watchdog for the clock.
-# What emulation would only spend time on: security modules without a policy (Yama has one), and
-# clearing of memory, which would hide what is not initialised; a console on the screen;
-# sending what is not a warning over a serial line, a byte at a time. A machine that gets
-# no processor for half a minute is neither stalled nor locked up: the kernel waits for as
-# long as it can be told to. Secret memory, which the user-space engine needs, has to be asked
-# for before Linux 6.5.
+# Kernel parameters of all test VMs:
+# - Interrupts of an emulated VM come late, so the kernel must test neither the timer
+#   (no_timer_check) nor the clock (tsc=reliable).
+# - Features are off that would only take time under emulation: security modules without a policy
+#   (Yama has one), clearing of memory, which would also hide uninitialised data, a console on the
+#   screen, and messages below a warning, which a serial line sends one byte at a time.
+# - A VM may get no processor for half a minute without being stalled or locked up, so the kernel's
+#   watchdogs get the longest limits that they accept.
+# - Secret memory, which the user-space engine needs, is off by default before Linux 6.5.
 KERNEL_ARGS = (
     "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off "
     "tsc=reliable no_timer_check net.ifnames=0 nokaslr "
@@ -33,7 +35,7 @@ KERNEL_ARGS = (
 )
 
 
-# Seconds between looks whether a machine that says nothing is alive.
+# Seconds between checks whether a machine that is silent is alive.
 LISTEN = 2
 # Seconds for the agent to answer something simple.
 GRACE = 20
@@ -46,15 +48,15 @@ class VmDied(Exception):
 
 
 class NoAnswer(VmDied):
-    """The VM is there and says nothing."""
+    """The VM runs but does not answer in time."""
 
 
 class NotBooted(VmDied):
-    """A machine ended, with nothing of ours in it or below it."""
+    """A VM ended while nothing of this project was loaded in it, or in the VM that it runs in."""
 
 
 class Result:
-    """What a command printed, and its exit status."""
+    """The output lines and the exit status of a command."""
 
     def __init__(self, status, lines):
         self.status = status
@@ -66,7 +68,7 @@ class Result:
 
 
 def harness(tool, *args):
-    """Runs one of the harness's tools; returns the last line it prints."""
+    """Runs one of the harness's tools; returns the last line that it prints."""
     out = subprocess.run(
         [os.path.join(HERE, tool), *args], check=True, stdout=subprocess.PIPE, text=True
     ).stdout
@@ -84,7 +86,8 @@ class Channel:
         self.serial = 0
 
     def connect(self, deadline):
-        """Deadline: a patience.Deadline, as for all that waits here."""
+        """Connects to the agent. deadline: a patience.Deadline, as in all functions here that
+        wait"""
         while True:
             self.machine.check_alive()
             try:
@@ -122,8 +125,8 @@ class Channel:
         return line.decode("utf-8", "replace").rstrip("\r")
 
     def send(self, command, limit=30):
-        """Starts a command (one line of shell), which the agent ends after so many seconds
-        of wall time; its number."""
+        """Starts a command (one line of shell); returns its number. limit: seconds of wall time
+        after which the agent ends the command"""
         if "\n" in command:
             raise ValueError("the agent takes one line")
         self.serial += 1
@@ -131,8 +134,9 @@ class Channel:
         return self.serial
 
     def result(self, serial, deadline, lines, show=None):
-        """Waits for a command's end: its Result, with the lines that it adds to. Show gets
-        each of them. Where the VM ends or hangs, VmDied has the lines so far."""
+        """Waits for the end of a command; returns its Result. lines: list to which output lines are
+        appended; show: function that gets each line. If the VM ends or hangs, VmDied has the lines
+        so far."""
         try:
             while True:
                 head, _, rest = self._line(deadline).partition(" ")
@@ -150,34 +154,34 @@ class Channel:
 
 
 class Vm:
-    """What a VM is to whoever gives its agent commands. Subclasses know how it runs."""
+    """A VM whose agent takes commands. Subclasses know how the VM is run."""
 
     def __init__(self, rundir, name, slow=1):
         """
-        rundir: where its console and the sockets of its agent are
-        slow: by how much to stretch time limits
+        rundir: folder of the console's file and of the agent's sockets
+        slow: factor by which time limits are stretched
         """
         self.name = name
         self.slow = slow
-        # What limits count; a Bed's machines share one.
+        # Clock of time limits; the machines of a Bed share one.
         self.time = OwnTime(self.sessions)
-        # How much of the console is of its start; None until it has answered.
+        # Length of the console's text when the VM had booted; None before.
         self.booted = None
         self.console_path = os.path.join(rundir, name + ".console")
-        # Two loops of the agent: the second one answers while the first is busy.
+        # The agent has two loops: the second one answers while the first one is busy.
         self.main = Channel(self, os.path.join(rundir, name + ".agent"))
         self.side = Channel(self, os.path.join(rundir, name + ".side"))
 
     def check_alive(self):
-        """Raises VmDied where it is not."""
+        """Raises VmDied if the VM is not alive."""
         raise NotImplementedError
 
     def ended(self):
-        """The VmDied that says so."""
+        """Returns a VmDied for a VM that has ended."""
         return VmDied(f"the VM {self.name} ended")
 
     def sessions(self):
-        """Those of its processes on this machine."""
+        """Returns the session ids of the VM's processes on the computer that runs the tests."""
         return []
 
     def wait_ready(self, limit=120):
@@ -192,11 +196,11 @@ class Vm:
                 channel.connect(deadline)
 
     def send(self, command, limit=30):
-        """Starts a command (one line of shell), without waiting for it."""
+        """Starts a command (one line of shell) without waiting for its end; returns its number."""
         return self.main.send(command, round(WIDE * limit * self.slow))
 
     def result(self, serial, limit=30, show=None):
-        """Waits for the Result of what send() started."""
+        """Waits for the end of a command that send() started; returns its Result."""
         lines = []
         try:
             return self.main.result(serial, Deadline(self.time, limit * self.slow), lines, show)
@@ -205,20 +209,20 @@ class Vm:
                 self.hurry()
             except (VmDied, OSError):
                 raise error from None
-        # It ends the command, which it may have to kill.
+        # The agent now ends the command, which it may have to kill.
         return self.main.result(serial, Deadline(self.time, GRACE), lines, show)
 
     def hurry(self):
-        """The command's time is up; see guest/serve."""
+        """Tells the agent that the running command's time is up; see guest/serve."""
         serial = self.side.send("kill -ALRM $(cat /run/serve.main)", WIDE * GRACE)
         self.side.result(serial, Deadline(self.time, GRACE), [])
 
     def run(self, command, limit=30, show=None):
-        """A command and its Result."""
+        """Runs a command; returns its Result."""
         return self.result(self.send(command, limit), limit, show)
 
     def blocked(self):
-        """Where the tasks of a hanging VM are, as its kernel tells."""
+        """Returns the kernel stacks of a hanging VM's sleeping tasks, as text."""
         try:
             serial = self.side.send(
                 "for p in /proc/[0-9]*; do s=$(sed -n 's/^State:.//p' $p/status); case $s in D*|S*) "
@@ -229,7 +233,7 @@ class Vm:
             return str(error)
 
     def must(self, command, limit=30):
-        """A command that has to succeed for anything else to make sense."""
+        """Runs a command; returns its Result, or raises VmDied if the command fails."""
         result = self.run(command, limit)
         if result.status:
             raise VmDied(f"{self.name}: '{command}' failed ({result.status}):\n{result.text}")
@@ -252,21 +256,21 @@ class Machine(Vm):
                  vsock=None, args="", shell=False, virtual_display=False, display=False, slow=1, first=False, layer=None,
                  disks=(), cpu=""):
         """
-        boot: (kernel image, initramfs); paths as seen on the machine
+        boot: (kernel image, initramfs); paths outside the VM
         payload: tar archive that the VM unpacks over its root
         extra: more QEMU arguments
         vsock: name of the vhost-device-vsock socket in rundir, or None
-        virtual_display: run under Xvfb, for a virtio-gpu with 3D
-        display: offer that of its virtio-gpu to a Display, at self.display
-        slow: by how much to stretch time limits
-        first: others give way to it
-        layer: name of a root that goes over the image's own
+        virtual_display: true if QEMU runs under Xvfb, for a virtio-gpu with 3D
+        display: true if QEMU offers the virtio-gpu's display to a Display, at self.display
+        slow: factor by which time limits are stretched
+        first: true if other machines give way to this one
+        layer: name of a root that is mounted over the image's own
         disks: (serial number, file) of more disks
-        cpu: what its processors have or lack, in QEMU's words: "pku=off"
+        cpu: features that the processors have or lack, in QEMU's syntax: "pku=off"
         """
         super().__init__(rundir, name, slow)
         self.rundir = rundir
-        # QEMU's standard error.
+        # File that gets QEMU's standard error.
         self.log_path = os.path.join(rundir, name + ".qemu")
         self.shell = shell
         self.first = first
@@ -312,7 +316,7 @@ class Machine(Vm):
         self.command += extra
 
     def _inside(self, path):
-        """A path of the machine as in-root's /out or /cache shows it."""
+        """Translates a path to the one that QEMU sees, below in-root's /out or /cache."""
         cache = cache_dir()
         for outside, inside in ((self.rundir, "/out"), (cache, "/cache")):
             if os.path.abspath(path).startswith(outside + "/"):
@@ -322,10 +326,10 @@ class Machine(Vm):
     def start(self):
         open(self.console_path, "w", encoding="utf-8").close()
         log = open(self.log_path, "w", encoding="utf-8")
-        # The first machine is who all wait for: others give way, also where the kernel
-        # shares time among sessions first (autogroup). They get a quarter of its share,
-        # so that it has a processor of two for itself, and not less, as other work on
-        # this machine would leave them nothing.
+        # The run ends when the first machine's tests do, so other machines give way, by nice and,
+        # because the kernel may divide time among sessions first, by autogroup. Their share is a
+        # quarter of the first machine's, which then has one processor of two for itself. It is not
+        # smaller, because other work on the computer would leave them nothing.
         give_way = [] if self.first or self.shell else [
             "sh", "-c", "{ echo 6 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 6 \"$@\"", "give-way"]
         self.process = subprocess.Popen(
@@ -338,7 +342,7 @@ class Machine(Vm):
         return [self.process.pid] if self.process else []
 
     def cpu(self):
-        """Seconds of processor time that it has used, with whatever it runs under."""
+        """Returns seconds of processor time used by QEMU and the programs that it runs under."""
         return sum(look(self.sessions())[0].values())
 
     def check_alive(self):
@@ -346,7 +350,8 @@ class Machine(Vm):
             raise self.ended()
 
     def ended(self):
-        """A kernel that goes down with nothing on its console looks as a crash of QEMU does, but for the status."""
+        """Returns a VmDied with QEMU's status and last lines. Only the status tells a crash of QEMU
+        from a kernel that goes down without a message."""
         try:
             status = f", status {self.process.wait(GRACE)}"
         except subprocess.TimeoutExpired:
@@ -356,7 +361,7 @@ class Machine(Vm):
         return VmDied(f"the VM {self.name} ended{status}" + "".join(f"; {line}" for line in said))
 
     def kill(self):
-        """Ends it as a crash would."""
+        """Ends the VM without shutting it down, as a crash would."""
         self.kill_process()
         self.process.wait()
         self.hang_up()
@@ -379,7 +384,7 @@ class Machine(Vm):
             except subprocess.TimeoutExpired:
                 self.kill_process()
                 self.process.wait()
-            # xvfb-run ends at the first signal, QEMU under it in its own time.
+            # xvfb-run ends at the first signal, but QEMU below it may take longer.
             self.kill_process()
 
 
@@ -388,36 +393,38 @@ def cache_dir():
     return os.path.abspath(os.environ.get("VGPU_CACHE") or os.path.join(home, "vgpu"))
 
 
-# Emulated string instructions move a byte at a time; without them the kernel copies
-# words, many times as fast. Checks of every access to user memory cost a sixth of all
-# time; the debug kernel's KASAN finds the same mistakes. Lists of how machines run end with the
-# processor, to which Machine adds.
+# Processor of emulated machines. Fast string instructions are off: emulation moves one byte at a
+# time, and without them the kernel copies words, many times as fast. SMAP, SMEP and UMIP are off:
+# their checks cost a sixth of all time, and the debug kernel's KASAN finds the same mistakes. The
+# lists of arguments below end with the processor, because Machine appends to it.
 CPU = ["-cpu", "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off,smap=off,smep=off,umip=off"]
-# The processors of one machine take turns: where more machines run than this one has
-# processors, they would spin while one that they wait for has none of its time. They run
-# in parallel where a machine is alone. The debug kernel, which notices what comes of that,
-# computes a quarter more so, and does when it is alone or all beds were asked for.
+# Emulated processors of one machine take turns (TCG) if there are more machines than real
+# processors: otherwise one would spin while it waits for another one that gets no time. They run
+# in parallel (TCG_PARALLEL) if a machine is alone. The debug kernel notices races of parallel
+# processors, but computes a quarter more, so its processors are parallel if it is alone or with
+# --all.
 TCG = ["-accel", "tcg,thread=single,tb-size=256", *CPU]
 TCG_PARALLEL = ["-accel", "tcg,thread=multi,tb-size=256", *CPU]
-# Time is instructions, a nanosecond each, whatever else this machine does meanwhile.
+# The machine's clock counts instructions, one nanosecond each, whatever else the computer does.
 TCG_COUNTED = [*TCG[:2], "-icount", "shift=0,sleep=off", *CPU]
 KVM = ["-accel", "kvm", "-cpu", "host"]
-# Python has no name for it; x86-64's number, as tsc_khz() is for x86, too.
+# The system call's number on x86-64, which Python does not define. tsc_khz() needs x86, too.
 SYS_SCHED_SETATTR = 314
 
 
 def take_long_turns():
-    """Asks for turns of 30 ms for this thread and what it starts from now on, without
-    preempting others. Machines wake and sleep all the time, and emulation works from
-    caches: where each wakeup takes another's turn away they compute a third longer."""
+    """Gives this thread, and what it starts later, time slices of 30 ms without preempting others.
+    Machines wake and sleep all the time, and emulation depends on warm caches: if each wakeup
+    preempted another machine, they would compute a third longer."""
     attributes = struct.pack("IIQiIQQQ", 48, os.SCHED_BATCH, 0, 0, 0, 30_000_000, 0, 0)
     libc = ctypes.CDLL(None)
     libc.syscall(SYS_SCHED_SETATTR, 0, ctypes.create_string_buffer(attributes, len(attributes)), 0)
 
 
 def clock_args(accel):
-    """TCG's time stamp counter is this machine's, or counts instructions. A kernel that has to share the processor
-    while it measures the rate may be wrong several times over, so it is told."""
+    """Returns the kernel parameter for the rate of the time stamp counter, which under TCG is the
+    real processor's or counts instructions. A kernel that shares its processor while it measures
+    the rate may be wrong several times over."""
     if accel is KVM:
         return ""
     return f"tsc_early_khz={1000000 if accel is TCG_COUNTED else tsc_khz()}"
@@ -425,13 +432,13 @@ def clock_args(accel):
 
 @functools.cache
 def tsc_khz():
-    """Ticks of this machine's time stamp counter in a millisecond."""
+    """Returns the ticks of the real time stamp counter in a millisecond."""
     code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     code.write(bytes.fromhex("0f31 48c1e220 4809d0 c3"))    # rdtsc; shl $32, %rdx; or %rdx, %rax; ret
     rdtsc = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
 
     def both():
-        """The counter and the time, with nothing between."""
+        """Returns the counter and the clock of nearly the same moment: the closest of 100 pairs."""
         def once():
             before, ticks, after = time.monotonic_ns(), rdtsc(), time.monotonic_ns()
             return after - before, ticks, before
@@ -447,7 +454,7 @@ _probing = threading.Lock()
 
 
 def accelerator(rundir, boot, payload, parallel):
-    """KVM where it boots this kernel at all, else emulation."""
+    """Returns the arguments of KVM if it can boot this kernel, else those of emulation."""
     with _probing:
         return KVM if _kvm_works(rundir, boot, payload) else TCG_PARALLEL if parallel else TCG
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What vgpuctl shows is what its manual explains."""
+"""Tests that vgpuctl's manual and completion match its counters, exit statuses and options. Prints
+TAP."""
 
 import os
 import re
@@ -24,7 +25,7 @@ class Words(unittest.TestCase):
         self.manual = read("man/vgpuctl.1")
 
     def test_counters(self):
-        """Each counter has an entry in COUNTERS, and there are no others."""
+        """Each counter has an entry in the manual's section COUNTERS, which has no others."""
         shown = set(re.findall(r"(?:COUNTER|BYTES)\(vgpu_\w+, (\w+)\)", read("vgpuctl/counters.c")))
         section = self.manual.partition(".Sh COUNTERS")[2].partition(".Sh ")[0]
         explained = {name for line in re.findall(r"^\.It (Sy .*)$", section, re.M) for name in re.findall(r"[a-z_]{3,}", line)}
@@ -32,7 +33,7 @@ class Words(unittest.TestCase):
         self.assertEqual(shown, explained)
 
     def test_statuses(self):
-        """Each exit status has an entry, with its name in JSON."""
+        """Each exit status has an entry in the manual, with its name in JSON."""
         names = dict(re.findall(r"\[(EXIT_\w+)\] = \"([a-z-]+)\"", read("vgpuctl/error.c")))
         numbers = dict(re.findall(r"(EXIT_\w+) = (\d+),", read("vgpuctl/vgpuctl.h")))
         self.assertEqual(set(names), set(numbers))
@@ -47,14 +48,14 @@ class Words(unittest.TestCase):
             self.assertRegex(self.manual, rf" -{option}\b")
 
     def completed(self, *words):
-        """What bash offers for the last one of these words of a line."""
+        """Returns bash's completions of the last word of a line."""
         line = " ".join(f"'{word}'" for word in ("vgpuctl", *words))
         script = (f"source {LIB}/conf/vgpuctl.bash; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _vgpuctl; "
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         return set(subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True).stdout.split())
 
     def test_completion(self):
-        """Bash offers each command, and each option where vgpuctl takes it."""
+        """Bash offers each command, and for each command the options that it takes."""
         source = read("vgpuctl/main.c")
         names = dict(re.findall(r"\[(OPT_\w+)\] = \{ \"([a-z-]+)\"", source))
         table = source.partition("} commands[] = {")[2].partition("\n};")[0]
