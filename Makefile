@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# vgpu, for people. What kbuild reads is Kbuild.
+# Commands for users and developers (make help lists them); kbuild itself reads Kbuild.
 #
-#   make modules KDIR=/path/to/kernel/build   for another kernel than the running one
-#   make check TEST='mock_ioctl' BED=loopback:6.12
+#   make modules KDIR=/path/to/kernel/build   builds for another kernel than the running one
+#   make check TEST='mock_ioctl' BED=loopback:6.12   runs one test in one bed
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 DESTDIR	?=
@@ -74,7 +74,7 @@ soak: ## tests again and again, beside other work (TEST=names TIMES=10 LOAD=proc
 conformance: prepare ## suites of others, on the real device and on the forwarded one (SUITE=names ENGINE=user)
 	@$(harness)/conformance $(if $(filter user,$(ENGINE)),--bed user:6.12) $(SUITE)
 
-# Programs that look at what protection keys are for.
+# Tests of the protection of a shadow's memory: by protection keys, or without them.
 keys := session_reach session_shadow mock_ioctl mock_nested hostile hostile_kept hostile_pin hostile_shadow
 check-all: prepare ## the same, both modules on 6.1, and processors without protection keys
 	@$(run) --all $(TEST)
