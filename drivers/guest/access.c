@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ->access of mappings: lets a debugger, or any process that uses ptrace() or /proc/PID/mem, read
- * and write a mapping where the core finds no page to do it with. The host's driver is not asked:
- * the bytes are those of the shadow's mapping.
+ * and write a mapping where the core finds no page to do it with. The bytes are those of the cached
+ * page or of the shadow's mapping. The ->access of the host's driver is not used for them.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

@@ -7,9 +7,9 @@
  * All buffers of a file cease to be blank with the first call on the file that may let the device,
  * or another file, see them. Any call may, except for ioctls that the schema marks
  * VGPU_IOCTL_NO_MAPPED, and ioctls that make such a buffer or tell its offset. The buffers cease to
- * be blank before the call flushes dirty bytes. An mmap() that is not the first one of a blank
- * buffer ends them all as well, as an offset that is not known may show any memory. A single page
- * is not blank any more once it was fetched or written to.
+ * be blank before the call flushes dirty bytes. They also cease to be blank with an mmap() of
+ * anything but a blank buffer that is not mapped yet, as any other offset may show any memory. A
+ * single page is not blank any more once it was fetched or written to.
  */
 #ifndef VGPU_BLANK_H
 #define VGPU_BLANK_H

@@ -12,7 +12,7 @@ struct vgpu_export;
 /**
  * struct vgpu_connectors - connectors of one card; guarded by a lock of drm.c
  * @list: list of struct connector
- * @fresh: true if there is a connector whose device was not registered, nor tried to be
+ * @fresh: true if there may be a connector whose registration in sysfs was not tried yet
  */
 struct vgpu_connectors {
 	struct list_head list;

@@ -37,14 +37,15 @@ struct vgpu_parent;
  * @driver: name of the host's driver
  * @path: path of the device file on the host
  * @bus: bus of the device on the host, and the device's name there, for sysfs
- * @title: name as in struct vgpu_export_add
+ * @title: name of the node, or model of the device, see struct vgpu_export_add (vgpu_wire.h)
  * @stats: counters
  * @fences: score, above 0 if programs wait for the fences that they get
  * @learned: numbers that the schema has learned
  * @address: address of an NVIDIA card; guarded by host->lock
  * @connectors: connectors of a DRM card
- * @part: buffer of a file that arrives in several messages, or NULL; @part and @part_len are
- *	used only by the thread that receives the host's messages
+ * @part: buffer of a file about the device (struct vgpu_export_file) that arrives in several
+ *	messages, or NULL; @part and @part_len are used only by the thread that receives the
+ *	host's messages
  * @part_len: number of bytes in @part
  */
 struct vgpu_export {

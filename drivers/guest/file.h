@@ -15,8 +15,8 @@ struct vgpu_xcall;
 struct seq_file;
 
 /*
- * There is one set for each combination: epoll looks at f_op->poll to tell if a file can be
- * polled.
+ * There is one set for each combination of what a file has: DRM, ->poll, ->fasync. A file that
+ * cannot be polled needs a set without ->poll, as epoll looks at f_op->poll to find out.
  */
 extern const struct file_operations vgpu_file_fops;
 extern const struct file_operations vgpu_file_fops_no_poll;

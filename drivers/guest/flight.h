@@ -44,8 +44,8 @@ struct vgpu_flight {
  *
  * Context: process, no locks.
  * Return: a flight with the oldest of these pages, NULL if there are none, or an ERR_PTR():
- * -ENOMEM; -EINPROGRESS: the flight of another session's flush, which is not late, has the oldest
- * page and has to land first.
+ * -ENOMEM; -EINPROGRESS: a flight of another session has the oldest page and has to land first, as
+ * that session's flush is not late.
  */
 struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp);
 void vgpu_flight_free(struct vgpu_flight *flight);

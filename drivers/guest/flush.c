@@ -133,7 +133,7 @@ static void flush_unlist(struct vgpu_flush *flush)
 		vgpu_session_put(flush_session(flush));
 }
 
-/* Note progress: a run has begun, or the shadow has taken bytes. Waiters may wait on. */
+/* Note progress: a run has begun, or the shadow has taken bytes. Waiters continue to wait. */
 static void flush_goes_on(struct vgpu_flush *flush)
 {
 	struct vgpu_space_set *set = flush_set(flush);

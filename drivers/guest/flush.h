@@ -71,7 +71,7 @@ void vgpu_flush_init(struct vgpu_flush *flush);
  * @session: session of the calling process, of which the caller holds a reference; NULL: none
  * @deadline: time in jiffies by which all has to be sent; 0: no deadline
  *
- * Bytes that the host refuses are lost, as a SIGBUS of its driver would lose them. Flushes of
+ * Bytes that the host's driver refuses are lost, as a native store that gets SIGBUS is. Flushes of
  * other sessions than @session are waited for only while they make progress, see flush.c.
  *
  * Context: process, no locks; waits killably. With @deadline the caller may hold locks on
@@ -117,7 +117,10 @@ bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct 
 int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 			    const struct vgpu_flush *own, unsigned long deadline);
 
-/* Queue a work item of another file that waits for flushes. Return: as queue_work(). */
+/*
+ * Queue a work item of another .c file, which waits for flushes, on the work queue of flushes.
+ * Return: as queue_work().
+ */
 bool vgpu_flush_queue(struct work_struct *work);
 
 /* Queue set->expire in @delay jiffies, unless it is due earlier. Takes host->lock. */

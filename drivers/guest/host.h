@@ -10,7 +10,7 @@
  *	vgpu_drm_lock (drm.c)		mutex
  *	node_lock (node.c)		mutex; never inside vgpu_drm_lock
  *	vgpu_session.reserve_lock	mutex (reserve.c)
- *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
+ *	mmap_lock of the caller, as the core took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
  *	host->keeps.lock		mutex: pinned memory; of the locks below only
  *					host->control.lock and keep_users_lock are taken in it
@@ -85,7 +85,7 @@ struct vgpu_window;
  * @signal_work: work item that signals eventfds; holds a reference of the host while queued
  * @exports: list of struct vgpu_export
  * @window: window of the host, or NULL
- * @window_missed: true if the log says that a program was refused for want of a window
+ * @window_missed: true once a message was logged that a program needed a window
  * @window_entry: entry in the list of hosts that have announced a window (window_hosts_lock)
  * @window_info: last announcement of the window (window_hosts_lock)
  * @mappings: list of struct vgpu_mapping that may move

@@ -36,8 +36,9 @@ struct vgpu_keep_call {
 /**
  * struct vgpu_keep_claims - addresses of a process that calls are handing over
  * @lock: guards @calls
- * @calls: list of struct vgpu_keep_call, in the order in which they take their turns
- * @wait: wait queue of calls whose turn has not come; woken when a call is over
+ * @calls: list of struct vgpu_keep_call, in the order of vgpu_keep_claim(). A call waits while
+ *	an earlier one names some of the same pages
+ * @wait: wait queue of these calls; woken when a call is over
  */
 struct vgpu_keep_claims {
 	spinlock_t lock; /* guards the list */

@@ -14,8 +14,8 @@ struct vgpu_slot;
 
 /**
  * struct vgpu_lane_want - requirements of a call for its lane
- * @kind: number that calls share which wait for the same thing on the host, such as the same
- *	ioctl; 0: the call does not wait for the device
+ * @kind: number shared by all calls that wait for the same thing on the host, such as calls of
+ *	one ioctl; 0: the call does not wait for the device
  * @mm_class: true for a call of class mm, where mmap_lock may be held
  * @connected: true if only a connected lane will do, and none is to be connected
  * @interruptible: true if a signal ends the wait for a lane

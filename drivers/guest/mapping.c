@@ -2,11 +2,11 @@
 /*
  * Mappings: see mapping.h.
  *
- * The shadow's mapping lives as long as any VMA of any process shows it. The core notifies of VMAs
- * that are new (after a fork, or a split by a partial munmap or mprotect) and of those that are
- * closed, so a mapping keeps *spans*: its parts, each with the number of VMAs that cover it. A fork
- * adds one for the range of its VMA. A split adds none, as each half covers a part of its own. A
- * close takes one away, and a part that no VMA covers any more ends at the host. A part also ends
+ * The shadow's mapping lives as long as any VMA of any process shows it. The core calls ->open for
+ * a new VMA (after a fork, or a split by a partial munmap or mprotect) and ->close for one that
+ * goes. So a mapping keeps *spans*: its parts, each with the number of VMAs that cover it. A fork
+ * adds 1 to the number where its VMA is. A split adds nothing, as each half covers its own part. A
+ * close subtracts 1, and a part that no VMA covers any more ends at the host. A part also ends
  * when the process to which the shadow belongs has unmapped it: calls of the process may refer to
  * something else at that address from then on. A child that still shows the part gets SIGBUS there.
  */
@@ -86,7 +86,7 @@ static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma
 			struct list_head *gone)
 {
 	bool own = vma->vm_mm == mapping->session->mm;
-	/* A process at its end, without mm_users, maps nothing else at the address. */
+	/* A process at its end (mm_users is 0) cannot map anything else there: this is no unmap. */
 	bool unmapped = own && change < 0 && atomic_read(&vma->vm_mm->mm_users);
 	pgoff_t first = vma->vm_pgoff, end = first + vma_pages(vma);
 	struct mapping_span *a = span_alloc(0, 0);
@@ -699,7 +699,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	if (!ret && !mapping->range && mapping->live) {
 		vgpu_mapping_end(mapping, mapping->addr, vma->vm_end - vma->vm_start);
 		ret = polled ? -polled : -ENOMEM;
-		/* A window helps only against -ENOMEM, and never shows private mappings. */
+		/* A window shows no private mappings, and no files of nvidia-uvm (EOPNOTSUPP). */
 		if (ret == -ENOMEM && !cow)
 			vgpu_window_missed(object->export);
 	}
@@ -719,7 +719,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 		vm_flags_clear(vma, VM_MAYREAD);
 	if (!(mapping->flags & VGPU_MAP_MAYWRITE))
 		vm_flags_clear(vma, VM_MAYWRITE);
-	/* Drivers may clear VM_WRITE as well. */
+	/* A driver may clear VM_WRITE, too, not only VM_MAYWRITE. */
 	if (!(mapping->flags & VGPU_MAP_WRITE))
 		vm_flags_clear(vma, VM_WRITE);
 	if (polled && !mapping->live)

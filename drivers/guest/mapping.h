@@ -43,7 +43,7 @@ struct vm_area_struct;
  * @entry: list entry in host->mappings or host->move_todo, if the mapping may move; protected by
  *	host->lock
  * @node: interval tree node in space->mappings; protected by host->lock
- * @mode_node: interval tree node in space->by_mode of @mode; protected by host->lock
+ * @mode_node: interval tree node in the tree of space->by_mode for @mode; protected by host->lock
  * @shares: true while @node and @mode_node are in their trees: a mapping that may move, of which
  *	programs show a part; protected by host->lock
  * @unit: list entry in the struct move_unit with which it moves; used only by the worker of
@@ -75,8 +75,8 @@ struct vm_area_struct;
  * @lock: spinlock that protects all that follows
  * @spans: sorted list of parts with the number of VMAs that cover each; a part that has ended at
  *	the host is not in the list, and never comes back
- * @run_first: page from which the program has read on
- * @run_end: page behind the last one that the program has used since
+ * @run_first: page at which the program began to read page after page
+ * @run_end: page behind the last one that the program has used since it began at @run_first
  * @ahead_next: page at which a fault counts as sequential
  * @ahead: number of pages that the last fault fetched
  * @error: errno with which the page at @error_index could not be fetched; 0: none

@@ -243,7 +243,7 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
  * @error: negative errno of vgpu_marshal_ioctl(), or of a reply that is REFUSED
  *
  * The programs of a driver whose ioctls return a status take any errno for a failure of the
- * system. Every -ENOMEM and -ENOSPC is replaced by a status, even if the host refuses a call
+ * system. If @m->status is set, it replaces -ENOMEM and -ENOSPC, even if the host refuses a call
  * that its driver has executed.
  *
  * Return: @error; 0 if the status was written instead; -EFAULT.

@@ -93,8 +93,8 @@ static inline bool vgpu_marshal_when(const struct vgpu_schema_when *when, u64 va
 }
 
 /*
- * Process ids on the host: a shadow is the first process of its namespace; no process has the
- * other.
+ * Process ids on the host: that of the shadow, which is the first process of its pid namespace,
+ * and one that no process has.
  */
 #define VGPU_MARSHAL_SHADOW	1
 #define VGPU_MARSHAL_NOBODY	0x7fffffff

@@ -19,7 +19,7 @@
 
 #define u64_to_user_ptr(x)	((void *)(uintptr_t)(x))
 
-/* The program's to define, like the three below. */
+/* The program defines this function and those below that have no body. */
 u64 ktime_get_ns(void);
 
 unsigned long copy_from_user(void *to, const void *from, unsigned long n);

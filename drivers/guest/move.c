@@ -28,7 +28,7 @@
 
 /*
  * Longest time for a BIND, from the wait for a lane to the reply, as faults wait for the move. The
- * host takes a quarter of it for its probe.
+ * host takes a quarter of it at most to find out what its driver provides (VGPU_PROBE_BIND).
  */
 #define MOVE_BIND_WAIT	HZ
 /*
@@ -275,7 +275,7 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadlin
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	down_read(&mapping->mode_lock);
-	/* A mapping in another mode is where it was to be, whatever came of later moves. */
+	/* A mapping that is not in the window has left it, whatever error a later move had. */
 	if (mapping->mode == VGPU_MAPPING_WINDOW)
 		ret = mapping->move_error;
 	up_read(&mapping->mode_lock);
@@ -612,7 +612,7 @@ static int unit_bind(struct move_unit *unit)
 	return 0;
 
 err_unclaim:
-	/* The host has not been told the ranges of the mappings that follow. */
+	/* The ranges of the mappings that follow were not named to the host. */
 	list_for_each_entry_continue(mapping, &unit->mappings, unit) {
 		vgpu_window_unclaim(mapping->claim);
 		mapping->claim = NULL;
@@ -730,8 +730,8 @@ static unsigned long move_all_out(struct move_unit *unit)
 }
 
 /*
- * Move in all units that may enter. If another round was asked for meanwhile, it gets the rest
- * after the first attempt. Return: as move_all_out().
+ * Move in all units that may enter. If another round was asked for meanwhile, this one ends after
+ * its first attempt, and leaves the other units to the next. Return: as move_all_out().
  */
 static unsigned long move_all_in(struct move_unit *unit, u64 asked)
 {

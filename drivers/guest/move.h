@@ -52,14 +52,17 @@ void vgpu_move_forget(struct vgpu_mapping *mapping);
 
 /* Ask for a round of moves, after a change of the window. Takes host->lock only. */
 void vgpu_move_later(struct vgpu_host *host);
-/* Start a round, as the window has room that a mapping did not find. Takes host->lock only. */
+/*
+ * Start a round, as there is room in the window again for a mapping that had found none, or a lost
+ * window may be opened anew. Takes host->lock only.
+ */
 void vgpu_move_room(struct vgpu_host *host);
 void vgpu_move_work(struct work_struct *work);
 /* Cancel the pending round and wake the waiters, as the connection is lost. */
 void vgpu_move_abort(struct vgpu_host *host);
 
 /**
- * vgpu_move_now - have a mapping moved before others, and wait
+ * vgpu_move_now - have a mapping moved out of the window soon, and wait
  * @mapping: the mapping
  * @moves: value of @mapping->moves when the need for the move was seen
  * @deadline: deadline of the fault (deadline.h); 0: none, as the faulting thread holds no locks

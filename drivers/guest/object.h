@@ -73,7 +73,8 @@ struct vgpu_space;
  * @poll_gen: generation, incremented by each event and call that may have changed the readiness
  * @poll_ready: events for which the object is ready, as the host last said; 0 after any call
  *	that may have changed the readiness
- * @poll_calls: value of host->calls when the host last found none of @poll_armed
+ * @poll_calls: value of host->calls when the host last found the object ready for none of
+ *	@poll_armed
  * @poll_renewed: value of poll_gen for which cached device memory was dropped
  * @poll_number: number of the last call that has ended and may have changed the readiness
  * @poll_last: newest number that was given to any call

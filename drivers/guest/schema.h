@@ -147,8 +147,8 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_STRUCT,	/* struct inside of this one, with fields of its own */
 	VGPU_FIELD_FD_IN,	/* an fd of the caller */
 	VGPU_FIELD_USERPTR,	/* memory that the device would keep: the ioctl fails */
-	VGPU_FIELD_KEPT,	/* memory that the device keeps, by its very pages */
-	VGPU_FIELD_LIVE,	/* makes no sense with mappings in copy mode: fails there */
+	VGPU_FIELD_KEPT,	/* memory whose pages the device keeps after the call */
+	VGPU_FIELD_LIVE,	/* the ioctl makes no sense in copy mode: it fails there */
 	VGPU_FIELD_COPIED,	/* offset at which polled memory may be mapped in copy mode */
 	VGPU_FIELD_EVENT_IN,	/* eventfd of the caller, to be signalled once */
 	VGPU_FIELD_TIME,	/* absolute CLOCK_MONOTONIC time; 0: in the past */

@@ -46,9 +46,9 @@ struct vm_fault;
  *	host names this size, which is not checked yet), and sets window->data. Return: 0, or an
  *	errno if this provider does not have the window
  * @close: ends the use of the window
- * @bind: prepares a range that the host has bound for a cache attribute (VGPU_CACHE_*); NULL if
- *	there is nothing to prepare. Return: 0, or an errno if the range cannot be mapped with
- *	that attribute
+ * @bind: prepares a range, which the host has bound, for PTEs with the given cache attribute
+ *	(VGPU_CACHE_*); NULL if there is nothing to prepare. Return: 0, or an errno if the range
+ *	cannot be mapped with that attribute
  * @unbind: undoes @bind, after the host has nothing bound in the range any more
  * @insert: inserts the PTE for the page at @area->offset of the window into the VMA of the
  *	fault, with the cache attribute @cache (VGPU_CACHE_*), writable at once if both
@@ -199,7 +199,8 @@ enum vgpu_window_range_state {
  * @offset: offset in the window in bytes
  * @len: length in bytes
  * @state: state of the range, see enum vgpu_window_range_state
- * @mapping: mapping that shows the range; outlives the state VGPU_RANGE_MAPPED
+ * @mapping: mapping that shows the range, set by vgpu_window_attach(); NULL after
+ *	vgpu_window_release(). The mapping lives until that call
  * @insert: mutex held while PTEs or PMD mappings are inserted, so that a PMD mapping is never
  *	inserted where a page table is, nor a page table where a PMD mapping is
  * @huge: true if a PMD mapping was inserted at any time
@@ -293,7 +294,8 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 
 /*
  * End the use of a window whose memory goes away without the host's knowledge. All PTEs are zapped
- * when the function returns; the mappings move to copy mode later. For providers.
+ * when the function returns. Mappings that can be copies move to copy mode later; the others give
+ * SIGBUS. For providers.
  */
 void vgpu_window_lost(struct vgpu_window *window);
 

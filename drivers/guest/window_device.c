@@ -127,8 +127,8 @@ static void device_end_holds(struct vgpu_window_device *device)
 }
 
 /*
- * Takes a device off the list and ends the window in it. Return: that window with a reference,
- * or NULL.
+ * Takes a device off the list, ends the use of the window in it (vgpu_window_lost()) and unmaps
+ * all holds. Return: that window with a reference, or NULL.
  */
 static struct vgpu_window *device_leave(struct vgpu_window_device *device)
 {
@@ -169,12 +169,12 @@ void vgpu_window_device_remove(struct vgpu_window_device *device)
 }
 
 /**
- * vgpu_window_device_hide - withdraw a device's memory until the host has nothing bound in it
+ * vgpu_window_device_hide - withdraw a device's memory, and wait until nothing is bound in it
  * @device: a device that was added, and may have been removed or hidden since
  *
  * vgpu_window_device_add() offers the memory again.
  *
- * Context: process; no locks. Waits for the host, killably.
+ * Context: process; no locks. Waits for the host, killably, for DEVICE_HIDE_WAIT at most.
  *
  * Return: true if the host has nothing bound in the memory; false if it may.
  */
@@ -258,8 +258,8 @@ static void __iomem *device_map(phys_addr_t start, u64 len, u32 cache)
 }
 
 /*
- * Return: the hold, or an errno: -ENODEV: the window is gone; -ENOMEM: no memory, or another
- * attribute.
+ * Makes a hold. Return: the hold, or an errno: -ENODEV: the window or the device is gone; -ENOMEM:
+ * no memory, or another attribute.
  */
 static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len, u32 cache)
 {
