@@ -109,7 +109,7 @@ static int arg_struct(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *io
 	}
 	if (error == -EFAULT || error == -E2BIG)
 		return arg_left(m, arg);
-	/* Some commands of 32-bit programs take another path (drm_compat_ioctl()). */
+	/* Some 32-bit commands do not go through drm_ioctl(): drm_compat_ioctl() handles them. */
 	if (!error && !compat)
 		m->arg_written = arg_written(ioctl, cmd);
 	if (error || !(dir & VGPU_IN))
@@ -144,7 +144,7 @@ static int arg_fd(struct vgpu_marshal *m, unsigned long arg)
 	if (error == -ENOMEM)
 		return error;
 	if (error) {
-		/* The number may be an open fd of the shadow, so one that is never open is sent. */
+		/* The shadow may have an fd of this number: send a number that is never open. */
 		if (error != -EBADF)
 			m->fd_error = error;
 		return arg_value(m, VGPU_MARSHAL_NO_FD);
@@ -165,7 +165,10 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 	const struct vgpu_schema_ioctl *ioctl = vgpu_schema_find(schema, cmd, compat);
 	int error;
 
-	/* The driver may take a command that differs from the schema's for another one. */
+	/*
+	 * A command whose size or direction differs from the schema's may be another command to
+	 * the driver, with other pointers and fds.
+	 */
 	m->raw = !ioctl || cmd != ioctl->cmd;
 	if (!ioctl) {
 		if (!_IOC_SIZE(cmd) || !cmd_dir(cmd))

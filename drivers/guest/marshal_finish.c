@@ -91,7 +91,11 @@ static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const
 	}
 }
 
-/* Prepare the place of a time for the comparison; the driver may also have only written it. */
+/*
+ * Note whether the driver has written a time. In memory that was sent (IN) a changed place was
+ * written; the copy of what was sent is made equal to the reply then, so that nothing is copied
+ * now. Other memory was written if the ioctl succeeded and the driver has filled the place.
+ */
 static void settle_stamp(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data,
 			 long result)
 {
@@ -385,7 +389,10 @@ static void clock_choose(struct vgpu_marshal *m)
 			m->fds->choose_clock(m->fds_data, m->held[i].mask);
 }
 
-/* Learn the name that the driver has returned for the caller's number. */
+/*
+ * Remember the number in the argument (of a DRM property) if the driver has returned one of the
+ * lesson's names for the number.
+ */
 static void learn(struct vgpu_marshal *m, const u8 *data)
 {
 	const struct vgpu_schema_lesson *lesson = m->ioctl->lesson;

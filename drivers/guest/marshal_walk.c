@@ -263,7 +263,7 @@ static const struct vgpu_schema_node *node_find(const struct vgpu_schema_chain *
 	return NULL;
 }
 
-/* Add the elements behind a struct of a chain. */
+/* Extend the segment of a chain's struct by the elements that follow the struct. */
 static int node_more(struct vgpu_marshal *m, const struct vgpu_schema_node *node, int seg)
 {
 	const struct vgpu_schema_ref *more = &node->more;
@@ -283,7 +283,7 @@ static int node_more(struct vgpu_marshal *m, const struct vgpu_schema_node *node
 static int node_add(struct vgpu_marshal *m, const struct vgpu_schema_chain *chain, u64 addr,
 		    const struct vgpu_schema_node **node)
 {
-	/* The head, which has the tag, is read only once. */
+	/* Extending the segment copies only the bytes behind the head: the tag is read once. */
 	int error, seg = vgpu_marshal_seg_add(m, addr, chain->head, VGPU_IN);
 	const u8 *head;
 
@@ -364,7 +364,7 @@ static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
 	if (error == -ENOMEM)
 		return error;
 	if (error) {
-		/* The number may be an open fd of the shadow, so one that is never open is sent. */
+		/* The shadow may have an fd of this number: send a number that is never open. */
 		held.kind = VGPU_HELD_CLOSED;
 		held.handle = NULL;
 		memcpy(m->data + info->in_off + held.offset, &no_fd, sizeof(no_fd));
@@ -585,7 +585,10 @@ static bool can_keep(const struct vgpu_marshal *m, bool alone)
 	return m->limits->features & (alone ? VGPU_FEATURE_KEEP_ALONE : VGPU_FEATURE_KEEP);
 }
 
-/* Pin whole pages and add a KEPT segment. Read-only pages are for drivers that only read them. */
+/*
+ * Pin whole pages for writing and add a KEPT segment. If the pages are not writable and the
+ * driver only reads them, pin them for reading.
+ */
 static int kept_add(struct vgpu_marshal *m, const struct vgpu_schema_field *field, u64 addr,
 		    u64 end)
 {
@@ -713,8 +716,8 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		u32 end = field->offset + field->size;
 
 		/*
-		 * The struct of an older program may end before the field; fixups must be
-		 * aligned.
+		 * Skip a field that the shorter struct of an older program lacks, and a field at
+		 * an unaligned offset, because fixups must be aligned.
 		 */
 		if (end > level->len ||
 		    ((level->base + field->offset) & min(field->size - 1, 3))) {

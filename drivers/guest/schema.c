@@ -147,7 +147,7 @@ u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver, con
 	/* RegisterSurface() of nvkms-surface.c takes the memory of any client by handles. */
 	if (schema == &vgpu_schema_nvidia && !strcmp(title, "nvidia-modeset"))
 		return VGPU_KEEPERS_NVIDIA_ANY;
-	/* The DRM driver on top of it imports objects that files of the other driver export. */
+	/* nvidia-drm imports objects that files of the driver nvidia export. */
 	if (!strcmp(driver, "nvidia") || !strcmp(driver, "nvidia-drm"))
 		return VGPU_KEEPERS_NVIDIA;
 	/*

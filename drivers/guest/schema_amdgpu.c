@@ -112,7 +112,10 @@ static const struct vgpu_schema_field gem_va[] = {
 #define USERQ		union drm_amdgpu_userq
 #define USERQ_CREATE	.when = VGPU_WHEN_EQUAL(USERQ, in.op, AMDGPU_USERQ_OP_CREATE)
 
-/* The ring is in mapped memory, as in virtio-gpu's contexts; old kernels fail with EINVAL, too. */
+/*
+ * A queue of the program has its ring in mapped memory, so it cannot work in copy mode (LIVE).
+ * Kernels without such queues fail with EINVAL, too.
+ */
 static const struct vgpu_schema_field userq[] = {
 	{ VGPU_LIVE(USERQ, in.op), .error = EINVAL, USERQ_CREATE },
 	{ VGPU_PTR(USERQ, in.mqd), .dir = VGPU_IN, .count = VGPU_FIELD(USERQ, in.mqd_size),
@@ -150,7 +153,7 @@ static const struct vgpu_schema_field list_handles[] = {
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
-	/* A new buffer may get the mmap offset of a destroyed one. */
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_CREATE, union drm_amdgpu_gem_create) },
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_MMAP, union drm_amdgpu_gem_mmap), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_CTX, union drm_amdgpu_ctx) },

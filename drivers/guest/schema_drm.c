@@ -121,8 +121,8 @@ static const struct vgpu_schema_field syncobj_eventfd[] = {
 };
 
 /*
- * If an event is requested, the program's signal stays in the place of the seconds: the place
- * is unchanged then.
+ * If the program requests an event, request.signal stays in the place of reply.tval_sec. An
+ * unchanged place is not converted.
  */
 static const struct vgpu_schema_field wait_vblank[] = {
 	{ VGPU_STAMP_PARTS(union drm_wait_vblank, reply.tval_sec, 2 * sizeof(long),

@@ -183,7 +183,7 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_RMFB, unsigned int) },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_PAGE_FLIP, struct drm_mode_crtc_page_flip) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_DIRTYFB, struct drm_mode_fb_dirty_cmd, dirty_fb) },
-	/* A new buffer may get the mmap offset of a destroyed one. */
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_CREATE_DUMB, struct drm_mode_create_dumb),
 	  .blank = &create_dumb },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_MAP_DUMB, struct drm_mode_map_dumb), .blank = &map_dumb },

@@ -258,7 +258,7 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_THROTTLE) },
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_ENTERVT) },
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_LEAVEVT) },
-	/* A new buffer may get the mmap offset of a destroyed one. */
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CREATE, struct drm_i915_gem_create),
 	  .blank = &gem_create },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_PREAD, struct drm_i915_gem_pread, gem_pread) },

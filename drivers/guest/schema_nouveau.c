@@ -17,8 +17,8 @@
 #define PUSHBUF	struct drm_nouveau_gem_pushbuf
 
 /*
- * The driver corrects presumed places of buffers that are wrong. It reads relocations only in
- * this case, but programs pass few.
+ * The driver corrects wrong presumed places of buffers in @buffers (INOUT). Only then it reads
+ * @relocs, which are sent nevertheless, because programs pass few.
  */
 static const struct vgpu_schema_field pushbuf[] = {
 	{ VGPU_PTR(PUSHBUF, buffers), .dir = VGPU_INOUT,
@@ -70,7 +70,7 @@ static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
 #ifdef DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO
 	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO, struct drm_nouveau_get_zcull_info), BOOKS },
 #endif
-	/* A new buffer may get the mmap offset of a destroyed one. */
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_NEW, struct drm_nouveau_gem_new) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_GEM_PUSHBUF, PUSHBUF, pushbuf) },
 	/* Programs poll with these ioctls: when the device is done, memory has changed. */

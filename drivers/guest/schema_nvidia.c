@@ -66,7 +66,10 @@ static const struct vgpu_schema_field export_dma_buf[] = {
 
 /* --- memory ----------------------------------------------------------------- */
 
-/* The next mmap() of the file maps the memory; @address is a key, except of memory to pin. */
+/*
+ * The next mmap() of the file maps the memory. @address is a key; for memory to pin it is the
+ * address in the program.
+ */
 struct nv_alloc_memory {
 	__u32 client;
 	__u32 parent;
@@ -88,7 +91,7 @@ struct nv_alloc_memory {
 
 static const struct vgpu_schema_field alloc_memory[] = {
 	{ VGPU_FD_IN(struct nv_alloc_memory, fd) },
-	/* The limit is the offset of the last byte, so the mask adds one. */
+	/* The limit is the offset of the last byte, so one byte (.mask) is added to the count. */
 	{ VGPU_KEPT(struct nv_alloc_memory, address), .dir = VGPU_INOUT, .mask = 1,
 	  .count = VGPU_FIELD(struct nv_alloc_memory, limit),
 	  .out_count = VGPU_FIELD(struct nv_alloc_memory, status), .max = RM_NO_MEMORY,
@@ -200,7 +203,7 @@ static const struct vgpu_schema_field event_params[] = {
 static const struct vgpu_schema_struct an_os_event = VGPU_STRUCT(struct nv_event, os_event_params);
 static const struct vgpu_schema_struct an_event = VGPU_STRUCT(struct nv_event, event_params);
 
-/* Capability, which begins with a file of /dev/nvidia-caps. */
+/* Parameters that begin with the fd of a capability, a file of /dev/nvidia-caps. */
 struct nv_capability {
 	struct nv_fd file;
 	__u8 rest[8];
@@ -224,7 +227,7 @@ static const struct vgpu_schema_field capability_only[] = {
 static const struct vgpu_schema_struct a_capability_only =
 	VGPU_STRUCT(struct nv_capability_only, capability_only);
 
-/* Elsewhere 0 means that there is no event. */
+/* Fd of an event in parameters in which 0 means that there is no event. */
 #define EVENT_OR_NONE(s, member) \
 	{ VGPU_FD_IN(s, member), .when = VGPU_WHEN_LEAST(s, member, 1) }
 
@@ -300,8 +303,8 @@ static const struct vgpu_schema_struct an_event_buffer =
 #define CHANNEL_CLASS	0x806f
 
 /*
- * The first field exists in the longer form only. Work on a channel is submitted by stores to
- * mapped memory, and its end is found by loads from there.
+ * @rights exists in the longer form only. Work on a channel is submitted by stores to mapped
+ * memory, and its end is found by loads from there, so channels need a window (LIVE).
  */
 static const struct vgpu_schema_field alloc[] = {
 	{ VGPU_PTR(struct nv_alloc_rights, rights), .dir = VGPU_INOUT, .unit = sizeof(__u32) },
@@ -785,7 +788,7 @@ struct nv_xfer {
 static const struct vgpu_schema_struct an_alloc_memory =
 	VGPU_STRUCT(struct nv_alloc_memory, alloc_memory);
 static const struct vgpu_schema_struct a_control = VGPU_STRUCT(struct nv_control, control);
-/* Both forms begin like this; the rights are left to demand paging. */
+/* Both forms of RM_ALLOC begin like this; the longer one's rights are left to demand paging. */
 static const struct vgpu_schema_struct an_alloc = ALLOC_SHORT;
 static const struct vgpu_schema_struct a_map_memory =
 	VGPU_STRUCT(struct nv_map_memory, map_memory);

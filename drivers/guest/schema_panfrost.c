@@ -27,7 +27,7 @@ static const struct vgpu_schema_field sync_bo[] = {
 };
 #endif
 
-/* Buffers are from shmem and zeroed; jobs name the buffers that they use. */
+/* New buffers are blank (blank.h): zeroed shmem, and the GPU uses only buffers that a job names. */
 static const struct vgpu_schema_blank create_bo =
 	VGPU_BLANK_MADE(struct drm_panfrost_create_bo, handle);
 

@@ -57,7 +57,7 @@ static const struct vgpu_schema_ioctl panthor_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_DESTROY, struct drm_panthor_vm_destroy) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_VM_BIND, struct drm_panthor_vm_bind, vm_bind) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_GET_STATE, struct drm_panthor_vm_get_state), BOOKS },
-	/* A new buffer may get the mmap offset of a destroyed one. */
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_CREATE, struct drm_panthor_bo_create) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_MMAP_OFFSET, struct drm_panthor_bo_mmap_offset), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_CREATE, struct drm_panthor_group_create,

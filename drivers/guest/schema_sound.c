@@ -11,8 +11,8 @@
 #include "schema_uapi.h"
 
 /*
- * Pages with positions, which one of driver and program moves on and the other one reads,
- * without a call. Libraries use SYNC_PTR if these pages cannot be mapped.
+ * Pages with positions. Either the driver or the program moves a position on, and the other one
+ * reads it without a call. Libraries use SYNC_PTR if these pages cannot be mapped.
  */
 static const struct vgpu_schema_live sound_live[] = {
 	{ SNDRV_PCM_MMAP_OFFSET_STATUS_OLD, ENXIO },

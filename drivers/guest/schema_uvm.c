@@ -103,7 +103,7 @@ static const struct vgpu_schema_field pool[] = {
 	UVM(nr, n, what), .body = { .size = (n) }
 #define UVM_WITH(nr, s, f, what) \
 	UVM(nr, sizeof(s), what), .body = VGPU_STRUCT(s, f)
-/* No other command has the same number with a size. */
+/* The commands are bare numbers: a command with the same number and a size is another one. */
 #define EXACT		.flags = VGPU_IOCTL_EXACT
 /* Ioctls that only query, and access no memory. */
 #define ASKS		.flags = VGPU_IOCTL_EXACT | VGPU_IOCTL_NO_MAPPED

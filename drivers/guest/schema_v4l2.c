@@ -215,7 +215,7 @@ static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 	{ VGPU_IOCTL(VIDIOC_ENUM_FMT, struct v4l2_fmtdesc), BOOKS },
 	{ VGPU_IOCTL_WITH(VIDIOC_G_FMT, struct v4l2_format, format), BOTH },
 	{ VGPU_IOCTL_WITH(VIDIOC_S_FMT, struct v4l2_format, format), LONGS },
-	/* New buffers may get the mmap offsets of freed ones. */
+	/* BOOKS is missing: new buffers may get the mmap offsets of freed, still cached ones. */
 	{ VGPU_IOCTL_WITH(VIDIOC_REQBUFS, struct v4l2_requestbuffers, reqbufs) },
 	{ VGPU_IOCTL_WITH(VIDIOC_QUERYBUF, BUFFER, buffer_out), BOTH },
 	{ VGPU_IOCTL(VIDIOC_G_FBUF, struct v4l2_framebuffer), BOTH },

@@ -69,8 +69,9 @@ static const struct vgpu_schema_field context_init[] = {
 };
 
 /*
- * The guest's part of a resource, which only transfers write to. RESOURCE_CREATE_BLOB makes no
- * blank buffer: it may name memory that the device has used before.
+ * A new resource is a blank buffer (blank.h): the device writes to the mapped part of it only by
+ * transfers. RESOURCE_CREATE_BLOB makes no blank buffer: it may name memory that the device has
+ * used before.
  */
 static const struct vgpu_schema_blank create =
 	VGPU_BLANK_MADE(struct drm_virtgpu_resource_create, bo_handle);

@@ -181,7 +181,7 @@ static const struct vgpu_schema_field wait_user_fence[] = {
 static const struct vgpu_schema_ioctl xe_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_DEVICE_QUERY, struct drm_xe_device_query, device_query),
 	  BOOKS },
-	/* A new buffer may get the mmap offset of a destroyed one. */
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_GEM_CREATE, struct drm_xe_gem_create, gem_create) },
 	{ VGPU_IOCTL(DRM_IOCTL_XE_GEM_MMAP_OFFSET, struct drm_xe_gem_mmap_offset), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_XE_VM_CREATE, struct drm_xe_vm_create), BOOKS },
@@ -194,8 +194,8 @@ static const struct vgpu_schema_ioctl xe_ioctls[] = {
 		     struct drm_xe_exec_queue_get_property), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_EXEC, struct drm_xe_exec, exec) },
 	/*
-	 * The ioctl waits for a value in mapped memory: it must see the memory itself, not a
-	 * copy.
+	 * The ioctl waits for a value in mapped memory. The schema does not describe the address
+	 * as a pointer: the driver must read the memory itself, not a copy in a segment.
 	 */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_WAIT_USER_FENCE, struct drm_xe_wait_user_fence,
 			  wait_user_fence) },

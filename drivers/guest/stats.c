@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ioctls that no schema describes, by number; and those whose schema does not know the class of
- * the object, or what a command that they carry points to, by that as well. A program chooses the
- * numbers, so there is room for a few: a new one takes the place of the one that was called least,
- * which goes into the sum of all others. What is called often stays.
+ * Counts of unknown ioctls. An ioctl that no schema describes is counted by its number. If the
+ * schema does not know the class in the argument, or all pointers of the command in the argument,
+ * the ioctl is counted by its number and that class or command. Programs choose the numbers, so
+ * there are VGPU_STATS_UNKNOWN entries only: a new entry replaces the one with the fewest calls,
+ * whose calls are added to @unknown_others. Entries with many calls stay.
  */
 #include <linux/sysfs.h>
 
@@ -15,11 +16,11 @@ void vgpu_stats_init(struct vgpu_stats *stats)
 }
 
 /**
- * vgpu_stats_unknown - an ioctl is made that no schema describes
- * @stats: of its export
- * @cmd: its number
- * @class: not 0: there is one, which does not know this class
- * @command: not 0: there is one, which does not know all that this command inside points to
+ * vgpu_stats_unknown - count an ioctl that no schema describes, or not completely
+ * @stats: counters of the export
+ * @cmd: command of the ioctl
+ * @class: class in the argument that the schema does not know; 0: none
+ * @command: command in the argument, some pointers of which the schema does not know; 0: none
  */
 void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd, u32 class, u32 command)
 {
@@ -60,11 +61,13 @@ static ssize_t stats_emit(char *buf, ssize_t len, const struct vgpu_unknown *unk
 }
 
 /**
- * vgpu_stats_show_unknown - a line for each: the number, perhaps a class or command, and how often
- * @stats: of an export
- * @buf: for sysfs
+ * vgpu_stats_show_unknown - print the counts of unknown ioctls, one entry a line
+ * @stats: counters of an export
+ * @buf: page of sysfs
  *
- * Return: bytes.
+ * A line has the number of the ioctl, its class or command if there is one, and the calls.
+ *
+ * Return: number of bytes.
  */
 ssize_t vgpu_stats_show_unknown(struct vgpu_stats *stats, char *buf)
 {
