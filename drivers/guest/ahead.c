@@ -241,7 +241,7 @@ ssize_t vgpu_ahead_read(struct file *file, char __user *buf, size_t count)
 	if (ret >= 0)
 		ret = ahead_take(ahead, buf, count);
 	ahead_end(ahead);
-	/* Wake pollers for the kept events, because the host has none any more. */
+	/* Wake pollers for the kept events: the host has no events left, and reports no wakeup. */
 	if (ahead_has_any(ahead))
 		wake_up_interruptible_poll(&object->wait, EPOLLIN | EPOLLRDNORM);
 	return ret;

@@ -240,8 +240,9 @@ static int call_ask_slot(struct vgpu_lane *lane, struct vgpu_slot *slot, s64 *re
 }
 
 /*
- * Asks for a slot that the lane keeps. Its round trip is not counted for the call, nor is that
- * of connecting a lane. Return: 0 whether or not there is a slot, or as call_ask_slot().
+ * Asks for a slot that the lane keeps. The round trip is not counted in the statistics of the
+ * export, and neither is the round trip that connects a lane. Return: 0 whether or not there is
+ * a slot, or as call_ask_slot().
  */
 static int call_get_slot(struct vgpu_lane *lane)
 {
@@ -404,7 +405,7 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	if (ret)
 		return ret;
 	ret = call_on_lane(session, xcall);
-	/* A POLL call cannot make another object ready, so it does not count. */
+	/* A POLL call cannot make another object ready, so host->calls leaves it out. */
 	if (!(xcall->flags & VGPU_XCALL_MM) && le16_to_cpu(xcall->msg.op) != VGPU_OP_POLL)
 		atomic64_inc(&host->calls);
 	if (mapped)
@@ -426,7 +427,7 @@ long vgpu_call_result(const struct vgpu_xcall *xcall)
 {
 	switch (xcall->result) {
 	case -ERESTART_RESTARTBLOCK:
-		/* The restart block is on the host. */
+		/* The restart block is on the host, so this kernel cannot restart the call. */
 		return -EINTR;
 	case -ERESTARTSYS:
 	case -ERESTARTNOINTR:

@@ -22,9 +22,9 @@
 /* Result for a time before this machine's boot: not 0, which means never. */
 #define CLOCK_EARLIEST_NS	NSEC_PER_USEC
 /*
- * Limit of the offset's possible error. Above it the host is asked anew before the offset is
- * used, as when there was no call for long: by CLOCK_ASK_CALLS calls, within CLOCK_ASK_TIME,
- * and not again within a second.
+ * Limit of the offset's possible error, which grows while no calls are made. Above the limit
+ * the host is asked anew before the offset is used: by CLOCK_ASK_CALLS calls, within
+ * CLOCK_ASK_TIME, and not again within a second.
  */
 #define CLOCK_WRONG_NS		(500 * NSEC_PER_USEC)
 #define CLOCK_ASK_CALLS		3
@@ -58,8 +58,8 @@ static struct vgpu_clock_bounds clock_read(struct vgpu_clock *clock)
  * @clock: clock of the call's host
  * @sample: times of the call
  *
- * Called before the time stamps in the reply are converted, so that they lie within the call
- * here, too.
+ * Called before the time stamps in the reply are converted. So a time at which the host was
+ * running the call becomes a time at which this machine was waiting for the reply.
  */
 void vgpu_clock_add(struct vgpu_clock *clock, const struct vgpu_clock_sample *sample)
 {

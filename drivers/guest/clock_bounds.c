@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A call gives two bounds of the difference: the host received the call after it was sent, and
- * sent the reply before the reply was received. Any offset within the bounds puts a time that
- * the host's clock showed during the call between the begin and the end of the call here. All
- * calls together narrow the bounds to less than the quickest round trip.
+ * A call gives two bounds of the difference between the clocks: the host received the call
+ * after it was sent, and sent the reply before the reply was received. With any offset within
+ * the bounds, a time that the host's clock showed during the call lies between the begin and the
+ * end of the call by this machine's clock. All calls together narrow the bounds to less than the
+ * quickest round trip.
  *
- * The clocks run at slightly different rates, so the bounds widen with age. A sample that
- * contradicts the bounds (a machine was stopped, or a clock was set by more than that) replaces
- * them.
+ * The clocks run at slightly different rates, so the bounds widen with age. A sample whose
+ * bounds do not overlap the widened ones (a machine was stopped, or a clock was set) replaces
+ * the bounds.
  */
 #ifdef __KERNEL__
 #include <linux/limits.h>
@@ -32,7 +33,7 @@ static void sample_bounds(const struct vgpu_clock_sample *sample, s64 *low, s64 
 	*high = sample->received - sample->out;
 	*low = sample->sent - sample->in - clock_drift(sample->sent, sample->received);
 	/*
-	 * Keep the bounds in order if the call took long and the clocks drift by more than
+	 * Keep @low at most @high if the call took long and the clocks drift by more than
 	 * assumed.
 	 */
 	*low = min(*low, *high);

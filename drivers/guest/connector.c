@@ -134,7 +134,7 @@ static const struct attribute_group *connector_groups[] = {
 	NULL
 };
 
-/* The type has the name of the DRM core's own connectors. */
+/* The DRM core's own connectors have a device type of the same name. */
 static const struct device_type connector_type = {
 	.name = "drm_connector",
 };

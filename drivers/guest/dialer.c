@@ -246,7 +246,7 @@ static int dialer_thread(void *data)
 		wait_event_idle_timeout(dialer->wait, READ_ONCE(dialer->stopping),
 					msecs_to_jiffies(delay));
 		delay = min(2 * delay, (unsigned int)DIALER_DELAY_MAX_MS);
-		/* The host was not dialled during the sleep, and may be there again. */
+		/* Reset the back-off: after the sleep the host may be there again. */
 		if (READ_ONCE(dialers_asleep))
 			delay = DIALER_DELAY_MIN_MS;
 		wait_event_idle(dialers_awake,

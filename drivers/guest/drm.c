@@ -326,7 +326,7 @@ void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change
 
 	mutex_lock(&vgpu_drm_lock);
 	drm = drm_find(export);
-	/* The device stays in sysfs while drm->dev is set under the lock. */
+	/* The device stays in sysfs while the lock is held, if drm->dev is set. */
 	if (!drm || drm->primary != export || !drm->dev)
 		goto out_unlock;
 	/* Programs read the connectors' files when they get the uevent below. */
@@ -396,8 +396,8 @@ static void drm_localize_unique(struct vgpu_object *object, char __user *unique,
 	own_len = snprintf(own, sizeof(own), "pci:%s", dev_name(parent));
 	snprintf(host, sizeof(host), "pci:%s", vgpu_export_pci_name(object->export));
 	/*
-	 * The driver has not written to a buffer that is too small, and the buffer need not
-	 * exist.
+	 * Ignore a buffer that cannot be read: if the program's buffer was too small, the driver
+	 * has not written to it, and it need not exist.
 	 */
 	if (own_len != len || copy_from_user(text, unique, len) || memcmp(text, host, len))
 		return;

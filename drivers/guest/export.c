@@ -261,7 +261,10 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 	if (export_exists(host, le32_to_cpu(msg->export)))
 		return -EPROTO;
 	ret = export_create(host, msg);
-	/* Other exports are not affected; the host must not be able to fill the log. */
+	/*
+	 * Other exports are not affected, so the connection goes on. The message is rate-limited,
+	 * because the host must not be able to fill the log.
+	 */
 	if (ret)
 		pr_warn_ratelimited("no device for export %s of host %s (%d)\n", msg->name,
 				    host->name, ret);

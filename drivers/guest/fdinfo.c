@@ -47,8 +47,8 @@ static void fdinfo_pause(unsigned long *until, unsigned long time)
 }
 
 /*
- * Tells vgpu_session_any() which sessions may be used. It prefers the session that opened the
- * file, whose shadow is the process that the driver knows.
+ * Tells vgpu_session_any() which sessions may be used. vgpu_session_any() prefers the session that
+ * opened the file, because the driver knows the shadow of that session.
  */
 static bool fdinfo_may_use(const struct vgpu_session *session)
 {

@@ -77,8 +77,8 @@ void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, lo
 
 	vgpu_xcall_init(xcall, op, object);
 	/*
-	 * Set the flag for read and write, too: drivers may have other structs there for 32-bit
-	 * programs.
+	 * Set VGPU_CALL_COMPAT for read and write, too: drivers may read and write other structs
+	 * for 32-bit programs.
 	 */
 	xcall->msg.flags = cpu_to_le16(in_ia32_syscall() ? VGPU_CALL_COMPAT : 0);
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
@@ -109,8 +109,8 @@ s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 	ret = vgpu_call_run(session, xcall);
 	vgpu_session_put(session);
 	/*
-	 * Set this before the touch: after the touch no answer may be stored that the call,
-	 * which the host may still run, could change.
+	 * Mark the object before vgpu_poll_touch(): after the touch no answer may be stored that
+	 * the call, which the host may still run, could change.
 	 */
 	if (ret && xcall->sent)
 		vgpu_poll_unsure(object);
@@ -350,7 +350,7 @@ const struct file_operations vgpu_file_fops_no_poll = {
 	.open = vgpu_file_open,
 };
 
-/* DRM nodes need no such variant: no DRM device sends SIGIO. */
+/* Devices that may send SIGIO have fasync. No DRM device sends SIGIO. */
 const struct file_operations vgpu_file_fops_fasync = {
 	FILE_OPERATIONS,
 	.open = vgpu_file_open,

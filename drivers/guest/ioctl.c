@@ -262,7 +262,10 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 
 	raw = m->raw && vgpu_keep_raw_begin(session, ioctl->object);
 	ret = vgpu_call_run(session, xcall);
-	/* The host had to fetch memory although all pointers known to the schema were followed. */
+	/*
+	 * Count the command: the host had to fetch memory although all pointers that the schema
+	 * knows were followed, so the schema lacks some.
+	 */
 	if (xcall->fetched && m->command && !m->raw)
 		vgpu_stats_unknown(xcall->stats, cmd, 0, m->command);
 	if (raw)

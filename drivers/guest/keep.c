@@ -354,7 +354,7 @@ static struct vgpu_keep *keep_make(const struct vgpu_host *host, u64 addr, u64 l
 	return keep;
 }
 
-/* Finds a pin of the same pages, whose number the host knows; called with the set's lock held. */
+/* Finds a pin of the same pages as @like that the host knows. Context: set->lock is held. */
 static struct vgpu_keep *keep_find(struct list_head *list, const struct vgpu_keep *like)
 {
 	struct vgpu_keep *keep;
@@ -392,7 +392,8 @@ void vgpu_keep_call_init(struct vgpu_keep_call *call)
  *
  * Context: process, no locks.
  * Return: 0, -EFAULT (no such memory), -ENOMEM (no memory, or a limit of pins is reached),
- * -ENOSPC (more than one call may name), -EINTR (the caller was killed).
+ * -ENOSPC (the call would name too many ranges, or the range has too many runs), -EINTR (the
+ * caller was killed).
  */
 int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 addr, u64 len,
 		  bool write, struct vgpu_marshal_kept *kept)

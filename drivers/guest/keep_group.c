@@ -311,11 +311,12 @@ void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object)
 }
 
 /**
- * vgpu_keep_name - merge the groups of two objects, one of which a call on the other names or
- * returns
+ * vgpu_keep_name - merge the groups of the object of a call and of another object in the call
  * @session: session of the call
  * @object: object of the call
  * @named: object that the call names or returns; both are open until the call is over
+ *
+ * Changes nothing if neither object is in the group of a session.
  */
 void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 		    struct vgpu_object *named)

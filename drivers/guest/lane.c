@@ -6,7 +6,8 @@
  * A call that waits for the device keeps its lane, and there may be as many such calls as
  * lanes. The call that ends their wait must get a lane, too. Waiting calls are of few kinds,
  * and the call that ends their wait is of another kind. So the last lanes (LANE_RESERVE) are
- * given only to a call of whose kind no other call has a lane.
+ * given only to calls that do not wait (kind 0), and to a call of whose kind no other call has a
+ * lane. Calls of class mm get none of the last lanes: they have a lane of their own.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -31,7 +32,7 @@
 #define LANE_RESET_DELAY_MS	10
 /* Number of lanes in reserve; an eighth of all lanes if that is less, but at least one. */
 #define LANE_RESERVE		8U
-/* Covers the start of the shadow, which the host makes for the first lane of a session. */
+/* Timeout of each step of the handshake; includes the start of the shadow for the first lane. */
 #define LANE_READY_TIMEOUT_MS	20000
 
 /**

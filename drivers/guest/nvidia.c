@@ -256,8 +256,8 @@ static void nvidia_module_del(struct nvidia_module *module)
 /*
  * Reject a module that has the name of one of the directories. The loader calls this notifier
  * before it searches the directories; there it would find the name and only say that the module
- * is loaded. The notifier takes no lock: a node that is being added holds the lock while it
- * waits for others. A directory that is added after this check is found by the loader.
+ * is loaded. The notifier takes no lock, because the lock of node.c is held over waits. A
+ * directory that is added after this check is found by the loader.
  */
 static int nvidia_module_loads(struct notifier_block *unused, unsigned long state, void *data)
 {

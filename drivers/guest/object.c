@@ -71,8 +71,8 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
 	/*
-	 * Objects that calls return get the keepers of the export, too: their files may hold
-	 * the driver's memory.
+	 * Objects that calls return get the keepers (enum vgpu_schema_keepers) of the export,
+	 * too: their files may hold the driver's memory.
 	 */
 	object->keep.keepers = vgpu_schema_keepers(vgpu_export_schema(export), export->driver,
 						   export->title);

@@ -95,8 +95,9 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 		if (ret == -EINTR)
 			ret = -EAGAIN;
 		/*
-		 * The session ends at the host, and its mappings with it, so the bytes are refused.
-		 * After the loss of a lane it is vgpu_call_run() that returns -ENODEV.
+		 * -ENODEV as the host's result: the session ends there, and its mappings with it,
+		 * so the host refuses the bytes. If a lane is lost, vgpu_call_run() itself returns
+		 * -ENODEV.
 		 */
 		if (ret == -ENODEV)
 			ret = -EFAULT;

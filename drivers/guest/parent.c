@@ -22,7 +22,7 @@
 #include "parent.h"
 #include "pci.h"
 
-/* The name is also that of parents of which the host sends no identity. */
+/* Name of the platform driver, and of parents for which the host sends no identity. */
 #define PARENT_DRIVER_NAME	"vgpu-drm"
 
 /**

@@ -5,8 +5,8 @@
  *
  * The accesses hold no lock (PCI_LOCKLESS_CONFIG) and may be preempted anywhere, so a task may
  * still be about to call a layer that has been taken off. A layer is therefore kept for the
- * next device on that bus. Its memory and the code of this module stay until all tasks have
- * been seen elsewhere.
+ * next device on that bus. Its memory and the code of this module stay until
+ * synchronize_rcu_tasks() has found all tasks outside of the layers.
  *
  * Buses that are made below a bus with a layer inherit its operations.
  */

@@ -49,8 +49,10 @@ static bool poll_is_fence(const struct vgpu_object *object)
 /*
  * Decides whether a POLL call is needed.
  * @waits: true if an event that comes later wakes the caller.
- * Return: false if nothing has changed since the host found none of @wanted, or the host has
- * said that some are ready (*@mask); true if the call is needed; *@seen is for that call.
+ * @mask: out: those of @wanted that the host has reported as ready.
+ * @seen: out: state of the object at the decision.
+ * Return: true if the call is needed; false if *@mask is not 0, or nothing has changed since the
+ * host found none of @wanted.
  */
 static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __poll_t *mask,
 		     struct vgpu_poll_seen *seen)
@@ -69,8 +71,8 @@ static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __
 }
 
 /*
- * Returns the value of host->calls as of which the object was not ready, after a call that said
- * so.
+ * Returns the value of host->calls up to which an object is known not to be ready. Called after
+ * a call whose reply said that the object is not ready.
  * @before: value before the call; returned if other calls have ended meanwhile.
  */
 static s64 poll_calls_after(struct vgpu_host *host, s64 before)
@@ -92,7 +94,7 @@ static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *se
 	spin_unlock(&object->poll_lock);
 }
 
-/* Drops cached device memory, unless the task was killed and sees none of it. */
+/* Drops cached device memory. A killed task drops nothing, because it will read no memory. */
 static void poll_drop(struct vgpu_object *object)
 {
 	if (!vgpu_space_await_faults(object->host))
@@ -120,8 +122,8 @@ static void poll_renew(struct vgpu_object *object, u32 gen)
 }
 
 /*
- * Notes that a POLL call, made at poll_gen @gen, found @mask; cached device memory was dropped
- * since.
+ * Notes that a POLL call, made at poll_gen @gen, found @mask. The caller has dropped cached
+ * device memory after the call.
  */
 static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen)
 {
@@ -189,9 +191,9 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		atomic_set(&object->export->fences, POLL_FENCES);
 	}
 	/*
-	 * Events that were read ahead: the call that brought them has ended since, so nothing
-	 * older is cached. A poll that waits goes on nevertheless, to have the host report the
-	 * next wakeup.
+	 * Report events that were read ahead (ahead.c). The READ call that brought them has
+	 * dropped cached device memory at its end, so no bytes older than the events are cached.
+	 * A poll that waits goes on nevertheless, to have the host report the next wakeup.
 	 */
 	ahead = vgpu_ahead_poll(object) & wanted;
 	if (ahead && vgpu_poll_only_looks(wait)) {
@@ -275,11 +277,14 @@ void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen
 		return;
 	spin_lock(&object->poll_lock);
 	/*
-	 * Other calls that have ended meanwhile may have run on the host before this one or
-	 * after it.
+	 * Use no answer if other calls have ended meanwhile: on the host they may have run after
+	 * this call, and changed the readiness.
 	 */
 	alone = seen && object->poll_number == seen->number && !object->poll_unsure;
-	/* A wakeup that came meanwhile may be older or newer, too; it is not reported again. */
+	/*
+	 * Do not arm the object if a wakeup came meanwhile: the wakeup may be newer than the
+	 * answer, and the host does not report it again.
+	 */
 	quiet = seen && object->poll_gen == seen->gen;
 	object->poll_armed = 0;
 	object->poll_gen++;
@@ -307,9 +312,8 @@ void vgpu_poll_unsure(struct vgpu_object *object)
 }
 
 /**
- * vgpu_poll_fence_given - note what a reply says of a fence, which other threads can find by
- * now
- * @object: object in the reply, perhaps no fence, perhaps an old one
+ * vgpu_poll_fence_given - note the state of a fence that a reply reports
+ * @object: object in the reply, perhaps no fence, perhaps an old one; other threads can find it
  * @flags: VGPU_OBJECT_* in the reply
  * @call: state from vgpu_poll_ioctl_begin() of the call
  */
@@ -321,7 +325,10 @@ void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
 
 	if (!(flags & (VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED)))
 		return;
-	/* The fence's event may have come before the reply, when its object was unknown. */
+	/*
+	 * The fence's event may have come before the reply, when the object was unknown. If any
+	 * event was missed, the fence does not count as armed.
+	 */
 	spin_lock(&host->lock);
 	seen = host->events_missed == call->missed;
 	spin_unlock(&host->lock);
@@ -361,9 +368,9 @@ void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *e
 		object->poll_ready = revents;
 	spin_unlock(&object->poll_lock);
 	/*
-	 * Wake all pollers, because the host reports one wakeup only. Pass no key with EPOLLERR
-	 * or EPOLLHUP, where the driver's wakeup may have had none: some waiters take the key
-	 * for the answer.
+	 * Wake all pollers, because the host reports one wakeup only. With EPOLLERR or EPOLLHUP
+	 * the driver's wakeup may have had no key, so none is passed on: some waiters take the
+	 * key for the answer.
 	 */
 	if (revents & (EPOLLERR | EPOLLHUP))
 		wake_up_all(&object->wait);

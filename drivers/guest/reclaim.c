@@ -47,7 +47,7 @@ static unsigned long reclaim_scan(struct shrinker *shrinker, struct shrink_contr
 	unsigned long freed = 0;
 	u64 round = 0;
 
-	/* vgpu_space_put() may free the space, and with it an inode: only with __GFP_FS. */
+	/* vgpu_space_put() may free the space with its inode, which needs __GFP_FS. */
 	if (!(sc->gfp_mask & __GFP_FS))
 		return SHRINK_STOP;
 	while (freed < sc->nr_to_scan && (space = vgpu_reclaim_next(set, &round))) {

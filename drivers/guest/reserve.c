@@ -23,8 +23,8 @@ static struct file *reserve_file;
 
 /*
  * Check whether the range is reserved already. A forked child has its parent's mapping, and a
- * process may have one from an earlier load of the module, so a mapping counts by its name, and if
- * it gives no access.
+ * process may have one from an earlier load of the module, so any mapping counts that has the name
+ * and gives no access.
  */
 static bool reserve_exists(u64 base, u64 size)
 {

@@ -251,7 +251,7 @@ static u32 object_of_fd(struct vgpu_host *host, int fd)
 	return id;
 }
 
-/* Store the fds of a QBUF or PREPARE_BUF: another call may return the buffer before the reply. */
+/* Store the fds of QBUF or PREPARE_BUF before the call: other calls may return the buffer early. */
 static void queue_give(struct vgpu_video_call *call, struct vgpu_object *object)
 {
 	const struct vgpu_video_buffer *given = &call->given;
