@@ -238,8 +238,8 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	if (ret)
 		goto err_free_id;
 	/*
-	 * The entry exists, so nothing is allocated. The peer's thread erases it under
-	 * agent->lock, which is held, so it cannot do so before.
+	 * The entry exists, so nothing is allocated. The peer's thread may end already, but
+	 * it erases the entry under agent->lock, which is held here.
 	 */
 	xa_store(&agent->peers, peer->id, peer, GFP_KERNEL_ACCOUNT);
 	/* The peer may have a window. */

@@ -260,9 +260,9 @@ int vgpu_arena_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t 
 	size_t put = 0;
 
 	/*
-	 * A lane that is over keeps its slot, as the guest may still be reading an upcall
-	 * there. A window that is drained gets no bytes, as they would be lost with the
-	 * window's device.
+	 * The last message of a lane is not written to the slot, as the guest may still be
+	 * reading an upcall there. A window that is drained gets no bytes, as they would be
+	 * lost with the window's device.
 	 */
 	if (slot && !lane->last && !vgpu_conn_is_down(&lane->conn) &&
 	    !READ_ONCE(slot->window->drain))

@@ -16,9 +16,9 @@
  *
  * A program that accesses a mapping in order would need a touch for each page if the driver
  * provides single pages. So each time a touch begins where the last one ended, another worker
- * has the driver populate the shadow's page tables behind it: twice as many bytes as before, up
- * to 2 MiB. This *preparation* changes nothing but the shadow's page tables. The next touch
- * finds the pages there as it finds any pages around its own.
+ * has the driver populate the shadow's page tables for the bytes that follow, twice as many as
+ * before, up to 2 MiB. This *preparation* changes nothing but the shadow's page tables. The next
+ * touch finds the pages there as it finds any pages around its own.
  *
  * A guest should not write to memory that the window cannot show. So the host itself makes the
  * first touch of a binding, its *probe*, which inserts nothing into the window.
@@ -38,7 +38,10 @@
 
 /* Maximum of workers of one window that are in drivers and for which no fault waits. */
 #define BINDING_LEFT_MAX	64
-/* Time for which a result may be used by faults that did not wait for it. */
+/*
+ * Time after which a result is old: a fault does not report an old error, and a stale page with
+ * an old result is resolved again with a new deadline.
+ */
 #define BINDING_AGE		HZ
 /* Size of the aligned part of a window that is looked at together with a page. */
 #define BINDING_AROUND		SZ_64K
@@ -67,10 +70,12 @@
  * @done: true if the result is there
  * @done_at: time of the result in jiffies
  * @late: true if a wait has timed out, so hypervisors do not wait for the touch any more
- * @left: true if all waiting threads have left while the worker is in the driver
+ * @left: true if a waiting thread has given up while the worker is in the driver; counted in
+ *	window->nr_left
  * @covered: true if another touch has brought the page meanwhile
- * @error: 0, or why there is no page; -EAGAIN: try again; -EEXIST: there is a page, but its PFN
- *	cannot be found; -EOPNOTSUPP: of a probe: hypervisors cannot have the page
+ * @error: 0, or why there is no page; -EAGAIN: try again; -EBUSY: too many workers are stuck;
+ *	-EEXIST: there is a page, but its PFN cannot be found; -EOPNOTSUPP: of a probe:
+ *	hypervisors cannot have the page
  * @writable: true if the binding was writable when the driver was asked
  * @slow: true if the driver took longer than a preparation may, so none follows
  * @prot: cache attribute of the pages
@@ -310,9 +315,9 @@ static unsigned long touch_peek(struct vm_area_struct *vma, u64 addr)
 }
 
 /*
- * Check that a hypervisor can have all of the first pages that are mapped now. The first page
- * alone does not tell: it looks like any other if the pages are parts of one allocation that
- * has one reference for all.
+ * Check that a hypervisor can have each page of the first BINDING_AROUND bytes that is mapped
+ * now. The first page alone does not tell: in an allocation with one reference count for all
+ * pages, the first page has that count and looks like a single page (vgpu_kvm_takes_pfn()).
  */
 static int touch_examine(const struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr)
 {
@@ -496,7 +501,10 @@ static int touch_resolve(struct vgpu_touch *touch)
 
 /* --- preparations --------------------------------------------------------- */
 
-/* Check whether the driver wants to be notified of first writes; it shall see real ones only. */
+/*
+ * Check whether the driver wants to be notified of first writes. Its pages are not prepared, as
+ * the driver shall be notified of a program's writes only.
+ */
 static bool ahead_is_heard(const struct vgpu_binding *binding, const struct vm_area_struct *vma)
 {
 	return binding->writable && vma->vm_ops &&
@@ -557,7 +565,7 @@ static void ahead_work(struct work_struct *work)
 	u64 offset, got;
 
 	if (mmget_not_zero(mm)) {
-		/* The range is not written while there is a worker. */
+		/* No other thread changes the range until @ahead_busy is false. */
 		for (offset = binding->ahead; offset < binding->ahead_end; offset += got) {
 			if (READ_ONCE(binding->gone) || time_after(jiffies, late))
 				break;
@@ -593,7 +601,7 @@ static void ahead_wait(struct vgpu_binding *binding, u64 offset)
 
 /*
  * Continue read-ahead: the pages from @touch to @next were inserted. If the touch began where
- * the last one ended, the program goes on in order, and the bytes behind @next are prepared,
+ * the last one ended, the program goes on in order, and the bytes from @next on are prepared,
  * up to the next 2 MiB of the window. So steps of 2 MiB begin where a PMD mapping may begin.
  */
 static void ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next)
@@ -818,7 +826,10 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 	}
 	mutex_unlock(&window->lock);
 	touch_put(touch);
-	/* Callers that do not get the window's own page instead try again, after this pause. */
+	/*
+	 * The next fault tries again after this pause, if it does not get the window's own page
+	 * (vgpu_binding_insert_locked()).
+	 */
 	if (busy)
 		schedule_timeout_killable(HZ / 50);
 	return ret < 0 ? -EINTR : 0;
@@ -1047,7 +1058,7 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 	if (!touch->done)
 		return touch->late && !local ? VM_FAULT_SIGBUS : VM_FAULT_RETRY;
 	stale = touch_is_stale(touch);
-	/* If no thread has come for the result, the deadline is that of another fault. */
+	/* An old result and its deadline belong to an earlier fault: this one gets more time. */
 	old = touch_is_old(touch);
 	if (stale && old)
 		touch->deadline = jiffies + VGPU_WINDOW_TIMEOUT;
@@ -1119,7 +1130,7 @@ void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len)
 
 /* --- the window's bindings, by offset ------------------------------------- */
 
-/* Find the first binding that ends behind @offset. Return: the binding, or NULL. */
+/* Find the first binding that ends after @offset. Return: the binding, or NULL. */
 static struct vgpu_binding *binding_first(struct vgpu_window *window, u64 offset)
 {
 	struct rb_node *node = window->bindings.rb_node;

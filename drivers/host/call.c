@@ -239,7 +239,10 @@ static s64 call_do(struct vgpu_hcall *call)
 	int ret;
 
 	ret = vgpu_control_wait(lane, le64_to_cpu(msg->control_seq));
-	/* References have numbers, so a CLOSE may run early; but it should not be lost. */
+	/*
+	 * A CLOSE runs even if the wait has failed, as it should not be lost. It may run early,
+	 * because references have numbers.
+	 */
 	if (ret && le16_to_cpu(msg->op) != VGPU_OP_CLOSE)
 		return vgpu_call_refuse(call, ret);
 	if (msg->object && le16_to_cpu(msg->op) != VGPU_OP_CLOSE) {

@@ -88,8 +88,8 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 		lane->fault_addr = addr;
 		lane->fault_failed = true;
 		/*
-		 * Lack of the host's memory, or of the guest's share of it, is no bad address
-		 * of the program.
+		 * Lack of memory, or a limit of the guest's pages or time, is no bad address of
+		 * the program.
 		 */
 		if (error == -ENOBUFS || error == -ENOMEM)
 			lane->limited = error;

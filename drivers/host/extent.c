@@ -74,7 +74,7 @@ static enum bank_state bank_look(struct vgpu_space *space, const struct vgpu_ext
 	return state;
 }
 
-/* Return the number of the bank behind the last one in which an extent begins. */
+/* Return the number of the bank after the last one in which an extent begins. */
 static u32 extent_banks(const struct vgpu_space *space)
 {
 	struct rb_node *last = rb_last(&space->extents.rb_root);

@@ -38,7 +38,7 @@ static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigne
 }
 
 /*
- * Claim new pages behind pages[0] up to the first one that exists already.
+ * Claim new pages after pages[0] up to the first one that exists already.
  * Return: number of entries of @pages that are claimed.
  */
 static unsigned int fetch_claim_ahead(struct vgpu_session *session, struct vgpu_page **pages,
@@ -127,8 +127,8 @@ int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 ad
 	nr = fetch_claim_ahead(session, pages, vgpu_ahead_pages(&lane->ahead, addr, end));
 	/*
 	 * The number is taken before the guest is asked: a call that starts meanwhile finds the
-	 * pages too old. The first page may still be mapped by readers and yet to be unmapped;
-	 * what they see is newer than what they may expect.
+	 * pages too old. The start of a call may not have unmapped the first page yet: threads
+	 * that still read the page find newer bytes than they expect, which does no harm.
 	 */
 	mutex_lock(&demand->lock);
 	seq = vgpu_fresh_fetch(&demand->fresh);

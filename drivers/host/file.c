@@ -124,7 +124,10 @@ static int file_tell(struct vgpu_export *export, struct vgpu_host_file *file)
 	return ret;
 }
 
-/* Mark files that vgpud has not sent since the last end as gone. Return: as file_tell(). */
+/*
+ * Mark files as gone that vgpud has not sent since the previous VGPU_HOST_FILE_LAST.
+ * Return: as file_tell().
+ */
 static int files_end(struct vgpu_export *export)
 {
 	struct vgpu_host_file *file, *next, *gone;
@@ -133,7 +136,7 @@ static int files_end(struct vgpu_export *export)
 
 	mutex_lock(&export->files_lock);
 	list_for_each_entry_safe(file, next, &export->files, node) {
-		/* This file and those behind it were added by this loop. */
+		/* This file and all later ones were added by this loop. */
 		if (file->version > version)
 			break;
 		if (file->gone || file->told) {

@@ -193,15 +193,19 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 
 	fd->file = NULL;
 	/*
-	 * A device file that a device opens (a lease) gets the grant of that device. Any other
-	 * file has no grant: its ioctls are checked by the lists of the origin's policy.
+	 * A device file that the driver has opened (a DRM lease) gets the grant of the call's
+	 * object. Any other file has no grant: its ioctls are checked by the lists of the
+	 * origin's policy.
 	 */
 	grant = S_ISCHR(file_inode(file)->i_mode) ? call->object->grant : NULL;
 	same = grant && S_ISCHR(inode->i_mode) && inode->i_rdev == file_inode(file)->i_rdev;
 	object = vgpu_object_take(peer, file, grant, call->object->origin, &reference);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
-	/* A file of another driver may share locks with this one. */
+	/*
+	 * The driver of the new file may share locks with the call's driver, so it must not wait
+	 * for pages, either.
+	 */
 	if (READ_ONCE(call->object->no_demand))
 		WRITE_ONCE(object->no_demand, true);
 	vgpu_object_describe(object, reference, desc);

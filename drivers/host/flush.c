@@ -47,8 +47,9 @@ static int flush_run(void *data)
 
 	allow_signal(SIGKILL);
 	/*
-	 * A guest that is gone may leave many files. The creator of this thread would sleep for
-	 * each before it sends the signal.
+	 * A guest that is gone may leave many files. If the creator's signal came before
+	 * allow_signal(), the creator sleeps before it sends another one, and would do so for
+	 * each file.
 	 */
 	if (READ_ONCE(flush->peer->closing))
 		send_sig(SIGKILL, current, 1);

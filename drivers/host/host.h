@@ -230,8 +230,8 @@ struct vgpu_export {
 	u8 pci_header[64];
 	char title[64];
 	/*
-	 * True if the process that offered the export has CAP_SYS_ADMIN: it lends no capability
-	 * that it lacks.
+	 * True if the process that offered the export has CAP_SYS_ADMIN. Only then can the export
+	 * lend this capability to a guest's call (ioctl_lends_admin()).
 	 */
 	bool admin;
 
@@ -352,11 +352,11 @@ struct vgpu_peer {
 	u8 control_buf[VGPU_CONTROL_MSG_MAX] __aligned(8);
 	u64 ping_seq;
 	/*
-	 * Time in jiffies until which the peer's rate of idle messages is used up; accessed by
-	 * the peer's thread only.
+	 * Time in jiffies at which the next idle message (vgpu_control_settle()) is due at the
+	 * peer's rate; accessed by the peer's thread only.
 	 */
 	unsigned long idle_until;
-	/* Number of ends that the guest may still report without delay, see vgpu_control_due(). */
+	/* Number of reports that the guest may still make without delay, see vgpu_control_due(). */
 	atomic_t dues;
 	/* Mutex that serializes senders. */
 	struct mutex tx_lock;
@@ -470,8 +470,9 @@ int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
 void vgpu_control_due(struct vgpu_peer *peer);
 /*
  * Account for the report of an end, or for an end that will not be reported. @idle: true if the
- * message counts as idle. Then the caller must be the peer's thread, which is delayed if the
- * guest has reported more ends than vgpu_control_due() has counted.
+ * message is idle, which means that it leads to nothing but a reply. Then the caller must be the
+ * peer's thread, which is delayed if the guest has reported more ends than vgpu_control_due() has
+ * counted.
  */
 void vgpu_control_settle(struct vgpu_peer *peer, bool idle);
 /*
@@ -489,7 +490,7 @@ struct vgpu_space {
 	struct rb_root_cached extents;
 };
 
-/* Offsets of a space that a mapping shows; protected by peer->objects_lock. */
+/* Range of offsets in a space that a mapping shows; protected by peer->objects_lock. */
 struct vgpu_extent {
 	struct rb_node node;
 	u64 subtree_last;
@@ -510,7 +511,7 @@ struct vgpu_poll {
 	bool looks;
 	bool stay;
 	bool failed;
-	/* Number of the last POLL or IOCTL call. */
+	/* Number in the last POLL call, or in a later IOCTL whose reply had an answer. */
 	u32 number;
 	/* Events whose wakeups are reported. Written under @lock. */
 	__poll_t events;
@@ -574,7 +575,10 @@ struct vgpu_object {
 	struct vgpu_family *family;
 	struct list_head family_node;
 	struct vgpu_poll poll;
-	/* Events of calls on the object, in turn and by number; protected by peer->events_lock. */
+	/*
+	 * Events of calls on the object: list in the order in which ioctls check them, and tree
+	 * by number (event.c); protected by peer->events_lock.
+	 */
 	struct list_head watched;
 	struct rb_root events;
 };
@@ -680,7 +684,7 @@ void vgpu_poll_init(struct vgpu_object *object);
  */
 u32 vgpu_poll_watch(struct vgpu_object *object);
 void vgpu_poll_fini(struct vgpu_object *object);
-/* Send POLL_EVENTs of objects that became ready. Context: the peer's sender. */
+/* Send POLL_EVENTs for objects that became ready. Context: the peer's sender. */
 int vgpu_poll_announce(struct vgpu_peer *peer);
 
 /* --- event.c -------------------------------------------------------------- */
@@ -780,13 +784,14 @@ void vgpu_ram_put(struct vgpu_ram_table *table);
 void vgpu_kept_init(struct vgpu_peer *peer);
 void vgpu_kept_fini(struct vgpu_peer *peer);
 /*
- * Map the memory that session->kept_map names; for VMAs of the shadow's file at
- * VGPU_KEPT_OFFSET.
+ * Carry out ->mmap() of the shadow's file at VGPU_KEPT_OFFSET: map the memory that
+ * session->kept_map names in place of that file.
  */
 int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
 /*
- * Map the memory that the driver may keep at the program's addresses, with the protection key
- * of the call's room: where there are keys no other call can reach it. Return: 0 or an errno.
+ * Map, at the program's addresses, the memory that the driver may keep. The mapping has the
+ * protection key of the call's room: where there are keys no other call can reach the memory.
+ * Return: 0 or a negative errno.
  */
 int vgpu_kept_show(struct vgpu_hcall *call);
 /* Unmap what vgpu_kept_show() has mapped, even in part, after the driver has returned. */
@@ -823,7 +828,7 @@ struct vgpu_demand {
 	u32 nr_dirty;
 	struct vgpu_fresh fresh;
 	bool mapped;
-	/* Number of insertions into page tables, and of claims that ended. */
+	/* Number of PTEs that were inserted; number of claims that have ended. */
 	u64 inserts;
 	u64 claims;
 	u32 gated;
@@ -897,8 +902,8 @@ struct vgpu_session {
 	/* Number of the shadow's process, until the shadow's file is closed. */
 	struct vgpu_tgid *tgid;
 	/*
-	 * True once the guest has closed the session. It ends with its last lane, or at
-	 * @close_by, in jiffies.
+	 * True once the guest has closed the session. The session ends when its last lane has
+	 * ended, or at @close_by, in jiffies.
 	 */
 	bool closing;
 	unsigned long close_by;
@@ -946,7 +951,7 @@ void vgpu_session_get(struct vgpu_session *session);
 void vgpu_session_put(struct vgpu_session *session);
 /* Find a session by its number. Return: the session with a reference, or NULL. */
 struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number);
-/* End the lanes and the service of the session, and kill its shadow. */
+/* End the lanes of the session and its VGPU_SHADOW_SERVICE, and kill its shadow. */
 void vgpu_session_end(struct vgpu_session *session);
 /* End the session soon; the guest has reported that the process is gone. */
 void vgpu_session_close_later(struct vgpu_session *session);
@@ -1206,7 +1211,10 @@ s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
 bool vgpu_fops_has_fdinfo(const struct vgpu_object *object);
 s64 vgpu_ioctl_run(struct vgpu_hcall *call);
 s64 vgpu_poll_run(struct vgpu_hcall *call);
-/* Add what the object is ready for to the reply of an ioctl, if the guest gets such answers. */
+/*
+ * Add the events that the object is ready for to the reply of the IOCTL with @number, if its
+ * ->poll() takes no event away and it is armed for all events.
+ */
 void vgpu_poll_after(struct vgpu_hcall *call, u32 number);
 s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
 s64 vgpu_mapping_bind(struct vgpu_hcall *call);
@@ -1346,7 +1354,11 @@ struct vgpu_lane {
 	unsigned int room_last;
 	struct vgpu_hcall call;
 
-	/* Fetches of the running call; accessed by the lane's thread only. */
+	/*
+	 * Fetches of the running call; accessed by the lane's thread only: address of the last
+	 * fault and whether its fetch has failed, address of the last fetch, and whether this
+	 * call holds new calls back (demand->gated).
+	 */
 	u64 fault_addr;
 	bool fault_failed;
 	u64 fetch_addr;
@@ -1454,7 +1466,8 @@ void vgpu_page_expire(struct vgpu_session *session);
 
 /*
  * Make the page at @addr usable, if possible, and perhaps some more up to @end.
- * Context: the mmap lock is not held. Return: 0: look again; else the address is bad.
+ * Context: the mmap lock is not held. Return: 0: look again; -ENOBUFS: the limit of pages or
+ * time is reached; -ENOMEM; another errno: the address is bad, or the task or the lane ends.
  */
 int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr, u64 end);
 

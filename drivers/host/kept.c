@@ -42,7 +42,7 @@ struct vgpu_kept_memory {
 
 /* --- numbers ---------------------------------------------------------------- */
 
-/* Find memory by its number. Guests choose the numbers, so no number has a meaning. */
+/* Find memory by its number. Guests choose the numbers, so any number may come. */
 static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 number)
 {
 	struct rb_node *node = peer->kepts.rb_node;
@@ -163,7 +163,7 @@ static struct vgpu_kept_memory *kept_next_answer(struct vgpu_peer *peer)
 
 	mutex_lock(&peer->objects_lock);
 	memory = list_first_entry_or_null(&peer->releases, struct vgpu_kept_memory, entry);
-	/* List entries behind this one wait for as many objects, or for more. */
+	/* Later list entries wait for as many objects, or for more. */
 	if (memory && !vgpu_leave_over(peer, memory->leave))
 		memory = NULL;
 	if (memory) {
@@ -235,8 +235,8 @@ static unsigned long kept_map_alone(struct vgpu_hcall *call, u64 at, u64 len,
 
 	lockdep_assert_held(&lane->session->map_lock);
 	/*
-	 * No seal can be added before the mapping exists, which then counts as writable by
-	 * itself.
+	 * While the file counts as mapped writable, no seal against writing can be added to it.
+	 * Once the new mapping exists, the mapping itself keeps seals out.
 	 */
 	if (counts && mapping_map_writable(mapping))
 		return -EPERM;
@@ -253,7 +253,8 @@ static unsigned long kept_map_alone(struct vgpu_hcall *call, u64 at, u64 len,
 
 /*
  * Check for seals against writing. Since Linux 6.12 do_mmap() checks them
- * (memfd_check_seals_mmap()) and not the filesystem.
+ * (memfd_check_seals_mmap()), but only for the file that it is given. The ->mmap() of the
+ * filesystem does not check them any more.
  */
 static bool kept_is_sealed(const struct file *file)
 {

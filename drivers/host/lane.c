@@ -146,7 +146,10 @@ static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 
 			return -EPROTO;
 		if (le16_to_cpu(hdr->type) != VGPU_MSG_CANCEL)
 			break;
-		/* The answer is still to come, so the driver is interrupted afterwards. */
+		/*
+		 * A CANCEL comes once at most. The answer is still to come: vgpu_lane_upcall()
+		 * interrupts the driver after it.
+		 */
 		if (lane->cancelled)
 			return -EPROTO;
 		lane->cancelled = true;

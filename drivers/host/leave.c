@@ -87,7 +87,7 @@ bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
 }
 
 /*
- * Find the next list entry behind @object (NULL: the first) that no call uses. Only the work
+ * Find the next list entry after @object (NULL: the first) that no call uses. Only the work
  * item removes list entries. Return: the object, or NULL.
  */
 static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object *object)

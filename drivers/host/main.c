@@ -23,8 +23,9 @@ static int __init vgpu_host_init(void)
 	if (!vgpu_host_wq)
 		return -ENOMEM;
 	/*
-	 * A guest has at most one item, three with its closes. The limit of active items is the
-	 * highest one, so that no item waits for another guest's.
+	 * A guest has at most three items here: its sender, its closes, and the release of its
+	 * closed files. The limit of active items is the highest possible one, so that no item
+	 * waits for another guest's.
 	 */
 	vgpu_host_patient_wq = alloc_workqueue("vgpu_host_patient", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!vgpu_host_patient_wq) {

@@ -20,7 +20,7 @@
 
 /* --- the session's mappings, by address ----------------------------------- */
 
-/* Find the first mapping that ends behind @addr. Return: the mapping, or NULL. */
+/* Find the first mapping that ends after @addr. Return: the mapping, or NULL. */
 static struct vgpu_mapping *mapping_find(struct vgpu_session *session, u64 addr)
 {
 	struct rb_node *node = session->mappings.rb_node;
@@ -103,7 +103,7 @@ static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapp
 {
 	mapping_unbind(mapping, tell);
 	vgpu_extent_put(session->peer, mapping->space, mapping->extent);
-	/* The file keeps the space's address_space alive, so its reference is dropped last. */
+	/* The file keeps the space's address_space alive, so the space is put before the file. */
 	vgpu_space_put(session->peer, mapping->space);
 	fput(mapping->file);
 	if (mapping->theirs)
@@ -446,7 +446,7 @@ static void mapping_place(const struct vm_area_struct *vma, u64 addr, u64 len,
 	place->prot = vma->vm_page_prot;
 }
 
-/* Put into @mapping, the reply and @place what the driver made of [addr, end). */
+/* Fill in @mapping, the reply and @place from the VMA that the driver has made of [addr, end). */
 static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
 			   u64 end, struct vgpu_binding_place *place)
 {
@@ -659,7 +659,7 @@ static struct vgpu_binding *mapping_bind_locked(struct vgpu_session *session,
 
 	if (!mapping || mapping->addr != addr || mapping->addr + mapping->len != end)
 		return ERR_PTR(-EINVAL);
-	/* A binding that the guest has ended by UNBIND is replaced. */
+	/* A binding that has ended, by UNBIND for example, is replaced. */
 	if (mapping->binding && !READ_ONCE(mapping->binding->gone))
 		return ERR_PTR(-EBUSY);
 	if (mmap_read_lock_killable(mm))
@@ -819,8 +819,8 @@ static s64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
 }
 
 /*
- * Show the pages of [addr, end) in windows again, after the driver has provided them for
- * READ_PAGES.
+ * Zap what windows show of [addr, end), after the driver has provided the pages for READ_PAGES:
+ * the next fault in a window finds the pages of the driver.
  * Return: 0; -EINTR, as for mapping_covered(): the guest has to ask again.
  */
 static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
@@ -848,7 +848,7 @@ static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 }
 
 /*
- * Resolve a fault where a signal ends the wait. A driver's fault handler that a signal
+ * Resolve a fault; a signal ends the wait. A driver's fault handler that a signal
  * interrupts asks for a retry (ttm_bo_vm_fault()). copy_from_user() would retry until the
  * driver is ready, also in a task that is to end. The signal here comes from a guest that does
  * not wait any more, or from the end of the shadow.
@@ -868,7 +868,7 @@ static int mapping_fault(u64 addr, bool write)
 
 /*
  * Read whole pages. An attempt to copy finds out, at some cost, whether the first page needs a
- * fault. The pages behind it then mostly need one, too, so all of them are resolved before the
+ * fault. The pages after it then mostly need one, too, so all of them are resolved before the
  * next attempt.
  *
  * Return: number of bytes, less than @len if a driver refuses a page or shows few pages at
@@ -935,7 +935,7 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 	while (ret >= 0 && done < len) {
 		part = min_t(s64, len - done, step);
 		ret = mapping_read(addr + done, call->data + done, part);
-		/* A driver that shows few pages at once is not asked for more again. */
+		/* The driver may show only few pages at once: read single pages from now on. */
 		if (ret < part)
 			step = PAGE_SIZE;
 		if (ret > 0)
@@ -959,8 +959,8 @@ static u32 mapping_range_len(const struct vgpu_range *range)
 
 /*
  * Run a WRITE_PAGES call. The ranges belong to different buffers, so a range that cannot be
- * written is skipped: the driver has revoked its memory, which a store would find natively, or
- * the guest is wrong.
+ * written is skipped: either the driver has revoked its memory, and natively the program's store
+ * would have failed as well, or the guest is wrong.
  */
 s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
 {

@@ -296,7 +296,10 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
 	rcu_read_unlock();
 	if (!object)
 		return NULL;
-	/* Pairs with object_may_keep_locked(): if this sees no close, that sees the reference. */
+	/*
+	 * Pairs with object_may_keep_locked(): if this function does not see @closed, the other
+	 * one sees this reference.
+	 */
 	smp_mb();
 	if (READ_ONCE(object->closed)) {
 		vgpu_object_put(object);
@@ -383,8 +386,8 @@ static u32 object_fops(const struct vgpu_object *object)
 	if (fops->unlocked_ioctl)
 		mask |= VGPU_FOP_IOCTL;
 	/*
-	 * If drivers have none because of the kernel's configuration, the call reports why it
-	 * fails.
+	 * Without CONFIG_IA32_EMULATION drivers have no ->compat_ioctl. The flag is set all the
+	 * same, so that the guest makes the call and gets -EOPNOTSUPP (ioctl_prepare()).
 	 */
 	if (VGPU_CALLER_COMPAT ? fops->compat_ioctl : fops->unlocked_ioctl)
 		mask |= VGPU_FOP_COMPAT_IOCTL;

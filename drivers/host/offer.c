@@ -98,7 +98,7 @@ int vgpu_offer_announce(struct vgpu_peer *peer)
 	if (xchg(&peer->window_changed, false))
 		ret = offer_window(peer);
 	while (!ret && (binding = offer_next_bad(peer, &first, &end))) {
-		/* A range of an older window means nothing to the guest. */
+		/* A guest ignores ranges of older windows; without a window it has no others. */
 		if (peer->window_told)
 			ret = offer_send_part(peer, VGPU_MSG_INVALIDATE, binding->window_id, first,
 					      end - first);

@@ -41,7 +41,7 @@ static DECLARE_WAIT_QUEUE_HEAD(windows_wait);
 /* Wait queue of opens that wait for another process to close a window. */
 static DECLARE_WAIT_QUEUE_HEAD(windows_closed);
 
-/* lockdep: PTEs of a window are zapped while those of a driver's address_space are. */
+/* lockdep: PTEs of a window are zapped while PTEs of a driver's address_space are zapped. */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 static struct lock_class_key window_i_mmap_key;
 #endif
@@ -130,7 +130,11 @@ out_unlock:
 	return ret;
 }
 
-/* End a fault. Neither vma nor vmf may be accessed afterwards if the page is there. */
+/*
+ * End a fault with the result @ret. If the page is there at the first attempt, the lock of the
+ * fault is dropped (the opening comment says why): neither vma nor vmf may be accessed
+ * afterwards.
+ */
 static vm_fault_t window_done(struct vm_fault *vmf, vm_fault_t ret)
 {
 	if (ret != VM_FAULT_NOPAGE || !fault_flag_allow_retry_first(vmf->flags) ||
@@ -212,8 +216,9 @@ static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 	mutex_lock(&window->lock);
 	binding = vgpu_binding_find_locked(window, offset);
 	/*
-	 * The window's own page, or one that was mapped for reading until now, becomes writable
-	 * by the next fault. The guest loses any other page.
+	 * The next fault inserts a writable PTE of the window's own page, or of a binding that
+	 * has become writable. A write to the header or to a read-only binding gets the window's
+	 * own page in place of the page.
 	 */
 	if (binding ? !binding->writable : !offset) {
 		atomic64_inc(&window->failures);
@@ -342,7 +347,7 @@ static int window_release(struct inode *inode, struct file *file)
 	up_read(&window->viewers_lock);
 	if (opener)
 		mmdrop(opener);
-	/* The old bindings are not shown since the window has another number. */
+	/* The window has another number now, so faults do not find the old bindings any more. */
 	if (old) {
 		vgpu_binding_end_range(window, NULL, old, 0, window->size, false);
 		vgpu_window_changed(window);

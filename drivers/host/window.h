@@ -121,7 +121,7 @@ struct vgpu_window {
 	u32 nr_slots;
 	u32 slots_used;
 	struct vgpu_slot *slots[VGPU_ARENA_SLOTS_MAX];
-	/* Number of workers that are in drivers and for which no fault waits. */
+	/* Number of touches (binding.c) in drivers that a waiting thread has given up. */
 	u32 nr_left;
 	/* Number of workers that prepare pages (binding.c). */
 	u32 nr_ahead;
@@ -193,16 +193,16 @@ void vgpu_arena_local_put(struct vgpu_slot *slot);
  * @notifier: notifier of changes of the shadow's page tables
  * @node: node of window->bindings; protected by window->lock, as the fields below
  * @listed: true while the binding is in the tree
- * @ended_node: list entry in window->ended, after that
+ * @ended_node: list entry in window->ended, once the binding has left the tree
  * @gone: true if no page of the binding may be inserted into page tables any more
  * @touches: list of pages that are being resolved or were resolved
  * @seq: sequence of @notifier that a worker has read last; 0, which is no valid one: none yet
  * @next: offset in the window of the next page of a program that accesses memory in order
- * @step: number of bytes to prepare there; 0: the last touch was not in order
+ * @step: number of bytes to prepare there; 0: the last touch was not in order, or was slow
  * @ahead: start of the last preparation, an offset in the window; constant during a preparation
  * @ahead_end: end of the last preparation; constant during a preparation
  * @ahead_busy: true while a preparation is under way, which holds a reference
- * @ahead_over: completion; complete while no preparation is under way
+ * @ahead_over: completion, completed at the end of a preparation
  * @ahead_work: preparation: has the driver populate the shadow's page tables
  * @bad_node: list entry in peer->bad_bindings; protected by peer->events_lock, as the fields
  *	below

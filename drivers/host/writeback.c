@@ -72,8 +72,8 @@ static void batch_flush(struct writeback_batch *batch)
 		return;
 	ret = batch_send(batch);
 	/*
-	 * The guest refuses an address that the program does not have. Else the lane's error
-	 * counts.
+	 * A refusal (1) means that the program does not have an address. Any other error is the
+	 * lane's.
 	 */
 	if (ret && !batch->error)
 		batch->error = ret < 0 ? ret : -EFAULT;
@@ -128,7 +128,7 @@ static void batch_give_back(struct vgpu_demand *demand, struct vgpu_page *page)
 
 /*
  * Find the first dirty page from *@index on and claim it. If another thread has claimed it
- * already, *@taken is true, and *@claims is the count to wait for.
+ * already, *@taken is true, and *@claims is the argument for vgpu_page_wait_claims().
  */
 static struct vgpu_page *batch_claim(struct vgpu_demand *demand, unsigned long *index,
 				     bool *taken, u64 *claims)
