@@ -247,8 +247,8 @@ static inline long vgpu_get_user_page_remote(struct mm_struct *mm, unsigned long
 }
 
 /*
- * Insert a PFN without struct page into a VM_MIXEDMAP VMA; PFNs had a type of their own until
- * 6.17.
+ * Insert a PFN into a VM_MIXEDMAP VMA as if it had no struct page: no reference is taken. PFNs
+ * had a type of their own until 6.17.
  */
 static inline vm_fault_t vgpu_insert_mixed(struct vm_area_struct *vma, unsigned long addr,
 					   unsigned long pfn)

@@ -21,8 +21,9 @@ struct sock;
  * @own: true if vgpu_conn_connect() made the socket, false if it came from a file descriptor
  * @recv_wait: wait queue of the receiver; woken when bytes arrive, at the end and by shutdown
  * @send_wait: wait queue of the sender; woken by room to send, at the end and by shutdown
- * @down: true once vgpu_conn_shutdown() was called, or the peer or the transport ended it
- * @left: true if vgpu_conn_shutdown() was called before the peer or the transport ended it
+ * @down: true once vgpu_conn_shutdown() was called, or the end of the connection was received
+ * @left: true if vgpu_conn_shutdown() was called before the peer or the transport ended the
+ *	connection
  * @event: callback, called in atomic context when bytes or the end may have arrived; may be
  *	NULL; set before attach
  * @event_data: argument of @event

@@ -99,8 +99,8 @@ static inline vm_fault_t vgpu_insert_huge(struct vm_fault *vmf, unsigned long pf
 	    ((pgprot_val(like) ^ pgprot_val(vma->vm_page_prot)) & _PAGE_CACHE_MASK))
 		return VM_FAULT_FALLBACK;
 	/*
-	 * A page table stays until the VMA ends. The next fault finds a PMD mapping of another
-	 * thread.
+	 * The PMD has a page table, which stays until the VMA ends, or a PMD mapping that another
+	 * thread has inserted, which the next fault finds.
 	 */
 	if (!pmd_none(pmdp_get_lockless(vmf->pmd)))
 		return VM_FAULT_FALLBACK;

@@ -259,8 +259,8 @@ struct rm_export {
 #define RM_EXPORT_OBJECT	1	/* the only @type */
 
 /*
- * Argument of RM_IOCTL_REGISTER: ties a file to a file of nvidiactl, which is not closed before
- * it.
+ * Argument of RM_IOCTL_REGISTER: ties a file to a file of nvidiactl, which is released only after
+ * the tied file.
  */
 struct rm_register {
 	__s32 control;

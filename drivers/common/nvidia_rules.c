@@ -33,8 +33,8 @@
 #define CONTROL_CMD		8
 #define CONTROL_STATUS		28
 /*
- * Offset of the 16-bit kind of sharing: the driver checks the right to share except in one
- * kind.
+ * Offset of the 16-bit kind of sharing. The driver checks the right to share, except for the
+ * kind SHARE_WITH_CLIENT.
  */
 #define SHARE_WITH		16
 #define SHARE_WITH_CLIENT	3

@@ -35,8 +35,8 @@
 /* Divisor of the whole: an answer that takes no longer than whole / 500 costs nothing. */
 #define VGPU_PATIENCE_FREE	500U
 /*
- * Divisor of the whole: if an answer takes whole / 100 longer than that, half of this excess is
- * charged.
+ * Divisor of the whole: if an answer takes whole / 100 longer than the time that costs nothing,
+ * half of this excess is charged.
  */
 #define VGPU_PATIENCE_HALF	100U
 /*

@@ -100,11 +100,11 @@ bool vgpu_wire_file_name_ok(const u8 *name);
  * Check a CALL and fill in @view. Checked are, besides the lengths:
  * - the operation's own rules of vgpu_wire.h (number of segments, object or none, ranges of
  *   values);
- * - PAGE and KEPT segments, which must be aligned and must not overlap;
+ * - PAGE and KEPT segments, which must be aligned and must not overlap. No call has both;
  * - the runs of a KEPT segment, which must be aligned and as long together as its memory;
- * - fixups, which must be aligned, inside their segment and must not overlap. The target of a
- *   PTR is a segment of the call. FD_OUT fixups are in OUT segments only, FD_IN and PTR fixups
- *   only in segments that are neither PAGE nor KEPT;
+ * - fixups, which must be aligned, inside their segment and must not overlap. Their segments and
+ *   the target of a PTR are segments of the call that are neither PAGE nor KEPT. FD_OUT fixups
+ *   are in OUT segments only, TIME fixups in IN segments only;
  * - features, which must all have been agreed on.
  */
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,

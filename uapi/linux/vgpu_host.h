@@ -435,7 +435,7 @@ struct vgpu_host_window_drain {
  * @out_drain: 1 if the window is to be kept empty
  * @out_slots: current number of lanes that have a slot of the window for their messages
  * @out_faults: number of faults of hypervisors
- * @out_resolved: number of pages that drivers were asked for
+ * @out_resolved: number of pages that were resolved for faults
  * @out_dummies: number of faults that got the window's own page
  * @out_failures: number of failed faults in mappings or in the header; the guest is notified of
  *	those in mappings
@@ -607,8 +607,8 @@ struct vgpu_lane_serve {
 #define VGPU_LANE_KEYS		1
 #define VGPU_KEY_OWN		1
 #define VGPU_KEY_SHARED		2
-#define VGPU_KEY_ALONE		3	/* first key for one call alone; the last one: */
-#define VGPU_KEY_LAST		15
+#define VGPU_KEY_ALONE		3	/* first key of one call alone */
+#define VGPU_KEY_LAST		15	/* last key of one call alone */
 
 /*
  * Files of a call whose number does not matter, and files that drivers make, have fds below

@@ -577,8 +577,8 @@ enum vgpu_op {
 /*
  * The segment stands for whole pages at their own address that the device uses after the call
  * as well. Instead of their bytes the segment has a struct vgpu_kept that names their place in
- * the guest's memory, and the driver gets these very pages. IN only, not together with PAGE,
- * and only in an ioctl whose argument is another segment.
+ * the guest's memory, and the driver gets these very pages. IN only, not in a call with PAGE
+ * segments, and only in an ioctl whose argument is another segment.
  */
 #define VGPU_SEG_KEPT		(1U << 3)
 
@@ -764,8 +764,9 @@ struct vgpu_args_mmap {
 };
 
 /*
- * BIND: bind a mapping in the window as well. The whole of [addr, addr + len) is mapped by one
- * MMAP. No object. Result: 0, -EBUSY, -EINVAL, -ENODEV, -ENOMEM, -EOPNOTSUPP.
+ * BIND: bind a mapping in the window as well. [addr, addr + len) is the whole of a mapping that one
+ * MMAP has made, or of a part that unmaps have left of it. No object. Result: 0, -EBUSY, -EINVAL,
+ * -ENODEV, -ENOMEM, -EOPNOTSUPP.
  */
 struct vgpu_args_bind {
 	__le64 addr;
