@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Completion of vgpuctl's line, for bash: commands, options, exports, guests, users.
+# Completion for bash of the command line of vgpuctl: commands, options, exports, guests, users.
 
-_vgpuctl_said() {	# _vgpuctl_said WHAT: what the agent or the kernel has of that
+_vgpuctl_said() {	# _vgpuctl_said exports|guests: prints names of exports, context ids of guests
 	case $1 in
 	exports) vgpuctl list 2>/dev/null | sed -n '/^EXPORT /,/^$/{/^EXPORT /d; s/ .*//p}' ;;
 	guests)	vgpuctl list --json 2>/dev/null | sed -n 's/.*"cid":\([0-9]*\).*/\1/p' | sort -un ;;

@@ -46,7 +46,10 @@ void control_send(const void *msg, size_t len);
  * guest reads slowly, the message waits in memory.
  */
 void control_send_later(const void *msg, size_t len);
-/* Continue whatever waits for control messages to be applied; called when one may have been. */
+/*
+ * Continue lanes and RELEASE messages that wait until control messages are applied; called when
+ * another control message may be applied.
+ */
 void control_applied(void);
 /*
  * Return: true if all control messages up to @seq are applied, the closes that they ask for
@@ -103,7 +106,7 @@ size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
  * lists of ioctls of all exports in @limits. Return: length of the policy in bytes.
  */
 size_t limits_describe(uint64_t limits, struct eshadow_policy *policy);
-/* Return: true if drivers of one of these exports do not wait for the guest's memory. */
+/* Return: true if the drivers of at least one export in @limits do not wait for guest memory. */
 bool limits_no_demand(uint64_t limits);
 
 /* --- object.c ----------------------------------------------------------------- */
@@ -117,8 +120,8 @@ struct nvidia_memory;
  * @level: true if the driver's poll operation only reports the state and consumes nothing
  * @async: true if the driver signals each wakeup (SIGIO); used by the loop alone
  * @edged: true if the object is in the epoll instance for edges; used by the loop alone
- * @edges: events that the object is ready for, and whose next wakeup the guest is to be notified
- *	of; used by the loop alone
+ * @edges: events that the object was ready for when last asked; the guest is to be notified of
+ *	the next wakeup with one of them; used by the loop alone
  * @events: events that the guest is to be notified of
  * @cached: events that the poller has seen, and that no POLL call has asked for since
  * @number: number of the last POLL call
@@ -156,8 +159,8 @@ struct polled {
  * @keeps: true if the driver may keep memory of the guest until this very file is released
  * @no_demand: true if the driver does not wait for the guest's memory
  * @lent: true if a hypervisor has mapped, or may have mapped, this very file
- * @known: entry of the file in tgid.c, as the driver may know processes by the file; NULL: no
- *	process has got the file
+ * @known: entry of the file in tgid.c, as NVIDIA's driver may know processes by the file; NULL:
+ *	the file is of another driver, or no process has got the file
  * @grant: grant of the export; NULL: the object is no device
  * @limits: bit mask of the sets of limits (lists of ioctls, and demand or none) of the exports
  *	that the object came from; grant.c has the sets. An export without limits has no bit

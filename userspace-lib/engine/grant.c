@@ -64,7 +64,7 @@ static uint64_t limits_of(const struct engine_grant *msg)
 	limits.ioctls = calloc(msg->nr_ioctls + 1, sizeof(*limits.ioctls));
 	if (!limits.ioctls)
 		engine_end("out of memory");
-	/* Skip duplicates: commands that differ in size only have the same key. */
+	/* Skip duplicates: commands that differ in nothing but the size have the same key. */
 	for (i = 0; i < msg->nr_ioctls; i++)
 		if (!i || msg->ioctls[i] != msg->ioctls[i - 1])
 			limits.ioctls[limits.nr_ioctls++] = msg->ioctls[i];

@@ -45,8 +45,8 @@ struct kept {
 
 static LIST_HEAD(, kept) kepts = LIST_HEAD_INITIALIZER(kepts);
 /*
- * Number of entries that shadows have made, and of RELEASE messages without an answer. Both are
- * limited apart, so that shadows cannot use up the guest's part.
+ * Number of entries that shadows have made, and of RELEASE messages without an answer. Each
+ * has a limit of its own, so that shadows cannot use up the room for RELEASE messages.
  */
 static unsigned int nr_kepts, nr_releases;
 static uint64_t kept_bytes;

@@ -104,7 +104,8 @@ struct gem_driver {
  * that have no call which takes pages away. Some drivers are missing because they have such a
  * call (MADV of panfrost, i915, msm, vc4 and others). Drivers with TTM (amdgpu, nouveau, radeon,
  * vmwgfx, xe) are missing because they move buffers in the fault handler, and this fails if other
- * buffers of the program are in the way. The rest was not read.
+ * buffers of the program are in the way. All other drivers are missing because their code was not
+ * checked.
  */
 static const struct gem_driver gem_drivers[] = {
 	{ .name = "vgem", .maps_imports = true },

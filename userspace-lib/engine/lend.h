@@ -9,7 +9,8 @@
  * struct lent - a file by which a hypervisor maps what a mapping of an object shows
  * @fd: the file; the caller of lend() closes it as soon as it is sent
  * @file_offset: place in the file at which the hypervisor's mapping begins, in bytes
- * @owns: true if the engine owns the memory, which counts until lend_over()
+ * @owns: true if the engine owns the memory, which counts against the guest's limits at least
+ *	until lend_over()
  * @owned: the memory, if @owns
  */
 struct lent {

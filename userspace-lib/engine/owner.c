@@ -29,7 +29,7 @@
 #define PAGE_MASK	4095ULL
 /*
  * Shortest and longest time in milliseconds between looks at memory that is being unmapped. A
- * hypervisor takes some milliseconds, or as long as a device of its own uses the memory.
+ * hypervisor takes some milliseconds, or longer while one of its own devices uses the memory.
  */
 #define LEAVING_MS	50
 #define LEAVING_MOST_MS	1600

@@ -16,8 +16,9 @@
  *	of a card is freed when the last reference of this file is closed, and with it the last
  *	mapping. The caller of owner_take() closes the file as soon as it is sent
  * @len: length in bytes, a multiple of the page size
- * @leaving: entry that counts memory of a card after owner_give_back(); NULL: memory of the
- *	system, which the engine's client owns until then, and each mapping as long as it lasts
+ * @leaving: for memory of a card: entry by which the memory counts after owner_give_back(); NULL:
+ *	memory of the system, which the engine's client owns until owner_give_back(). A mapping
+ *	holds the pages of such memory as long as the mapping lasts
  * @system: the driver's names of memory of the system
  */
 struct owned {
@@ -111,17 +112,18 @@ void owner_shadow_gone(const struct shadow *shadow);
  */
 uint64_t owner_last_shown(void);
 /**
- * owner_shows - check whether the engine still owns memory that owner_last_shown() has counted
- * @number: largest count that is considered
+ * owner_shows - check whether the engine still owns memory for shadows that are about to map it
+ * @number: earlier result of owner_last_shown()
  *
- * Return: true if the engine owns such memory.
+ * Return: true if the engine still owns such memory that was counted up to @number.
  */
 bool owner_shows(uint64_t number);
 /**
  * owner_give_back - give memory back
  * @owned: the memory, which is no longer visible, as far as is known
  *
- * Memory of a card counts until no process has it mapped. May sleep in the driver.
+ * Memory of a card counts against the guest's limits until no process has the memory mapped. May
+ * sleep in the driver.
  */
 void owner_give_back(const struct owned *owned);
 

@@ -56,8 +56,8 @@
 #define ESHADOW_FD_PROGRAM	11	/* the program itself, closed by exec */
 
 /*
- * userfaultfd keeps reporting the faults of memory that is moved only with
- * UFFD_FEATURE_EVENT_REMAP.
+ * With UFFD_FEATURE_EVENT_REMAP, userfaultfd reports faults of memory even after mremap() has
+ * moved the memory. Without this feature it would stop.
  */
 #define ESHADOW_FAULTS		(UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EVENT_REMAP)
 
@@ -68,7 +68,7 @@ enum eshadow_exit {
 	ESHADOW_EXIT_MEMLOCK	= 112,	/* RLIMIT_MEMLOCK is too low for the shadow's pages */
 	ESHADOW_EXIT_SHARED	= 113,	/* the shared memory could not be mapped */
 	ESHADOW_EXIT_ROOM	= 114,	/* the kernel allows the shadow no more mappings */
-	ESHADOW_EXIT_PAGES	= 115,	/* more addresses have to fail than there are pages for */
+	ESHADOW_EXIT_PAGES	= 115,	/* no entry left for a page whose accesses have to fail */
 };
 
 /**
@@ -153,7 +153,7 @@ enum engine_agent_type {
 	ENGINE_START	= 6,	/* struct engine_start, the first message */
 	ENGINE_GRANT	= 1,	/* struct engine_grant */
 	ENGINE_REVOKE	= 2,	/* struct engine_number: vgpud's number of an export */
-	ENGINE_SESSION	= 3,	/* struct engine_number, with the engine's end for the shadow */
+	ENGINE_SESSION	= 3,	/* struct engine_number, with a connection to the shadow */
 	ENGINE_CHANGE	= 4,	/* struct engine_change */
 	ENGINE_FILE	= 7,	/* struct engine_file */
 	ENGINE_CLOSED	= 5,	/* by the pipe, struct engine_number: end that session */
@@ -333,8 +333,9 @@ enum engine_shadow_type {
 	/* Requests of a lane, each with one answer. */
 	ESHADOW_OPEN	= 1,	/* may the guest open export @object with flags @value? */
 	ESHADOW_OPENED	= 2,	/* with the opened file: make it an object of export @object */
-	ESHADOW_MADE	= 3,	/* with a file that a call on @object made; @value: watch fences, */
-				/* @extra: limits of all calls that may have made it */
+	ESHADOW_MADE	= 3,	/* with a file that a call on @object made; @value not 0: watch */
+				/* the file if it is a sync_file; @extra: limits of all calls */
+				/* that may have made the file */
 	ESHADOW_FIND	= 4,	/* get the file of object @object */
 	ESHADOW_CLOSE	= 5,	/* the guest drops reference @value of @object */
 	ESHADOW_SYNC	= 6,	/* wait until control message @value is applied */
@@ -471,8 +472,8 @@ struct eshadow_policy {
 
 /*
  * Largest number of mappings of a shadow. In addition to those of devices, each lane may have a
- * mapping for a call, and some for memory that its driver keeps. Cutting a mapping makes one
- * more.
+ * mapping for a call, and some for memory that its driver keeps. Unmapping the middle of a
+ * mapping leaves two mappings.
  */
 static inline __u32 eshadow_mappings_max(const struct vgpu_host_limits *limits)
 {

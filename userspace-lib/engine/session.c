@@ -122,7 +122,10 @@ bool shadow_forget(struct shadow *shadow, uint32_t object)
 
 /* --- references that calls of a shadow gave the guest --------------------------------- */
 
-/* Return: false if all calls of the lanes cannot give so many, or if there is no memory. */
+/*
+ * Return: false if the shadow has as many entries as one call of each lane can give, or if there
+ * is no memory.
+ */
 static bool given_add(struct shadow *shadow, uint32_t lane, const struct object *object)
 {
 	struct given *given;
@@ -474,8 +477,8 @@ static void ask_opened(struct shadow *shadow, const struct eshadow_msg *msg, int
 /*
  * Make an object of a file that a call has made. A device that a device has opened (a lease) has
  * the policy of that device. Any other file has the lists of ioctls of @maker's export, and of
- * the exports of all calls that have run since no call ran: the lanes of a shadow share one table
- * of files, so the file may have been made by any of these calls.
+ * the exports of all calls that the shadow has run since it last had no running call: the lanes
+ * of a shadow share one table of files, so any of these calls may have made the file.
  */
 static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
 {
@@ -491,7 +494,10 @@ static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int f
 		shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 		return;
 	}
-	/* A file of another driver may share locks with the maker's driver. */
+	/*
+	 * If the maker's driver must not wait for guest memory, the new file's driver must not wait
+	 * either: it may hold locks that the maker's driver needs.
+	 */
 	object->no_demand |= maker->no_demand;
 	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&
 	    object->grant == maker->grant && object->rdev == maker->rdev)
@@ -763,7 +769,10 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 
 static void shadow_gone(struct shadow *shadow)
 {
-	/* The shadow may have had a file of NVIDIA's driver that it did not report. */
+	/*
+	 * The shadow may have had a file of NVIDIA's driver that it did not report. The file may
+	 * still be in the socket: the number of the process is in use until the socket is closed.
+	 */
 	bool nvidia = grants_had_nvidia();
 	struct waiting *waiting, *next;
 
@@ -809,10 +818,10 @@ static void shadow_gone(struct shadow *shadow)
 }
 
 /*
- * Return: true if requests of the shadow must not be read now: the guest reads slowly, and would
- * have to be told of their results; or too many files sent to the shadow were not read yet. The
- * count starts again when the shadow is seen to have read everything, which happens seldom, but at
- * some time, for a shadow with many lanes.
+ * Return: true if requests of the shadow must not be read now: either the guest reads slowly, and
+ * would have to be told of the results, or the shadow may have UNREAD_MAX files still to read.
+ * @unread is only reset when the shadow's socket is found empty. With many lanes the socket is
+ * seldom empty. Without new requests it becomes empty.
  */
 static bool shadow_has_to_wait(struct shadow *shadow)
 {

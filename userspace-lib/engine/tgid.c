@@ -122,7 +122,10 @@ static int file_make(struct tgid_file **made, int fd)
 	if (!file)
 		return -ENOMEM;
 	ret = lasting_add(fd, &file->tag);
-	/* Without a poll operation a file is taken for closed when the shadows have reported so. */
+	/*
+	 * -EPERM: the driver has no poll operation. Such a file counts as closed as soon as the
+	 * shadows report that it is closed.
+	 */
 	if (ret && ret != -EPERM) {
 		free(file);
 		return ret;

@@ -221,8 +221,8 @@ static void leave(const struct binding *binding)
 	if (!binding->lent.owns)
 		return;
 	/*
-	 * Memory of a card counts until no process has it mapped, which owner.c finds out without
-	 * a keeper.
+	 * Memory of a card counts against the guest's limits until no process has the memory
+	 * mapped. owner.c finds that out without a keeper.
 	 */
 	if (binding->lent.owned.leaving) {
 		lend_over(&binding->lent);
@@ -326,8 +326,8 @@ static void binding_end(struct binding *binding)
 		return;
 	binding->state = BINDING_OLD;
 	/*
-	 * The mapping must not stay. When the engine ends, the keeper hides all that the engine
-	 * has shown.
+	 * The mapping must not stay visible. If the keeper cannot be asked, end the engine: the
+	 * keeper hides all that an engine has shown when that engine ends.
 	 */
 	if (keeper_ask(&msg, -1))
 		engine_end("the keeper of the window does not listen");

@@ -34,14 +34,14 @@
 #define EMPTY_DIR	"/run/vgpu/empty"
 
 /*
- * Threads beside the lanes: the main thread, the service or tracer, and some to spare while
- * lanes come and go.
+ * Number of threads of a shadow beside its lanes: the main thread, the service thread (host
+ * module) or the pager and the tracer (engine), and some to spare while lanes come and go.
  */
 #define EXTRA_THREADS	16
 
 /*
- * Files of an engine or its shadow beside two for each object. In a shadow the files of objects
- * begin at FILES_OBJECTS (engine/shadow/shadow.h), which is lower.
+ * Number of files of an engine or its shadow beside two for each object. A shadow numbers the
+ * files of objects from FILES_OBJECTS on (engine/shadow/shadow.h), which must be lower.
  */
 #define ENGINE_FILES	4096
 

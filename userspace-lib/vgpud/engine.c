@@ -232,7 +232,10 @@ static unsigned int maps_max(void)
 	return max;
 }
 
-/* Leave half of what a process may have mapped for its mappings beside the guest's memory. */
+/*
+ * Return half of vm.max_map_count. The other half is for those mappings of a shadow that do not
+ * show the guest's memory.
+ */
 uint32_t engine_pieces_max(void)
 {
 	return maps_max() / 2;
@@ -240,8 +243,8 @@ uint32_t engine_pieces_max(void)
 
 /*
  * Warn if vm.max_map_count is too low for the limits. A mapping of a device, and a page of a
- * program, takes up to two VMAs: its own, and that of the memory up to the next one.
- * engine_pieces_max() takes half of all.
+ * program, takes up to two VMAs: its own, and that of the memory up to the next one. They get half
+ * of vm.max_map_count, as the other half is for engine_pieces_max().
  */
 static void maps_check(void)
 {

@@ -29,9 +29,12 @@
 #include "unixsock.h"
 #include "wire.h"
 
-/* Connections that each guest may have here, however many other guests have. */
+/* Number of handshakes that each guest may have, however many other guests have. */
 #define OWN_PENDING	16
-/* Refused connections that stay open so that the guest can read why. The oldest makes room. */
+/*
+ * Number of refused connections that stay open, so that guests can read the reason. If there are
+ * more, the oldest is closed.
+ */
 #define REFUSED_MAX	64
 
 /* Milliseconds between two checks whether a message that came in time has been read. */
@@ -118,8 +121,8 @@ static void handshake_end(struct handshake *handshake)
 }
 
 /*
- * Send a short message, which fits into an empty send buffer. If it does not, the guest gets
- * none.
+ * Send a short message, which fits into an empty send buffer. A message that does not fit is not
+ * sent later. Return: true if all of the message was sent.
  */
 static bool say(int fd, const void *msg, size_t len)
 {
@@ -177,8 +180,8 @@ static void handshake_welcome(struct handshake *handshake)
 	if (hostdev_is_engine())
 		features &= ~VGPU_FEATURE_ARENA;
 	/*
-	 * VGPU_FEATURE_KEEP makes the guest pin memory: useless if no keeper tells the module
-	 * where it is.
+	 * VGPU_FEATURE_KEEP makes the guest pin memory, which is useless if no keeper tells the
+	 * module where the guest's memory is.
 	 */
 	else if (!keeper_is_connected(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
@@ -355,7 +358,10 @@ static void handshake_lane(struct handshake *handshake)
 		lane_take(handshake);
 		return;
 	}
-	/* The other half of the guest's room is for lanes of sessions that exist. */
+	/*
+	 * First lanes of sessions may use half of pending_per_guest. The other half is for lanes of
+	 * sessions that exist.
+	 */
 	if (waiting >= settings.pending_per_guest / 2)
 		handshake_refuse(handshake, EBUSY);
 	else
@@ -519,8 +525,8 @@ static void handshake_expired(struct timer *timer)
 	if (handshake->waiting)
 		handshake_refuse(handshake, EBUSY);
 	/*
-	 * The agent was slow, not the guest. The extension ends: it is granted at most once for
-	 * each byte of one message.
+	 * vgpud was slow, not the guest: extend the deadline. Each extension needs a byte that
+	 * vgpud has yet to read, and vgpud reads one message at most, so the extensions end.
 	 */
 	else if (handshake_is_unheard(handshake))
 		timer_set(timer, UNHEARD_MS);

@@ -37,7 +37,10 @@
 #define RUN_DIR		"/run/vgpu"
 #define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
 
-/* Files beside those that settings count: of other guests, windows, clients and vgpud itself. */
+/*
+ * Number of files beside 'pending' and the 'sessions' of one guest: those of other guests, windows,
+ * clients and vgpud itself.
+ */
 #define FILES_OTHERS	512
 
 enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_MODULE = 4 };

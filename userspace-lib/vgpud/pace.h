@@ -18,7 +18,7 @@
 
 /* Charge the guest for a session or a connection. Return: false if it may not begin one now. */
 bool pace_take(uint32_t cid, uint32_t port);
-/* Return the longest time until a guest that may not begin one may do so, in milliseconds. */
+/* Return the time in milliseconds after which any guest may begin at least one more. */
 unsigned int pace_wait_ms(void);
 
 #endif /* VGPUD_PACE_H */

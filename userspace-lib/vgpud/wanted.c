@@ -157,8 +157,8 @@ static bool wanted_fits(struct sync *sync, const struct wanted *wanted,
 	int ret = window_owner(wanted->terms.user, &uid, &gid);
 
 	/*
-	 * Keep a window of another user: the wanted one could not be made, so the guest would
-	 * have none.
+	 * The wanted owner is not known, so the wanted window could not be made. Keep the existing
+	 * one, whatever its size and owner, as the guest would have none.
 	 */
 	if (ret) {
 		window_owner_say(&words, ret, wanted->terms.user);

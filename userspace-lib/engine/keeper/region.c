@@ -29,8 +29,8 @@
 #include "vhost.h"
 
 /*
- * Time in milliseconds that a hypervisor has for a request. Its guest, with whose processors it
- * may be busy, may be silent for 10 s, so this is longer.
+ * Time in milliseconds that a hypervisor has for a request. A guest may be silent for 10 s, and the
+ * hypervisor may be busy with the guest's processors for that long: so this time is longer.
  */
 #define ANSWER_TIMEOUT_MS	20000
 #define PAGE_MASK		4095ULL

@@ -68,7 +68,8 @@ static void demand_hide(bool expire)
 		lock_drop(&demand.lock);
 		if (!nr) {
 			/*
-			 * A call must not find a page that the start of another call is about to
+			 * At a call's start, wait for pages that other threads have claimed: the
+			 * call must not find a page that the start of another call is about to
 			 * hide.
 			 */
 			if (expire || !busy)

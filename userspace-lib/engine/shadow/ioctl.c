@@ -13,7 +13,10 @@
 #include "nvidia_rules.h"
 #include "shadow.h"
 
-/* Clocks count as read at once if read within CLOCKS_NS nanoseconds; CLOCKS_TRIES attempts. */
+/*
+ * Longest time in nanoseconds between two clock readings that count as simultaneous, and number of
+ * attempts to be as fast.
+ */
 #define CLOCKS_NS	20000
 #define CLOCKS_TRIES	4
 
@@ -183,7 +186,7 @@ static int place_fixups(struct call *call)
 			memcpy(field_of(call, fixup), &call->placed_fds[i], sizeof(s32));
 			break;
 		case VGPU_FIXUP_TIME:
-			/* The guest's clock differs, so the guest sends the time from now. */
+			/* The guest's clock differs, so the guest sends a time relative to now. */
 			value = vgpu_fixup_original(&call->view, call->segs, fixup, sizeof(value));
 			value = now_ns() + min(value, (u64)S64_MAX - now_ns());
 			memcpy(field_of(call, fixup), &value, sizeof(value));
@@ -330,8 +333,9 @@ static bool is_of_vfs(u32 cmd)
 }
 
 /*
- * Checks what NVIDIA's driver is asked for. That is in the argument, where the driver will read
- * it. Return: 0; -EFAULT; -EACCES; or 1: the driver must not be asked, and the argument says so.
+ * Checks a request to NVIDIA's driver, by the argument's bytes at the place where the driver will
+ * read them. Return: 0; -EFAULT: the argument is not in the call's segments; -EACCES: the policy
+ * forbids the request; or 1: the driver must not be called, and the status in the argument says so.
  */
 static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 {
@@ -353,7 +357,10 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 		memcpy(bytes, (const void *)look.addr, look.len);
 		verdict = vgpu_nvidia_judge(&look, bytes);
 	}
-	/* The shadow is the first process of a namespace, unless vgpud was told to make none. */
+	/*
+	 * Let the request through only in a pid namespace of the shadow's own, where the shadow is
+	 * process 1. vgpud makes one unless its settings forbid that.
+	 */
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = sys2(__NR_getpid, 0, 0) == 1 ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
 	if (!vgpu_policy_nvidia(&call->file->policy, cmd, look.nr))

@@ -371,9 +371,9 @@ static bool smaps_line(struct smaps *smaps, const char *line, const char *end)
 
 	if (*at == '-' && at > line) {
 		at = hex_read(at + 1, &to);
-		/* Skip " rw-s " to the offset. */
 		smaps->inside = smaps->addr >= from && smaps->addr < to;
 		if (smaps->inside) {
+			/* Skip the permissions, " rw-s ": the offset follows. */
 			hex_read(at + 6, &offset);
 			smaps->offset = offset + smaps->addr - from;
 		}

@@ -43,7 +43,7 @@ static void faults_register(u64 addr, u64 len)
 	};
 	long ret = sys3(__NR_ioctl, demand.faults, UFFDIO_REGISTER, (long)&reg);
 
-	/* -ENOMEM: registering a part of a mapping splits the mapping. */
+	/* -ENOMEM: too many mappings, as registering a part of a mapping splits the mapping. */
 	if (ret)
 		sys_exit_group(ret == -ENOMEM ? ESHADOW_EXIT_ROOM : ESHADOW_EXIT_FAULTS);
 }
@@ -249,7 +249,10 @@ void pages_hide(struct page **pages, u32 nr)
 	}
 	lock_take(&demand.lock);
 	for (i = 0; i < nr; i++) {
-		/* A page that was not mapped may have become bad meanwhile, and mapped so. */
+		/*
+		 * Skip pages that were not moved: such a page may have become bad meanwhile, and is
+		 * then mapped without access.
+		 */
 		if (!(moved >> i & 1))
 			continue;
 		demand.nr_mapped--;

@@ -92,7 +92,10 @@ static void fault_over(struct lane *lane)
 
 	lane->fault.addr = 0;
 	wait_over(lane);
-	/* Other lanes that wait for the page continue, too: this lane's call may soon be over. */
+	/*
+	 * End the waits of other lanes for this page, too: page_wake() wakes their threads as well,
+	 * and the page may be gone as soon as this lane's call is over.
+	 */
 	for (i = 0; i < SHADOW_LANES; i++) {
 		other = lane_by_index(i);
 		if (waits[i] && other->fault.addr == addr) {
@@ -407,8 +410,8 @@ static int fault_limited(struct lane *lane)
 	if (lane->call->file && lane->call->file->no_demand)
 		return -EOPNOTSUPP;
 	/*
-	 * All upcalls of a call together have the time of one, and all waits of the guest what
-	 * its budget has left.
+	 * All upcalls of a call together have the time limit of a single upcall. All waits for the
+	 * guest together have the time that is left of the guest's budget.
 	 */
 	fault->may = lane->upcall_ns > timeout ? 0 : patience_begin(lane);
 	return fault->may ? 0 : -ENOBUFS;

@@ -200,7 +200,8 @@ u32 files_call_ends(void);
  * @seq: number of the fetch, for fresh.h
  * @next: list entry of the page's bucket, or of a list of free entries
  * @busy: true if a thread has claimed the page, so that no other thread may work on it
- * @fetching: true if the page is @busy and has no bytes that the guest does not have
+ * @fetching: true if the page is @busy and all of its bytes, if any, came from the guest: there is
+ *	nothing to write back
  * @mapped: true if the page is mapped at its address
  * @bad: true if the page could not be fetched: it is mapped without access until the call ends. A
  *	thread that has waited too long for the end of @busy may set it, too
@@ -288,8 +289,9 @@ void page_unclaim(struct page *page);
 /* Largest number of pages that are hidden at once. */
 #define HIDE_MAX	64
 /*
- * Unmaps claimed pages from their addresses. Runs of pages are unmapped in one step for all
- * threads that access them. Context: takes map_lock; demand.lock is not held.
+ * Unmaps claimed pages from their addresses. A run of pages at adjacent addresses is unmapped
+ * atomically for all threads that access the run. Context: takes map_lock; demand.lock is not
+ * held.
  */
 void pages_hide(struct page **pages, u32 nr);
 /*
@@ -297,7 +299,7 @@ void pages_hide(struct page **pages, u32 nr);
  * map_lock is held. Return: 0, or a negative errno.
  */
 int demand_cover(u64 addr, u64 len);
-/* Does the same in steps. Each step is one for all threads that access the memory. */
+/* Does the same in several steps, each of which is atomic for threads that access the memory. */
 void demand_cover_moving(u64 addr, u64 len);
 /* Notes that other memory replaces pages at [addr, addr + len). Context: demand.lock is held. */
 void pages_cover(u64 addr, u64 len);
@@ -305,17 +307,18 @@ void pages_cover(u64 addr, u64 len);
 void page_wake(u64 addr);
 
 /*
- * Begins, or ends, a call's use of pages, before or after the driver runs. Return: 0; -ENOBUFS: a
- * limit; -EOPNOTSUPP: the export is without demand pages; or another negative errno.
+ * Begins a call's use of pages before the driver runs; demand_end() ends it after the driver has
+ * run. Return of demand_end(): 0; -ENOBUFS: the call has hit a limit; -EOPNOTSUPP: the export is
+ * without demand pages; or another negative errno.
  */
 void demand_begin(struct lane *lane);
-/* Begins a call of class mm, which asks the guest nothing, but may wait for fetches of others. */
+/* Begins a call of class mm: it asks the guest nothing, but may wait for fetches of other lanes. */
 void demand_begin_mm(struct lane *lane);
 int demand_end(struct lane *lane);
 void demand_store(u64 addr, const u8 *bytes);
 /*
- * Wakes those who wait for claims to end. @kick: demand.waiting when the claims ended. Context:
- * demand.lock is not held.
+ * Wakes threads that wait for claims to end. @kick: value of demand.waiting when the claims ended;
+ * if true, the pager is woken, too. Context: demand.lock is not held.
  */
 void demand_woken(bool kick);
 /*
