@@ -27,7 +27,7 @@ struct vgpu_mock_fill {
 };
 
 /**
- * vgpu_mock_buf_is() - whether a page of a buffer is a special one
+ * vgpu_mock_buf_is() - whether a page of a buffer is of a special kind
  * @buf: the buffer
  * @odd: VGPU_MOCK_BUF_UNCOUNTED or _WC
  * @index: number of the page
@@ -124,7 +124,7 @@ bool vgpu_mock_piece_alloc(struct page **pages)
 	return true;
 }
 
-/* Allocates pages of which only the first one has a reference, as in pools of drivers. */
+/* Allocates a lump: pages of which only the first has a reference, as in pools of drivers. */
 static unsigned int vgpu_mock_lump_alloc(struct page **pages)
 {
 	struct page *page = alloc_pages(GFP_KERNEL | __GFP_ZERO, VGPU_MOCK_LUMP_ORDER);
@@ -146,7 +146,7 @@ static unsigned int vgpu_mock_page_alloc(struct vgpu_mock_buf *buf, u64 index)
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (!page)
 		return 0;
-	/* Other mappings have to use the caching mode of the kernel's own mapping. */
+	/* All mappings of a page need one caching mode: set that of the kernel's own mapping. */
 	if (vgpu_mock_buf_is(buf, VGPU_MOCK_BUF_WC, index) && set_pages_array_wc(&page, 1)) {
 		put_page(page);
 		return 0;
@@ -195,7 +195,7 @@ void vgpu_mock_bufs_drop(struct vgpu_mock_file *file)
 	unsigned long id;
 
 	xa_for_each(bufs, id, buf) {
-		/* A buffer of another file may be freed at any time: look it up again. */
+		/* A buffer of another file may have been freed: look it up again under the lock. */
 		xa_lock(bufs);
 		buf = xa_load(bufs, id);
 		if (buf && buf->owner == file)

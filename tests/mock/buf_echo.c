@@ -11,7 +11,7 @@
 
 #include "mock.h"
 
-/* This is enough for many words, one after the other, on a slow machine. */
+/* Longest time of an echo: enough for many words, one after the other, on a slow machine. */
 #define ECHO_MAX_MS	300000
 
 struct vgpu_mock_echo {
@@ -29,7 +29,7 @@ static u64 vgpu_mock_echo_answer(struct vgpu_mock_echo *echo, u64 number)
 	u64 seen = 0;
 	u64 *words;
 
-	/* _INVALIDATE may have moved the page. */
+	/* Look the page up for each word, as _INVALIDATE may have moved it. */
 	mutex_lock(&buf->lock);
 	page = vgpu_mock_buf_page_locked(buf, echo->offset >> PAGE_SHIFT);
 	if (page) {

@@ -39,7 +39,7 @@ static void vgpu_mock_buf_zap_locked(struct vgpu_mock_buf *buf)
 	vgpu_mock_device_zap(buf->device, (loff_t)buf->id << VGPU_MOCK_BUF_SHIFT, buf->size);
 }
 
-/* Inserts the PTE of the fault and those of the rest of the lump that lie in the VMA. */
+/* Inserts the PTEs of the faulting page and of the pages behind it in its lump and the VMA. */
 static vm_fault_t vgpu_mock_vm_insert_lump(struct vm_fault *vmf, unsigned long pfn, u64 index)
 {
 	unsigned long address = vmf->address & PAGE_MASK;
@@ -120,7 +120,10 @@ static bool vgpu_mock_vm_fault_sleep(struct vgpu_mock_buf *buf)
 					   timeout) >= 0;
 }
 
-/* Counts a fault and sleeps, if it is a slow one. Return: false if the task was killed. */
+/*
+ * Counts a fault, and sleeps if BUF_SLOW delays faults under mmap_lock.
+ * Return: false if the task was killed.
+ */
 static bool vgpu_mock_vm_fault_begin(struct vgpu_mock_buf *buf)
 {
 	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
@@ -396,7 +399,10 @@ long vgpu_mock_buf_invalidate(struct vgpu_mock_call *call)
 		return -ENOENT;
 	mutex_lock(&buf->lock);
 	vgpu_mock_buf_zap_locked(buf);
-	/* The core inserts PTEs of PAGE outside buf->lock. PAGE, RAW and VMALLOC stay. */
+	/*
+	 * Buffers of PAGE, RAW and VMALLOC are not moved: the core inserts PTEs of PAGE outside
+	 * buf->lock.
+	 */
 	if (buf->flavour <= VGPU_MOCK_BUF_MIXED && !buf->odd)
 		ret = vgpu_mock_buf_move_locked(buf);
 	mutex_unlock(&buf->lock);

@@ -68,7 +68,7 @@ static int vgpu_mock_release(struct inode *inode, struct file *filp)
 	vgpu_mock_fd_fini(file);
 	vgpu_mock_keep_fini(file);
 	vgpu_mock_io_fini(file);
-	/* A native file always has a ->flush before: each file had an fd, which was closed. */
+	/* Natively ->flush always comes first, as each file has an fd whose close calls ->flush. */
 	if (!READ_ONCE(file->flushed))
 		vgpu_mock_count(VGPU_MOCK_UNFLUSHED, 1);
 	kfree(file);
@@ -82,7 +82,10 @@ static long vgpu_mock_ioctl(struct file *filp, unsigned int cmd, unsigned long a
 	return vgpu_mock_call_run(filp, cmd, arg, false);
 }
 
-/* Shows who reads fdinfo, as some drivers can: procfs sets seq->private by single_open(). */
+/*
+ * Shows whether procfs or another caller reads fdinfo, as drivers can tell: procfs sets
+ * seq->private by single_open().
+ */
 static void vgpu_mock_show_fdinfo(struct seq_file *seq, struct file *filp)
 {
 	seq_printf(seq, "mock-asked-by:\t%s\n", seq->private ? "procfs" : "another");

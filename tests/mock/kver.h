@@ -39,7 +39,7 @@ static inline void vgpu_mock_eventfd_signal(struct eventfd_ctx *ctx)
 #endif
 }
 
-/* PMD mappings of PFNs without struct page. */
+/* These kernels can insert a PMD mapping of PFNs into a VM_PFNMAP VMA. */
 #ifdef CONFIG_ARCH_SUPPORTS_PMD_PFNMAP
 #define VGPU_MOCK_HAVE_HUGE
 static inline vm_fault_t vgpu_mock_insert_huge(struct vm_fault *vmf, unsigned long pfn)

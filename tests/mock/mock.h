@@ -76,7 +76,7 @@ struct vgpu_mock_file {
 	wait_queue_head_t wait_queue;
 	struct vgpu_mock_slot slots[VGPU_MOCK_SLOTS];
 
-	struct mutex io_lock;		/* guards io to queue_used */
+	struct mutex io_lock;		/* guards the members io to queue_used */
 	struct vgpu_mock_io io;
 	wait_queue_head_t io_queue;
 	u8 *space;
@@ -91,7 +91,7 @@ struct vgpu_mock_file {
 		u64 nr;
 	} keeps[VGPU_MOCK_KEEPS_MAX];
 
-	spinlock_t poll_lock;		/* guards poll_armed to poll_next */
+	spinlock_t poll_lock;		/* guards the members poll_armed to poll_next */
 	wait_queue_head_t poll_queue;
 	wait_queue_head_t poll_hold;	/* waiters of VGPU_MOCK_POLL_HOLD */
 	struct fasync_struct *fasync;
@@ -243,9 +243,9 @@ long vgpu_mock_fd_value(struct vgpu_mock_call *call);
 
 /* buf.c */
 #define VGPU_MOCK_BUF_SHIFT	29	/* mmap offset: id << this */
-#define VGPU_MOCK_PIECE_ORDER	9	/* 2 MiB, VGPU_MOCK_BUF_HUGE */
+#define VGPU_MOCK_PIECE_ORDER	9	/* piece: 2 MiB, VGPU_MOCK_BUF_HUGE */
 #define VGPU_MOCK_PIECE_PAGES	BIT(VGPU_MOCK_PIECE_ORDER)
-#define VGPU_MOCK_LUMP_ORDER	2	/* 16 KiB, VGPU_MOCK_BUF_UNCOUNTED */
+#define VGPU_MOCK_LUMP_ORDER	2	/* lump: 16 KiB, VGPU_MOCK_BUF_UNCOUNTED */
 #define VGPU_MOCK_LUMP_PAGES	BIT(VGPU_MOCK_LUMP_ORDER)
 #define VGPU_MOCK_LATER_PAGES	16	/* ordinary pages of VGPU_MOCK_BUF_LATER */
 
@@ -269,11 +269,11 @@ struct vgpu_mock_buf {
 	bool one;			/* VGPU_MOCK_BUF_ONE */
 	atomic_t huge_faults;
 	u32 fault_ms;
-	atomic_t faults_ended;		/* number of VGPU_MOCK_SLOW_END */
+	atomic_t faults_ended;		/* number of uses of VGPU_MOCK_SLOW_END */
 	bool fault_unlocked;		/* VGPU_MOCK_SLOW_UNLOCKED */
 	bool mmap_slow;			/* VGPU_MOCK_SLOW_MMAP */
-	atomic_t fault_error;		/* faults until VGPU_MOCK_SLOW_ERROR; 0: none */
-	atomic_t fills;			/* number of delayed fills to come */
+	atomic_t fault_error;		/* the n-th next fault gets SIGBUS; 0: none */
+	atomic_t fills;			/* number of delayed fills and of echoes */
 	wait_queue_head_t fill_queue;
 
 	struct mutex lock;		/* guards the members below */

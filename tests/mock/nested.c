@@ -192,7 +192,7 @@ long vgpu_mock_stride(struct vgpu_mock_call *call)
 	return 0;
 }
 
-/* Hashes an element without its pointer, which differs from program to program. */
+/* Hashes an element and its list's bytes, but no pointer: pointers differ between programs. */
 static int vgpu_mock_lists_elem(u64 ptr, u32 stride, u64 *sum)
 {
 	u8 bytes[VGPU_MOCK_MAX_STRIDE] __aligned(8);

@@ -115,7 +115,7 @@ static ssize_t nvidia_write(struct file *filp, const char __user *buf, size_t le
 	return simple_write_to_buffer(file->text, sizeof(file->text), pos, buf, len);
 }
 
-/* Files have no end, as with the real driver. */
+/* SEEK_END fails, as files of the real driver have no end. */
 static loff_t nvidia_llseek(struct file *filp, loff_t offset, int whence)
 {
 	return whence == SEEK_END ? -EINVAL : default_llseek(filp, offset, whence);
@@ -141,7 +141,10 @@ struct mock_nvidia_file *mock_nvidia_told_file(struct file *filp)
 
 static DEFINE_MUTEX(nvidia_register_lock);
 
-/* The file holds a reference of the control file, which must not be registered itself. */
+/*
+ * Registers the file with a control file, and takes a reference of that file. A control file that
+ * is registered with another one is refused.
+ */
 static long nvidia_register(struct file *filp, __s32 __user *arg)
 {
 	struct mock_nvidia_file *told = mock_nvidia_told_file(filp), *control;
@@ -447,7 +450,7 @@ static int nvidia_add_proc(void)
 		return -ENOMEM;
 	proc_create_single("params", 0444, nvidia_proc, nvidia_params_show);
 	proc_create_single("version", 0444, nvidia_proc, nvidia_version_show);
-	/* The host passes no such file on to guests. */
+	/* Guests must not see this file: the host forwards only the other ones. */
 	proc_create_single("warnings", 0444, nvidia_proc, nvidia_version_show);
 	proc_mkdir("gpus", nvidia_proc);
 	snprintf(path, sizeof(path), "gpus/%s", bus_id);

@@ -39,7 +39,7 @@ static long pci_card_info(struct vgpu_mock_nvidia_card_info __user *arg)
 		.id = 0x100,
 	};
 
-	/* There is one card. The driver clears the other elements. */
+	/* Only one card has a PCI address. The driver clears the other elements. */
 	if (clear_user(arg, sizeof(*arg)) || copy_to_user(&arg->cards[0], &card, sizeof(card)))
 		return -EFAULT;
 	return 0;

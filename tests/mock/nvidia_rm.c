@@ -61,7 +61,7 @@ struct rm_client {
 	struct mock_nvidia_file *control;	/* NULL: the client of exports */
 	u32 handle;
 	pid_t process;
-	bool apart;	/* no duplicates by other clients of the process */
+	bool apart;	/* other clients of the process may not duplicate objects */
 	struct pid *pid;
 	struct xarray objects;
 };
@@ -904,7 +904,8 @@ static void rm_vma_take(struct mock_nvidia_file *file, struct vm_area_struct *vm
  * @file: file of a card, or a control file
  * @vma: the mapping
  *
- * Return: 0, -EINVAL if no pages or another length were assigned to the file; another errno.
+ * Return: 0, -EINVAL if the file has no assigned pages or the mapping does not fit them, or another
+ * errno.
  */
 int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma)
 {
@@ -914,7 +915,7 @@ int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vm
 	mutex_lock(&rm_lock);
 	if (!file->map || vma->vm_pgoff)
 		ret = -EINVAL;
-	/* The card's memory can only be mapped as a whole. */
+	/* The card's memory can only be mapped as a whole, system memory also in part. */
 	else if (vma_pages(vma) > file->map->nr ||
 		 (vma_pages(vma) < file->map->nr && !file->is_control))
 		ret = -EINVAL;

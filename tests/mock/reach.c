@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * File operations try to read one address of the program, as a driver does that uses a pointer of
- * an earlier call. Counters say which operations could read it.
+ * an earlier call. Masks of VGPU_MOCK_REACH_* say which operations tried, and which could read it.
  */
 #include <linux/sched.h>
 #include <linux/spinlock.h>

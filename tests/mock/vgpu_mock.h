@@ -723,9 +723,9 @@ struct vgpu_mock_table {
 /**
  * struct vgpu_mock_caps - VGPU_MOCK_IOC_CAPS
  * @kind: 0: @out_caps holds flags; 1: @out_caps is a number
- * @out_caps: bits 0 to 7 for flags, 5 for a number. A forwarder whose schema
- *	table describes the command clears VGPU_MOCK_CAPS_HIDDEN in the flags,
- *	and replaces the number by -1
+ * @out_caps: 0xff (bits 0 to 7) if @kind is 0, and 5 if it is 1. A forwarder
+ *	whose schema table describes the command clears VGPU_MOCK_CAPS_HIDDEN
+ *	in the flags, and replaces the number by -1
  */
 struct vgpu_mock_caps {
 	__u32 kind;
@@ -874,7 +874,7 @@ struct vgpu_mock_wait {
  * @in_ptr: pointer, in, @length x __u8
  * @out_ptr: pointer, out, @length x __u8: the bytes of @in_ptr inverted
  * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES; 0: the driver
- *	only takes the mutex
+ *	copies nothing
  * @hold_ms: time to sleep between the two copies, in milliseconds
  * @out_waited_us: time to get the mutex, in microseconds
  *
@@ -1142,8 +1142,8 @@ struct vgpu_mock_buf_create {
  * _INVALIDATE zaps all PTEs of the buffer and moves its contents to other pages,
  * as a driver that evicts it would (the contents of VGPU_MOCK_BUF_PAGE, _VMALLOC,
  * _RAW, _UNCOUNTED and _WC stay where they are). _REVOKE zaps the PTEs and makes
- * later accesses SIGBUS. _SYNC waits until all delayed fills are done. _SLOW delays
- * faults by a killable sleep. _ECHO lets the "device" answer by itself: the program
+ * later accesses SIGBUS. _SYNC waits until all delayed fills and echoes are done. _SLOW
+ * delays faults by a killable sleep. _ECHO lets the "device" answer by itself: the program
  * stores 1, 2, 3 and so on into the 64 bits at @offset, and the "device" stores
  * the hash of each number into the 64 bits behind; all ones end the echo. _DESTROY
  * drops the name; mappings stay.
@@ -1158,11 +1158,14 @@ struct vgpu_mock_buf_range {
 	__u64 out_sum;
 };
 
-/* The fault drops mmap_lock while it sleeps, if it may, as drivers with long waits do. */
+/*
+ * A fault drops mmap_lock while it sleeps, as in drivers with long waits. A fault that must not
+ * drop the lock does not sleep.
+ */
 #define VGPU_MOCK_SLOW_UNLOCKED	1
 /* The next fault gets SIGBUS, or a later one when @offset is not 0. */
 #define VGPU_MOCK_SLOW_ERROR	2
-/* Faults that sleep already end at once. */
+/* Faults that are asleep end their sleep at once. */
 #define VGPU_MOCK_SLOW_END	4
 /* Each mmap sleeps, too, under the caller's mmap_lock. */
 #define VGPU_MOCK_SLOW_MMAP	8
@@ -1183,7 +1186,7 @@ struct vgpu_mock_buf_range {
  * @out_size: size of the buffer in bytes
  * @out_pages: number of pages allocated so far
  * @out_maps: number of VMAs that map the buffer
- * @out_faults: number of page faults served
+ * @out_faults: number of page faults that have reached the driver
  * @out_notified: number of first writes that the driver was notified of
  * @out_huge: number of page faults that made a PMD mapping
  */
@@ -1384,7 +1387,7 @@ struct vgpu_mock_atomic {
 
 #define VGPU_MOCK_IOC_ATOMIC	_IOWR(VGPU_MOCK_IOC_TYPE, 0x71, struct vgpu_mock_atomic)
 
-#define VGPU_MOCK_ATOMIC_ONLY		0	/* page faults disabled; -EFAULT if it missed */
+#define VGPU_MOCK_ATOMIC_ONLY		0	/* page faults disabled; -EFAULT if one is needed */
 #define VGPU_MOCK_ATOMIC_FALLBACK	1	/* page faults disabled, then an ordinary copy */
 #define VGPU_MOCK_ATOMIC_NO_RETRY	2	/* a fault that may not drop mmap_lock */
 #define VGPU_MOCK_ATOMIC_DEVICE		3	/* a remote write fault, as VFIO's for a device */
@@ -1427,7 +1430,7 @@ struct vgpu_mock_info {
  * @out_bufs: number of buffers that exist
  * @out_buf_pages: number of pages that the buffers have
  * @out_maps: number of VMAs that map buffers
- * @out_faults: page faults served
+ * @out_faults: page faults that have reached the driver
  * @out_reads: reads
  * @out_writes: writes
  * @out_polls: polls, of objects too

@@ -50,9 +50,9 @@ struct vgpu_mock_nvidia_look {
 
 /*
  * These commands are the driver's, which looks at their number and size alone. REGISTER takes an
- * fd of the control file, else -EINVAL. CONTROL replaces each byte of the parameters by its
- * complement, and sets the status to 0. XFER runs the ioctl that it holds. VERSION fails with
- * -EINVAL for any version but VGPU_MOCK_NVIDIA_IS, and returns that version.
+ * fd of the control file; another file gives -EINVAL. CONTROL replaces each byte of the parameters
+ * by its complement, and sets the status to 0. XFER runs the ioctl that it holds. VERSION fails
+ * with -EINVAL for any version but VGPU_MOCK_NVIDIA_IS, and returns that version.
  */
 #define VGPU_MOCK_NVIDIA_REGISTER	_IOWR('F', 0xc9, __s32)
 #define VGPU_MOCK_NVIDIA_CONTROL	_IOWR('F', 0x2a, struct vgpu_mock_nvidia_control)
@@ -66,7 +66,7 @@ struct vgpu_mock_nvidia_look {
 #define VGPU_MOCK_NVIDIA_UVM_POOL	0x44
 
 #define VGPU_MOCK_NVIDIA_IS	"580.1.2"
-#define VGPU_MOCK_NVIDIA_PARAMS	64	/* most bytes of parameters */
+#define VGPU_MOCK_NVIDIA_PARAMS	64	/* largest size of CONTROL's parameters */
 
 struct vgpu_mock_nvidia_control {
 	__u32 client;
@@ -111,13 +111,13 @@ struct vgpu_mock_nvidia_version {
 
 #define VGPU_MOCK_NVIDIA_FLA		0xf3
 #define VGPU_MOCK_NVIDIA_MULTICAST	0xfd
-/* Guests may not give this class to ALLOC, but to ALLOC_MEMORY. */
+/* Guests may allocate this class by ALLOC_MEMORY, but not by ALLOC. */
 #define VGPU_MOCK_NVIDIA_OS_DESCRIPTOR	0x71
 #define VGPU_MOCK_NVIDIA_ALLOC_CLASS	12
 #define VGPU_MOCK_NVIDIA_SHARE_CLIENT	3
 #define VGPU_MOCK_NVIDIA_SHARE_WITH	16
 
-/* Arguments of the ioctls below are words here. */
+/* The argument of each of the ioctls below, as words; their layouts are the driver's. */
 struct vgpu_mock_nvidia_words {
 	__u32 word[14];
 };

@@ -19,7 +19,7 @@ void vgpu_mock_wait_init(struct vgpu_mock_file *file)
 	init_waitqueue_head(&file->wait_queue);
 }
 
-/* Continues a sleep with VGPU_MOCK_SIGNAL_RESTARTBLOCK. */
+/* Ends a sleep with VGPU_MOCK_SIGNAL_RESTARTBLOCK, when the kernel restarts the call. */
 static long vgpu_mock_sleep_restart(struct restart_block *restart)
 {
 	return -EINTR;

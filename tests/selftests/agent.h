@@ -13,7 +13,7 @@
 
 #define AGENT_CONF	"/etc/vgpu/exports.d/agent.conf"
 
-/* Writes the exports that vgpuctl has made to AGENT_CONF, as they would end with the agent. */
+/* Saves the exports made by vgpuctl to the file AGENT_CONF, as they would end with vgpud. */
 static inline bool agent_keep_exports(void)
 {
 	char *line, *rest = tool_run("vgpuctl list --json")->out, *at;
@@ -49,7 +49,7 @@ static inline bool agent_keep_exports(void)
 			   sscanf(at, "\"port\":%31[0-9]", port) == 1 && by_hand) {
 			fprintf(file, "to = %s:%s\n", cid, port);
 		} else if (by_hand && !any_port && strstr(line, "\"any_port\":true")) {
-			/* The setting is written once for all guests of an export. */
+			/* any-port is written once an export, however many guests have it. */
 			any_port = true;
 			fputs("any-port = yes\n", file);
 		}

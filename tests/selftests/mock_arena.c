@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Test long messages in the window's arena. Their bytes are right and do not go over the wire,
- * no other lane sees them, and a hypervisor sees them only for as long as the lane exists.
+ * no other lane sees them, and a hypervisor sees them only for as long as the lane exists. The
+ * arena consists of slots of 1 MiB; a lane with long messages gets one (Documentation/window.rst).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -343,8 +344,8 @@ TEST_F(arena, seen_by_a_hypervisor)
 	EXPECT_EQ(0, ids(self->window));
 	EXPECT_TRUE(vgpu_mock_is_zero((const char *)self->window + ARENA, SLOTS * VGPU_ARENA_SLOT));
 	/*
-	 * The page that programs see for a lost page is not the page that the window shows for
-	 * slots without a lane.
+	 * The window shows one page wherever no memory is bound, and another page in all slots
+	 * without a lane. A byte written to either page is not seen in the other.
 	 */
 	memset((char *)self->window + PAGE, 0x77, PAGE);
 	EXPECT_EQ(0x77, self->window[2 * PAGE]);
@@ -380,7 +381,7 @@ TEST_F(arena, seen_by_a_hypervisor)
 	free(data);
 }
 
-/* A mapping that needs all of the window gets nothing of the arena. */
+/* A mapping that would fit only with the arena's memory goes by copy; a page less fits. */
 TEST_F(arena, not_for_mappings)
 {
 	struct buffer buffer;
@@ -501,7 +502,7 @@ TEST_F_TIMEOUT(arena, by_a_device, 60)
 	EXPECT_EQ(0, status);
 }
 
-/* All messages have bytes in the arena: programs notice no other difference. */
+/* Runs the tests of @program with all messages in the arena that can be there: all pass. */
 static void same(struct __test_metadata *_metadata, const char *program)
 {
 	struct tool_run *run;

@@ -15,8 +15,8 @@
 #define PAGE		4096UL
 #define MIB		(1UL << 20)
 /*
- * SPACE_CACHED_MAX and SPACE_DIRTY_MAX of the guest's module, and the memory that it needs
- * beside them
+ * CLEAN_MAX and DIRTY_MAX are SPACE_CACHED_MAX and SPACE_DIRTY_MAX of the guest's module. SLACK is
+ * memory that may be in use beside those pages.
  */
 #define CLEAN_MAX	(64 * MIB)
 #define DIRTY_MAX	(16 * MIB)
@@ -135,7 +135,7 @@ DIFF_TEST_LIMIT(large_and_sparse, 60)
 DIFF_TEST(same_pages_after_each_call)
 {
 	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN, 64 * PAGE);
-	/* The last rounds read less. */
+	/* The last two rounds read fewer pages. */
 	const unsigned int pages[] = { 5, 5, 5, 3, 3 };
 	unsigned int i;
 
@@ -704,7 +704,7 @@ DIFF_TEST_NODE(equal_bytes_apart, "ITER", 60)
 	struct buffer buffer;
 	__u64 seen;
 
-	/* The device of a slow machine has written before this read, and the test tries again. */
+	/* On a slow machine the device may write before the read: try again with a longer delay. */
 	do {
 		buffer = make_buffer(VGPU_MOCK_BUF_PFN, 2 * PAGE);
 		memset(buffer.memory, 0, PAGE);
@@ -717,7 +717,7 @@ DIFF_TEST_NODE(equal_bytes_apart, "ITER", 60)
 			sleep_ms(1);
 			MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_INFO, &info));
 			/*
-			 * The device has finished the first page when it accesses the second
+			 * The device allocates the second page when it has finished the first
 			 * one.
 			 */
 		} while (info.out_pages < 2);

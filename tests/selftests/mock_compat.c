@@ -56,8 +56,8 @@ DIFF_TEST_TWINS(bad_pointers)
 	int fd = open_device(O_RDWR);
 
 	/*
-	 * The argument is a bad pointer, and then the struct has one. A range of each kind ends
-	 * at 4 GiB.
+	 * First the argument is a bad pointer, and then the argument's struct has a bad pointer. Of
+	 * either kind, one leads to a range that ends at 4 GiB.
 	 */
 	LOG_CALL(ioctl(fd, CMD(COMPAT32), NULL));
 	LOG_CALL(ioctl(fd, CMD(COMPAT32), (void *)1));

@@ -191,7 +191,7 @@ DIFF_TEST(error_of_before)
 		kill(getppid(), SIGUSR1);
 		_exit(0);
 	}
-	/* The access gets a signal. Natively it gets that of the fault as well as SIGUSR1. */
+	/* The access gets a signal: natively the fault's SIGBUS as well as SIGUSR1. */
 	CHECK(touch(memory));
 	MUST(waitpid(pid, &status, 0) == pid && !status);
 	buffer_slow(&buffer, 0, 0);

@@ -211,7 +211,7 @@ DIFF_TEST(errors)
 	}
 }
 
-/* pread() does not tell a user-space engine that the driver leaves the file's position alone. */
+/* A user-space engine calls pread(), and cannot know that the driver did not move the position. */
 static bool position_is_known(void)
 {
 	const char *tier = getenv("VGPU_TIER");

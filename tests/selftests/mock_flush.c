@@ -146,8 +146,8 @@ static void end_stuck(const struct buffer *buffer, int own_mappings)
 }
 
 /*
- * Starts a process that is stuck on the forwarded device, by @get, in the buffer @stuck, and
- * makes a call. The pipe @ready gives a byte when that call has returned.
+ * Starts a process that makes a call. On the forwarded device @get first makes the process's bytes
+ * in the buffer *@stuck get stuck. The pipe *@ready gives a byte when the call has returned.
  */
 static pid_t start_stuck_program(struct buffer *stuck, int *ready,
 				 void (*get)(const struct buffer *buffer))

@@ -207,8 +207,8 @@ struct giver {
 };
 
 /*
- * Hands memory over. The driver may refuse some with EMFILE as it keeps enough, which counts as
- * given.
+ * Hands memory over. A call that fails with EMFILE counts as given: the file already keeps
+ * VGPU_MOCK_KEEPS_MAX memories.
  */
 static void *give_on(void *arg)
 {

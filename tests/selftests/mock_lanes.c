@@ -75,7 +75,7 @@ static void start_waiters(pthread_t *threads)
 	MUST(read(ready[0], &byte, 1) == 1);
 	MUST(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 64 * 1024));
 	for (i = 0; i < WAITERS; i++) {
-		/* Only a few lanes are connected at a time, as long as more lanes are possible. */
+		/* Connect STEP lanes at a time, and stop waiting where lanes may have run out. */
 		while (i < LANES - STEP && i % STEP == 0 && wake(0) < i)
 			sleep_ms(1);
 		MUST(!pthread_create(&threads[i], &attr, waiter, NULL));

@@ -177,7 +177,7 @@ DIFF_TEST(both_sides_write_combining)
 	both_sides(VGPU_MOCK_BUF_WC);
 }
 
-/* Some windows cannot show the first kind of memory, and no window the second. */
+/* Some windows can show memory of UNCOUNTED, and no window can show memory of RAW. */
 DIFF_TEST(both_sides_uncounted)
 {
 	both_sides_in(VGPU_MOCK_BUF_UNCOUNTED, -1);

@@ -151,7 +151,8 @@ DIFF_TEST(waiting_for_different_events)
 }
 
 /*
- * The thread is woken after a wakeup for another event, whose waiter does not poll again.
+ * The thread is woken by its event although a wakeup for another event came before: the epoll
+ * instance that waits for the other event does not poll again.
  */
 DIFF_TEST(woken_for_another_event)
 {
@@ -272,7 +273,7 @@ DIFF_TEST(epoll_edge)
 	log_epoll(epoll, 100);
 }
 
-/* Two events that a poll consumes each do not become one that stays. */
+/* Two events, of which the poll that reports one clears it, do not become an event that stays. */
 DIFF_TEST_LIMIT(consumed_beside_epoll, 60)
 {
 	int fd = open_device(O_RDWR);
@@ -450,7 +451,7 @@ DIFF_TEST(sigio)
 	log_signals(-1, 50, false);
 }
 
-/* Wakeups without an event go to all waiters because a process wants signals. */
+/* A process wants SIGIO, so waiters get each wakeup of the driver: some have no event. */
 DIFF_TEST(sigio_beside_epoll)
 {
 	int fd = open_device(O_RDWR);

@@ -109,7 +109,7 @@ static void in_namespaces(int flags)
 	if (!pid) {
 		if (unshare(flags))
 			_exit(100 + (errno == EPERM));
-		/* A PID namespace is for children. */
+		/* unshare() moves only later children into a PID namespace. */
 		pid = fork();
 		if (!pid) {
 			int own, ret = use_device(fd);
@@ -164,7 +164,7 @@ DIFF_TEST(few_fds)
 	with_limit(RLIMIT_NOFILE, 64);
 }
 
-/* All memory shall be locked, and an ordinary user may lock little. */
+/* The process asks to lock all its memory, and an ordinary user may lock little. */
 DIFF_TEST(locked_memory)
 {
 	struct rlimit limit = { 8 * MIB, 8 * MIB };

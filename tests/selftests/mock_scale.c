@@ -34,7 +34,7 @@
 #define EVENTS		4096
 /* Events last no longer than this, and the last one is asked for within half of the time. */
 #define EVENTS_MS_MAX	60000
-/* The host removes as many events from its lists at once, with interrupts off. */
+/* EVENT_DROP of the host: number of events that it removes in a row with interrupts off. */
 #define EVENTS_AT_ONCE	64
 
 /* Traces these functions of the module. Return: true if the kernel can trace them. */

@@ -126,7 +126,7 @@ static inline int buffer_settle(const struct buffer *buffer)
 	return ioctl(buffer->fwd, VGPU_MOCK_IOC_BUF_SYNC, &range);
 }
 
-/* Returns the number of page faults that the driver has served for the buffer. */
+/* Returns the number of the buffer's page faults that have reached the driver. */
 static inline unsigned long buffer_faults(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_info info = { .id = buffer->id };
@@ -274,7 +274,10 @@ static inline bool await_mappings_for(const struct buffer *buffer, long long nr,
 	return true;
 }
 
-/* Waits as await_mappings_for(), up to a minute: slow machines need long even without back-off. */
+/*
+ * Waits as await_mappings_for() does, up to a minute: a slow machine takes long to move a mapping,
+ * even if the guest never backs off between attempts.
+ */
 static inline bool await_mappings(const struct buffer *buffer, long long nr)
 {
 	return await_mappings_for(buffer, nr, 60);

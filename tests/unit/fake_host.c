@@ -74,7 +74,7 @@ static void segs_place(struct host *host, const struct vgpu_call_view *view)
 		data += vgpu_wire_pad(host->lens[i]);
 		if (!(flags & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)))
 			continue;
-		/* The driver finds such a segment in user memory, at its own address. */
+		/* The driver finds a PAGE or KEPT segment at its address in user memory. */
 		free(host->segs[i]);
 		host->segs[i] = NULL;
 		host->lens[i] = 0;

@@ -21,7 +21,7 @@
 /* CLOCK_MONOTONIC of the program and of the host, in nanoseconds. */
 #define USER_NOW	5000000000ULL
 #define HOST_NOW	9000000007ULL
-/* A time of the host's clock @c in the guest: each clock has another offset. */
+/* Converts the time @t of the host's clock @c to the guest's: each clock has another offset. */
 #define USER_STAMP(t, c) ((t) - (HOST_NOW - USER_NOW) + (c) * 1000000000ULL)
 
 /* Range of fds that are objects of the host; the object's number is fd + USER_OBJECT. */
@@ -32,11 +32,11 @@
 #define USER_FD_LOCAL	5
 #define USER_FD_NEW	100
 
-/* Major of the host's device files in the guest, and offset of their minors. Major 0: no file. */
+/* Major of the host's device files in the guest, 0: no file; number added to their minors. */
 #define USER_MAJOR	81
 #define USER_MINOR	7
 
-/* Ids of the program's thread, of the file's opener, of the process, and the host's id for it. */
+/* Ids of the program's thread, the file's opener and the process; the host's id of the program. */
 #define USER_PID	4711
 #define USER_OPENER	4001
 #define USER_PROCESS	4710
@@ -55,7 +55,7 @@ struct user {
 	int installed;
 	int aborted;
 	u32 new_objects[256];	/* object of each fd, from USER_FD_NEW on */
-	u32 stamps;		/* number of times converted */
+	u32 stamps;		/* number of converted times of a clock */
 	u32 chosen;		/* chosen clock plus 1; 0: none */
 	u32 kept;		/* number of calls of keep() that succeeded */
 	int fail_keep;		/* errno that keep() fails with; 0: none */

@@ -61,7 +61,7 @@ static struct frame inside(const struct frame *f, const struct vgpu_schema_field
 	};
 }
 
-/* Return: the field may be one of several for one place. */
+/* Return: the field may share its place with other fields, of which a condition chooses one. */
 static bool is_alternative(const struct vgpu_schema_field *field)
 {
 	return field->type <= VGPU_FIELD_PLAIN;
@@ -148,7 +148,7 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 
 static void build_fill(struct schema_case *c, u8 *p, u32 len)
 {
-	/* The numbers are small, as they may be counts of something else. */
+	/* The bytes are small, as another field may use them as a count. */
 	while (len--)
 		*p++ = 1 + next_random(c) % 3;
 }
@@ -174,14 +174,14 @@ static void build_ptr(struct schema_case *c, const struct frame *f,
 	u32 unit = field_unit(field), want = c->elems, step, bytes, at, i;
 	u8 *p;
 
-	/* A count in other units than elements must make whole elements, too. */
+	/* A count in units other than elements must still give whole elements. */
 	if (field->elem && field->unit)
 		want *= field->elem->size / field->unit;
 	if (field->stride.kind != VGPU_REF_NONE)
 		unit = build_ref(f, &field->stride, field->elem ? field->elem->size + 8 : 24);
 	bytes = build_ref(f, &field->count, want) * build_ref(f, &field->times, 2) * unit;
 	p = user_alloc(bytes);
-	/* Counts have to be small as integers of 4 bytes. */
+	/* Words of 4 bytes may be counts, and counts have to be small. */
 	if (!(unit & 3) && !field->elem)
 		for (i = 0; i < bytes / 4; i++)
 			put(p + i * 4, 4, 1 + next_random(c) % 3);
@@ -228,7 +228,7 @@ static void build_chain(struct schema_case *c, const struct frame *f,
 	put(place, 8, 0);
 }
 
-/* Return: the field is used. Of alternatives for one place, @variant chooses one. */
+/* Return: the field is used. @variant chooses one of the alternatives for one place. */
 static bool build_when(struct schema_case *c, const struct frame *f,
 		       const struct vgpu_schema_struct *body, u32 nr)
 {
@@ -253,7 +253,7 @@ static bool build_when(struct schema_case *c, const struct frame *f,
 			mine = alternatives;
 		alternatives++;
 	}
-	/* In one more variant no condition is met, and in a further one those of all flags are. */
+	/* Two more variants: first no condition is met, then those of all flags are. */
 	if (c->variant <= alternatives)
 		c->has_variant = true;
 	p = frame_ref(f, &when->ref);
@@ -497,7 +497,7 @@ static void drive_plain(struct schema_case *c, const struct frame *f,
 			continue;
 		if (dir & VGPU_IN)
 			meet(c, f->p[i]);
-		/* The marshaller sends no old bytes of an OUT array, unlike of the argument. */
+		/* The marshaller sends old bytes of the argument, but none of an OUT array. */
 		if (dir == VGPU_OUT && f->up) {
 			if (c->result >= 0)
 				f->p[i] = 0xa0 + i % 7;
@@ -545,8 +545,8 @@ static void drive_pid(struct host *host, struct schema_case *c, const struct fra
 }
 
 /*
- * The host's driver knows the program by id 1, and no other process. Of each three places it writes
- * the program's id to the first and 0 to the second, and leaves the third alone.
+ * The host's driver knows the program by id 1, and no other process. Of each three places the
+ * driver writes the program's id to the first and 0 to the second, and leaves the third alone.
  */
 static void drive_pids(struct host *host, struct schema_case *c, const struct frame *f,
 		       const struct vgpu_schema_field *field)

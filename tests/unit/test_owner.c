@@ -266,7 +266,7 @@ static void test_shown(void)
 	tap_subject("what a shadow is about to map");
 }
 
-/* Memory of the system cannot be lent while a card's file, which may own it, cannot be reopened. */
+/* System memory may belong to any card, so none is lent while a card's file cannot be reopened. */
 static void test_unheld(void)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_MAPS, .object = CTL };

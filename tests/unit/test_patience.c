@@ -155,7 +155,7 @@ static void test_contended(void)
 	static const struct {
 		u32 lanes, answers;
 		u64 wants;
-		/* Number of answers per one that takes as long as possible; 0: none does. */
+		/* Each @late-th answer takes as long as possible; 0: none does. */
 		u32 late;
 	} hostile[] = {
 		{ 256, 4, 3900, 0 }, { 256, 40, 3900, 0 }, { 512, 10, MS, 0 },

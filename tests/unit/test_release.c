@@ -2,7 +2,8 @@
 /*
  * Tests of the time when the guest is notified that no device uses its memory any more: after
  * its files are closed, and after the engine's duplicates of that memory are freed. The engine's
- * own code runs here; the guest, the keeper of the window and NVIDIA's driver are simulated.
+ * own code runs here; the guest, the window's keeper (vgpu-keeper, which has QEMU map the window's
+ * memory) and NVIDIA's driver are simulated.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -32,12 +33,12 @@ static struct grant mock_grant = { .driver = "vgpu-mock" };
 static struct object objects[OBJECTS];
 static bool open_now[OBJECTS];
 
-/* Number of the last RELEASE to the guest, and counts of these and of duplicates in the driver. */
+/* Number in the last RELEASE to the guest; counts of RELEASEs, and of duplicates in the driver. */
 static uint64_t answered;
 static unsigned int nr_answered, nr_owned, owned_when_answered;
 static uint64_t applied, seq;
 static int bind_result;
-/* Number of the last memory that a shadow was about to map, and of the one that it still is. */
+/* Number of the last memory that a shadow was going to map, and of the one still to be mapped. */
 static uint64_t last_shown, showing;
 
 /* The keeper's end of the connection, and the engine's source for the other end. */

@@ -66,8 +66,8 @@ static const char *const left[] = {
 	"DRM_IOCTL_MAP_BUFS",		/* maps memory */
 	"VGPU_MOCK_IOC_STRING",		/* a string without a length */
 	"VGPU_MOCK_IOC_PIN",		/* pins memory */
-	"VGPU_MOCK_IOC_REACH",		/* an address of the host's memory */
-	/* The schema cannot test whether the headers have these, as they are no macros. */
+	"VGPU_MOCK_IOC_REACH",		/* an address that must not be converted */
+	/* No #ifdef can tell whether a header has these, as they are no macros. */
 	"DRM_IOCTL_PANTHOR_BO_QUERY_INFO",
 	"DRM_IOCTL_PANTHOR_BO_SET_LABEL",
 	"DRM_IOCTL_PANTHOR_BO_SYNC",
@@ -75,7 +75,7 @@ static const char *const left[] = {
 	/* Their sizes depend on the driver's frames. */
 	"SNDRV_PCM_IOCTL_READI_FRAMES",
 	"SNDRV_PCM_IOCTL_READN_FRAMES",
-	/* The command says all about their plain structs. */
+	/* The command's size and direction are enough for these: their structs have no pointers. */
 	"SNDRV_PCM_IOCTL_PVERSION",
 	"SNDRV_PCM_IOCTL_INFO",
 	"SNDRV_PCM_IOCTL_TSTAMP",
@@ -101,7 +101,7 @@ static const char *const values[] = {
 	"SNDRV_PCM_IOCTL_PAUSE",
 };
 
-/* Further names of numbers, with a shorter struct or another direction. */
+/* Older forms of ioctls with the same number: a shorter struct or another direction. */
 static const char *const forms[] = {
 	"DRM_IOCTL_I915_GEM_CONTEXT_CREATE",
 	"DRM_IOCTL_I915_GEM_EXECBUFFER2",

@@ -323,7 +323,7 @@ static void fds_of_controls(void)
 		expect_fd(nvidia, CONTROL, arg, (u8 *)(uintptr_t)get64(arg, 16), &look,
 			  cases[i].zero_is_none, cases[i].name);
 	}
-	/* The value at this place is a plain number in another command, and in a message. */
+	/* Another command, and a serialized message (flag 4), have a plain number there. */
 	arg = control_make(0x3d07, 80);
 	put32((void *)(uintptr_t)get64(arg, 16), 0, FD);
 	look = (struct look) { .at = { 16 }, .nr = 1, .len = 80 };

@@ -2,7 +2,8 @@
 /*
  * Tests of the time when the engine gives back memory that it owns and that a window shows
  * (userspace-lib/engine/window.c): only after the keeper has said that the window does not show it
- * any more. The keeper, a shadow and the lender are simulated.
+ * any more. The keeper (vgpu-keeper, which has QEMU map the window's memory), a shadow and the
+ * lender are simulated.
  */
 #include <stdlib.h>
 #include <string.h>
