@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A guest that runs guests of its own with kvm_intel keeps pages of its window that are taken
- * away, before Linux 6.13. So windows are made, and opened by hypervisors, only while
- * kvm_intel's parameter nested is off. A module that has only the name and the parameter stands
- * for kvm_intel here, because processors of test machines are emulated and have SVM if
- * anything. A last test shows that a window has one hypervisor.
+ * If a guest runs guests of its own, the host's kvm_intel keeps pages of the guest's window that
+ * the host has taken out of the window since, before Linux 6.13. So windows are made, and opened
+ * by hypervisors, only while kvm_intel's parameter nested is off. A module that has only the
+ * name and the parameter stands for kvm_intel here, because processors of test machines are
+ * emulated: they have SVM, or no virtualization. A last test shows that a window has at most one
+ * hypervisor.
  *
  * The tests need the host in the same machine: the tiers loopback and user.
  */
@@ -22,7 +23,7 @@
 #define CREATE		"vgpuctl window create --to 71 --size 1M"
 #define ADVICE		"nested=0"
 
-/* Return: true if the kernel's own KVM does not keep such pages. */
+/* Return: true if the KVM of this kernel does not keep pages that were taken out of a window. */
 static bool kernel_is_new(void)
 {
 	unsigned int major = 0, minor = 0;
@@ -73,8 +74,8 @@ static int hypervisor_connects(void)
 }
 
 /*
- * Return: true if the keeper has closed the socket within @timeout_ms. Otherwise it waits for
- * the hypervisor.
+ * Return: true if the keeper has closed the socket within @timeout_ms; false if the keeper still
+ * waits for the hypervisor's messages.
  */
 static bool is_closed(int fd, int timeout_ms)
 {

@@ -165,7 +165,7 @@ TEST_F_TIMEOUT(config, comes_and_goes, 120)
 	EXPECT_TRUE(shows("\"owner\":\"daemon\""));
 	EXPECT_TRUE(shows("\"automatic\":true"));
 	EXPECT_EQ(0, tool_run("vgpuctl status | grep '" PATH ".*of user daemon.*automatically'")->status);
-	/* Only the file can remove its window. */
+	/* A command cannot change a window that a file asks for, nor destroy it without --force. */
 	EXPECT_EQ(6, tool_run("vgpuctl window destroy --to 66")->status);
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl window destroy --to 66")->out, CONF));
 	EXPECT_EQ(6, tool_run("vgpuctl window create --to 66 --size 1M")->status);
@@ -360,7 +360,7 @@ struct hypervisor {
 	int fd;
 };
 
-/* struct sight: the window's number, and the address of a page with the pattern, or 0. */
+/* struct sight: the window's number, and the address of a page with the seed's pattern, or 0. */
 struct sight {
 	__le64 number;
 	unsigned long at;

@@ -514,8 +514,8 @@ DIFF_TEST(sound)
 
 	for (i = 0; i < 6; i++) {
 		/*
-		 * The device is opened once more, as it remembers the last time, of whatever
-		 * clock.
+		 * The device is opened anew each time: an open device keeps its last time, even
+		 * if a program has chosen another clock since.
 		 */
 		fd = device("clock-sound", "snd-aloop",
 			    "c=$(readlink /proc/asound/Loopback) && "

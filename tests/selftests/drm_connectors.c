@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connectors of a card are in sysfs, and their files have the native contents, also when a
- * display was unplugged, or the host's driver believes so.
+ * The connectors of a forwarded card are in sysfs. Their files have the same contents as on the
+ * host, also when a display was unplugged, or when the host's driver was made to believe so.
  */
 #include <dirent.h>
 

@@ -198,7 +198,7 @@ TEST_F(policy, admin_is_lent_for_masters)
 	EXPECT_EQ(0, admin_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
 	EXPECT_NE(0, ioctl(fd, DRM_IOCTL_SET_MASTER, 0));
 	EXPECT_EQ(EBUSY, errno);
-	/* The ioctl is root's and does nothing: a master has not all rights of root. */
+	/* DRM lets only root make this ioctl, which does nothing: a master is not like root. */
 	EXPECT_EQ(-EACCES, admin_ioctl(self, DRM_IOCTL_BLOCK, &block));
 	EXPECT_EQ(0, admin_ioctl(self, DRM_IOCTL_DROP_MASTER, NULL));
 	EXPECT_EQ(0, ioctl(fd, DRM_IOCTL_SET_MASTER, 0));

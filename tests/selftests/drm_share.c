@@ -65,11 +65,11 @@ DIFF_TEST_NODE(one_file, "VGEM_CARD", DIFF_SECONDS)
 		_exit(0);
 	}
 	LOG_CALL(wait(&status) > 0 && !status);
-	/* A file is closed, and the others stay the same file. */
+	/* One of the fds is closed: the next export gives the file that the others have. */
 	close(two);
 	two = export_fd(fd, handle);
 	log_line("later %d", compare(self, one, self, two));
-	/* All are closed, so the file may be a new one; it is one file again. */
+	/* All fds are closed, so the next export may make a new file, but two make only one. */
 	close(one);
 	close(two);
 	close(copy);

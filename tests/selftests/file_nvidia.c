@@ -125,8 +125,8 @@ static bool is_node(const char *path, unsigned int number_major, unsigned int nu
 }
 
 /*
- * The results of traces() are found in this process: starting one for each look would take most
- * of a slow machine's time.
+ * Results of traces(), which looks for them in this process itself: starting another process for
+ * each look would take most of a slow machine's time.
  */
 static char found[64][128];
 static unsigned int nr_found;
@@ -245,8 +245,8 @@ FIXTURE_TEARDOWN(host)
 	end();
 	EXPECT_STREQ(traces(), "");
 	/*
-	 * The kernel's log has such lines only where a node could not be made. Its own messages
-	 * about slow quirks have another form.
+	 * Each line with "nvidia" in the kernel's log must say that a node could not be made.
+	 * Lines with "nvidia_" do not count: they are the kernel's own, about slow quirks.
 	 */
 	EXPECT_EQ(said("nvidia[^_]"), said("no /dev/nvidia"))
 		TH_LOG("%s", tool_run("dmesg | grep nvidia")->out);
@@ -803,7 +803,7 @@ FIXTURE_SETUP(stand_in)
 	ASSERT_EQ(tool_run("mknod /dev/nvidiactl c 195 255 && mknod /dev/nvidia0 c 195 0")->status, 0);
 	if (native())
 		return;
-	/* The module may be loaded for this test as its host, instead of for the real host. */
+	/* The guest module may still have this test as its host, from tests that play a host. */
 	if (guest_is_ours() || access("/sys/module/vgpu_guest", F_OK))
 		ASSERT_TRUE(restore());
 	ASSERT_TRUE(export_stand_in(self));
@@ -828,7 +828,7 @@ static void use_events(struct __test_metadata *_metadata, const FIXTURE_DATA(sta
 	static const char tool[] = "timeout 100 /usr/lib/vgpu-test/tools/nvidia_events";
 	struct tool_run *run;
 
-	/* Native runs are the same in all beds, so slow ones leave them out. */
+	/* Native runs are left out where time is short: they are the same in all machines. */
 	if (native() || !getenv("VGPU_TIMES")) {
 		run = tool_run("%s /dev/nvidiactl /dev/nvidia0 %s", tool, what);
 		EXPECT_EQ(run->status, 0)
@@ -940,8 +940,8 @@ static pid_t make_client(const char *path, int fd, int control)
 }
 
 /*
- * Return: true if a later zombie has come and gone; earlier ones whose time has come are reaped
- * by then.
+ * Makes a client on one more file, closes the file, and waits until that client's shadow, a
+ * zombie, is reaped. Earlier zombies that could be reaped are gone by then. Return: true if it was.
  */
 static bool others_are_reaped(const char *path)
 {
@@ -973,7 +973,7 @@ TEST_F_TIMEOUT(stand_in, number_of_a_process, 240)
 	EXPECT_TRUE(state_becomes(used, 0));
 }
 
-/* A client of a file that is registered with another file lives as long as that one. */
+/* A client of a file that is registered with another file lives as long as that other file. */
 TEST_F_TIMEOUT(stand_in, number_of_a_process_by_a_registered_file, 240)
 {
 	pid_t registers, uses;

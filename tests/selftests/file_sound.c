@@ -99,7 +99,7 @@ static void choose(struct snd_pcm_hw_params *params, int what, unsigned int valu
 	}
 }
 
-/* Prepares a stream of one channel of 16 bits, which starts only when told to. */
+/* Prepares a stream of one channel of 16 bits, which only SNDRV_PCM_IOCTL_START starts. */
 static int prepare(int fd, int access)
 {
 	struct snd_pcm_sw_params sw = {
@@ -154,7 +154,7 @@ TEST_F(sound, plays_what_is_mapped)
 		;
 	ASSERT_LT(first, HEARD);
 	EXPECT_GE(heard[first], LOUD);
-	/* A slow machine records the ring a second time. */
+	/* A slow machine may play the ring a second time, and so record its begin after its end. */
 	for (i = first + 1; i < HEARD; i++)
 		if (heard[i] != (heard[i - 1] == LOUD + FRAMES - 1 ? LOUD : heard[i - 1] + 1))
 			break;
@@ -376,7 +376,7 @@ TEST_F(sound, streams_are_linked)
 
 /* --- the mixer ------------------------------------------------------------ */
 
-#define TLV_WORDS	5000	/* more than go along with a call */
+#define TLV_WORDS	5000	/* more words than the guest sends along with a call */
 
 FIXTURE(mixer) {
 	int real;

@@ -636,9 +636,9 @@ TEST_F(hostile, fixups_of_objects_it_does_not_have)
 }
 
 /*
- * An ioctl on one export makes a file that its call does not name. The file stays open in the
- * shadow as long as another call runs. An ioctl on another export must not take the file over,
- * which would free the file of the first export's list of ioctls.
+ * An ioctl on one export makes a file, and its call has no fixup for the file's fd. The file
+ * stays open in the shadow as long as another call runs. An ioctl on another export must not take
+ * the file over: the first export's list of ioctls would not apply to the file any more.
  */
 TEST_F_TIMEOUT(hostile, file_of_another_list, 120)
 {
@@ -1408,15 +1408,15 @@ TEST_F_TIMEOUT(hostile, window_probe_too_late, 120)
 		if (!in_window(&answer.reply))
 			break;
 		/*
-		 * The UNBIND came too late in this round. The host does not ask the driver
-		 * again during its fault.
+		 * The UNBIND came too late in this round. The host does not ask the driver again
+		 * as long as the fault runs, so the next round waits for its end.
 		 */
 		usleep((range.delay_ms + 500) * 1000);
 	}
 	EXPECT_LT(i, 4);
 	/*
-	 * A new probe would take longer each time, but the host does not ask a driver that is
-	 * in a fault.
+	 * A BIND that asks the driver takes longer than 200 ms. One of these tries must be
+	 * shorter, because the host does not ask a driver that is in a fault.
 	 */
 	for (i = 0; i < 5; i++) {
 		start = peer_now_ms();

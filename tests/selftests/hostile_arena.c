@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * These tests play a hostile guest with an arena. This program has mapped its own window, as a
+ * These tests play a hostile guest with an arena: the end of a window, which has slots for long
+ * messages of lanes (Documentation/window.rst). This program has mapped its own window, as a
  * hypervisor does for its guest, so it can write anything to the slots of its lanes at any
  * time. See hostile.c for where the tests run.
  */
@@ -145,7 +146,7 @@ static bool is_given_up(const FIXTURE_DATA(arena) *self, uint32_t slot)
 			return false;
 		usleep(5000);
 	}
-	/* The host clears the number before it releases the slot. */
+	/* The host clears the number a moment before it releases the slot. */
 	usleep(100000);
 	return true;
 }

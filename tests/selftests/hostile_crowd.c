@@ -281,7 +281,7 @@ TEST_F_TIMEOUT(crowd, out_of_files, 120)
 	long before;
 	int guest_fd, control, hypervisor, guests, hypervisors, heard;
 
-	/* A hypervisor connects to such a socket, too, to tell the host module of its memory. */
+	/* With the host module, too, hypervisors tell of their memory at the window's socket. */
 	ASSERT_EQ(0, window_command("create", "--size 8K"));
 	guests = lines_of(NO_GUEST);
 	hypervisors = lines_of(NO_HYPERVISOR);

@@ -113,8 +113,8 @@ static int vhost_connect(void)
 /* --- the guest ------------------------------------------------------------ */
 
 /*
- * These are the numbers of calls that can have a room of their own, and of rooms that are left
- * to NVIDIA's driver and to calls with kept memory.
+ * A room is memory of the shadow for a call's arguments, with a protection key. ROOMS calls can
+ * have one at a time; ROOMS_LEFT rooms are left to NVIDIA's driver and to calls with kept memory.
  */
 #define ROOMS		(VGPU_KEY_LAST - VGPU_KEY_ALONE + 1)
 #define ROOMS_LEFT	4
@@ -1475,7 +1475,10 @@ TEST_F_TIMEOUT(keyless, memory, 240)
 	ASSERT_TRUE(le64toh(kept->peer.welcome.features) & VGPU_FEATURE_KEEP_ALONE);
 	lane_begin(_metadata, kept);
 	EXPECT_EQ(-EFAULT, keep(kept, &one));
-	/* The memory is known: an unknown range would be counted, as it is found only later. */
+	/*
+	 * The host did not get as far as to look for the memory, because the memory is counted
+	 * before that. So the call has failed for lack of keys.
+	 */
 	EXPECT_EQ(0, guest().counters.kept_bytes);
 	EXPECT_EQ(-ENOENT, use(kept, 0, PAGE));
 }

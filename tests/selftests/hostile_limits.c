@@ -582,9 +582,9 @@ static int driver_faults(int fd, volatile char *ptr, uint32_t mode)
 }
 
 /*
- * A device that gets a page by VFIO keeps it, whatever the window shows there later. VFIO
- * begins with the first page: it gets neither that page, mapped or not, nor another unmapped
- * one.
+ * A device that gets a page by VFIO keeps the page, whatever the window shows there later. So
+ * VFIO must not get the window's first page, with which it begins, whether the page is mapped or
+ * not. Neither must it get any other page that is not mapped.
  */
 TEST_F(limits, faults_for_devices)
 {

@@ -499,7 +499,10 @@ TEST_F_TIMEOUT(hostile_patience, no_time_left_to_send_a_page_back, 120)
  * machine needs.
  */
 #define WHOLE_MS	20000
-/* These parts of the time are defined in drivers/common/patience.h. */
+/*
+ * FREE_MS and HALF_MS follow from drivers/common/patience.h (VGPU_PATIENCE_FREE and _HALF). After
+ * a wait of OLD_MS a call is not young any more: VGPU_PATIENCE_YOUNG makes that WHOLE_MS / 6.
+ */
 #define FREE_MS		(WHOLE_MS / 500)
 #define HALF_MS		(WHOLE_MS / 100)
 #define OLD_MS		(WHOLE_MS / 5)
@@ -521,8 +524,8 @@ struct readers {
 	uint64_t toucher_seq, reader_seq, looker_seq, control_seq;
 	struct vgpu_mock_buf_create slow, fast;
 	/*
-	 * sum of the least times that drivers waited, and the most that young calls pay for
-	 * them, in ms
+	 * sum of the least times that drivers waited, and the most that young calls
+	 * (drivers/common/patience.h) pay for these waits, in ms
 	 */
 	int waited, cost;
 };
@@ -669,8 +672,8 @@ static int read_behind_a_fetch(struct readers *readers, uint64_t addr)
 }
 
 /*
- * Calls that read mapped pages cause no FETCH, but may wait for that of another call. They
- * count as young then, as other calls do: a prompt answer costs nothing.
+ * Calls that read mapped pages cause no FETCH, but may wait for the FETCH of another call. They
+ * count as young calls then (drivers/common/patience.h): a prompt answer costs nothing.
  */
 TEST_F_TIMEOUT(hostile_patience, readers_of_mapped_pages_are_young, 240)
 {

@@ -22,7 +22,7 @@
 #define NODE		"/dev/nvidiactl"
 #define ADDR		0x10000000ULL
 #define WORD		0x6b656570206f7574ULL
-/* This is the number of calls that can have a room of their own. */
+/* This is the number of rooms: memory of a shadow for one call's arguments, with a key. */
 #define ROOMS		(VGPU_KEY_LAST - VGPU_KEY_ALONE + 1)
 /* These rooms are left to calls of NVIDIA's driver, and to calls with kept memory. */
 #define ROOMS_LEFT	4
@@ -366,7 +366,7 @@ TEST_F_TIMEOUT(pin, no_room, 240)
 	ASSERT_TRUE(begin_call(self));
 	result = reply_of(self, &self->lane, FETCH_MS + SLACK_MS);
 	EXPECT_EQ(-EBUSY, result);
-	/* The wait may be too short by as much as the tick was late when the wait began. */
+	/* The host counts ticks: one that was late when the wait began shortens it by as much. */
 	EXPECT_LE(FETCH_MS / 2, peer_now_ms() - start);
 	EXPECT_TRUE(le32toh(answer.reply.flags) & VGPU_REPLY_REFUSED);
 	ASSERT_TRUE(cancel(&self->sleepers[3]));

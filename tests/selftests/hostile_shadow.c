@@ -21,7 +21,7 @@
 #include "kselftest_harness.h"
 
 #define HOSTILE		"/usr/lib/vgpu-test/tools/rogue_shadow"
-/* Each thread of this version of rogue_shadow does one thing only. */
+/* All hostile threads of this version of rogue_shadow only call claim_mapping(). */
 #define CLAIMS		"/usr/lib/vgpu-test/tools/rogue_claims"
 /* This program serves a lane that another program has served. */
 #define LANE_ENTER	"/usr/lib/vgpu-test/tools/lane_enter"
@@ -305,7 +305,7 @@ static bool nothing_is_left(const char *shadow)
 	return gone && !references();
 }
 
-/* Only programs wait for the device: a shadow decides whether it can be opened. */
+/* The test itself does not open the device: a hostile shadow may never let it be opened. */
 TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
 {
 	agent_run(HOSTILE);
@@ -316,8 +316,8 @@ TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
 
 /*
  * Threads map the shadow's own file all the time where a lane is mapping the device, also
- * before the module has looked at that mapping. A reference of that file would never be
- * dropped.
+ * before the module has looked at that mapping. If the module took a reference of that file, it
+ * would never be dropped, because the file holds the session, which holds its mappings.
  */
 TEST_F_TIMEOUT(shadow, maps_itself, 600)
 {

@@ -1088,7 +1088,7 @@ TEST_F_TIMEOUT(pins, kept_for_what_is_not_described, 120)
 	EXPECT_EQ(tell(&self->one, 'm', 1, 2), 0);
 	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
 	EXPECT_TRUE(releases(2));
-	/* The call of a program does not reach files that the program had closed before. */
+	/* The driver finds no file by its fd in a call if the program had closed it before. */
 	EXPECT_EQ(tell(&self->one, 'u', 1, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'p', 0, 0), 0);
@@ -1106,7 +1106,7 @@ TEST_F_TIMEOUT(pins, released_beside_calls_of_others, 120)
 	EXPECT_TRUE(program_end(&self->one));
 	EXPECT_RELEASED(0);
 	EXPECT_EQ(tell(&self->two, 'u', 0, 0), 0);
-	/* A program may still get such a file while its call is running. */
+	/* A program may still get a file of NVIDIA's driver while its call is running. */
 	ASSERT_EQ(tell(&self->two, 'w', 0, 0), 0);
 	until(&slow);
 	EXPECT_TRUE(program_end(&self->server));
@@ -1189,7 +1189,7 @@ TEST_F_TIMEOUT(pins, released_where_a_shadow_died, 120)
 }
 
 /*
- * Each call of a program has its lane, and mmap() the one that is kept for it. A shadow's death
+ * Each call of a program uses a lane of its own; one lane is reserved for mmap(). A shadow's death
  * ends both calls, and the program gets a new shadow.
  */
 TEST_F_TIMEOUT(pins, released_where_a_shadow_died_in_mmap, 120)

@@ -29,8 +29,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned int polls, ioctls, held;
 static uint32_t poll_number;
 /*
- * number of the event that is sent with the next POLL, or 0 for none; the event with the POLL
- * after it has the number of the POLL before
+ * number of the event that is sent with the next POLL, or 0: no event is sent. The POLL after
+ * that one comes with the same number, and gets an event with that number, the last event.
  */
 static uint32_t late_number;
 

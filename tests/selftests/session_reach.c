@@ -305,8 +305,8 @@ TEST_F(reach, not_the_program)
 		}
 		EXPECT_EQ(EFAULT, error);
 		/*
-		 * A part that can be read is not written to, as that would change this call's
-		 * own argument.
+		 * The test has left out the write if the part could be read: such a part is the
+		 * call's own argument, which the write would change.
 		 */
 		EXPECT_EQ(EFAULT, driver_copies(self->fd, VGPU_MOCK_IOC_ARRAY_OUT, part->start));
 		EXPECT_EQ(EFAULT, driver_copies(self->fd, VGPU_MOCK_IOC_ARRAY_OUT,
@@ -314,8 +314,8 @@ TEST_F(reach, not_the_program)
 	}
 	EXPECT_EQ(1, reached);
 	/*
-	 * The keys are the program's, the two waiting calls', and that of the call made
-	 * meanwhile.
+	 * The keys are that of the shadow's program, those of the two waiting calls, and that
+	 * of the call made meanwhile.
 	 */
 	EXPECT_LE(4, keys);
 
@@ -419,8 +419,8 @@ static int64_t syncobj_query(FIXTURE_DATA(syncobj) *self, uint64_t points)
 			},
 			{
 				/*
-				 * This fixup goes to a place where no driver looks if @points
-				 * is given.
+				 * If @points is given, this fixup goes to a place where no
+				 * driver looks.
 				 */
 				.type = htole16(VGPU_FIXUP_PTR),
 				.seg = htole16(points ? 2 : 0), .target = htole32(2),
@@ -521,7 +521,8 @@ static bool operations(void)
 
 /*
  * Drivers reach nothing but the guest's memory in operations other than ioctl, read and write,
- * either. Only copies of pages go through the room of their call.
+ * either. There is one exception: an operation that copies a page can reach its call's room, the
+ * memory for that call's arguments.
  */
 TEST_F(reach, other_operations)
 {
@@ -556,7 +557,7 @@ TEST_F(reach, other_operations)
 		reached++;
 	}
 	EXPECT_GE(1, reached);
-	/* The keys are the program's and those of the two waiting calls. */
+	/* The keys are that of the shadow's program and those of the two waiting calls. */
 	EXPECT_LE(3, __builtin_popcount(seen));
 	/* The module does not use a driver's ->access for debuggers. */
 	if (!tool_user_engine())

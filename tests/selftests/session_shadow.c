@@ -177,7 +177,7 @@ static bool is_file_of_engine(const char *path)
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strncmp(link, known[i], strlen(known[i])))
 			return true;
-	/* This is the directory of the guest's nodes, which is the root of its own mount. */
+	/* The link of the directory of the guest's nodes is "/", as it is a mount's root. */
 	if (!strcmp(link, "/"))
 		return true;
 	return !stat(path, &st) && !stat(getenv("VGPU_REAL"), &real) && S_ISCHR(st.st_mode) &&
@@ -486,7 +486,7 @@ TEST_F(shadow, gives_no_key)
 	EXPECT_KILLED(made_to_call(self->pid, SYS_pkey_mprotect, 0x10000000, 0, 0));
 }
 
-/* The shadow's own memory may have no key yet. */
+/* A shadow may change its own memory, the reserved range, so the address is behind that range. */
 TEST_F(shadow, gives_no_access)
 {
 	if (tool_user_engine())

@@ -82,8 +82,8 @@ holders_shadow_alone() {
 		held=$(shadow) && [ "$(echo "$held" | wc -l)" = 1 ]
 }
 
-# Starts a program of an ordinary user that keeps the mock open. A program that was
-# executed afterwards would have no shadow before its first call.
+# Starts a shell of an ordinary user that keeps the mock open, and stops. The shell does not
+# execute another program, as that program would have no shadow before its first call.
 hold() {
 	setpriv --reuid=tester --regid=tester --init-groups --inh-caps=-all \
 		sh -c 'exec 9<>"$1"; kill -STOP $$' sh "$(node mock)" &

@@ -131,7 +131,7 @@ TEST(numbers)
 
 	ASSERT_EQ(0, tool_run("mkdir -p /tmp/vgpud-test.d")->status);
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		/* A comma or a space separates words, so that these are other words. */
+		/* A space separates words in a file, so "3 " is the right number 3 there. */
 		if (strchr(wrong[i], ' '))
 			continue;
 		for (j = 0; j < sizeof(keys) / sizeof(keys[0]); j++) {
@@ -222,7 +222,7 @@ TEST(export_and_unexport)
 	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 77 --name tool-a");
 	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 78:4000 --name tool-a");
 	EXPECT_RUN(0, "77, 78:4000", "vgpuctl list");
-	/* A name has one meaning. */
+	/* A name in use can neither be given to another device nor have other terms. */
 	EXPECT_RUN(6, "--name", "vgpuctl export /dev/zero --to 77 --name tool-a");
 	EXPECT_RUN(6, "unexport", "vgpuctl export /dev/null --to 77 --name tool-a --read-only");
 	EXPECT_RUN(6, "terms", "vgpuctl export /dev/null --to 79 --name tool-a --master");

@@ -4,8 +4,8 @@
  * QBUF on. vivid's picture is always the same here: the one that it leaves in the program's
  * memory is compared with the one in buffers of its own.
  *
- * Queues report that they cannot use such memory if the host does not have the guest's memory.
- * Otherwise (VGPU_KEEP=alone) everything is as without a guest.
+ * If the host cannot access the guest's memory, queues report that they cannot use memory of
+ * programs. If it can (VGPU_KEEP=alone), queues behave as those of the real device.
  */
 #include <linux/videodev2.h>
 #include <poll.h>
@@ -590,7 +590,7 @@ DIFF_TEST_NODE(loop, "OUTPUT", 60)
 	CHECK(control_set(in.fd, "HDMI 000-0 Is Connected To", "Test Pattern"));
 }
 
-/* Programs may get the same pages for the next buffer that they have just unmapped. */
+/* A program may get its next buffer at the address where it has just unmapped another one. */
 DIFF_TEST_NODE(many, "CAPTURE", 60)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);

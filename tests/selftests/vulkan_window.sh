@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Vulkan runs through a window that does not exist, comes, and goes: programs report
-# that there is no device, or end, in time. Host and guest are one machine, whose
+# Programs use Vulkan, which needs a window, while the window does not exist, comes, and goes:
+# they report that there is no device, or end, in time. Host and guest are one machine, whose
 # virtio-gpu has Venus. The machine has a window again at the end.
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
@@ -69,7 +69,7 @@ computes() {
 something_mapped() { [ "$(mappings window)" -gt 0 ]; }
 nothing_mapped() { [ "$(mappings window) $(mappings copy)" = "0 0" ]; }
 
-# The program's output is written when its first dispatch was right.
+# The program writes its device's name when its first dispatch was right.
 at_work() { grep '^device: ' "$dir/said"; }
 
 # The window is destroyed while a program works: the program's mappings go with the window.
