@@ -49,8 +49,8 @@ static void *serve(void *end)
 	cpu_set_t first;
 
 	/*
-	 * The thread runs on the processor of the host's half in the run that it is compared
-	 * with.
+	 * The thread runs on the first processor. So does the host's half in the forwarded run
+	 * with which this run is compared.
 	 */
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
@@ -117,8 +117,9 @@ ssize_t read(int fd, void *buf, size_t len)
 }
 
 /*
- * A program that polls a single file that is no device waits for a fence, and closes it later.
- * The function has another name in C, as the library's declaration says that @fds is not read.
+ * Replaces poll(). If a program polls one file that is no device, the file is taken for a fence:
+ * forwarding a fence costs a call in poll(), and one in close(). The function has another name in
+ * C, as the library's declaration of poll() says that @fds is not read.
  */
 int each_poll(struct pollfd *fds, nfds_t nr, int timeout) __asm__("poll");
 int each_poll(struct pollfd *fds, nfds_t nr, int timeout)

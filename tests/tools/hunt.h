@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Words that mock_hunt writes, or has the device write: window_look tells by them whose memory it sees. */
+/*
+ * Words that mock_hunt writes, or has the device write. By these words window_look finds out to
+ * which guest's program the memory in a window belongs.
+ */
 #ifndef HUNT_H
 #define HUNT_H
 
@@ -12,9 +15,9 @@
 /* Number of pages of the largest buffer. */
 #define HUNT_PAGES	64
 #define HUNT_SEEDS	0x1000
-/* A seed has 32 bits: the mark, these bits, and the number. */
+/* A seed has 32 bits: the program's mark, these bits, and a number below HUNT_SEEDS. */
 #define HUNT_SEED_MAGIC	0x5a6000UL
-/* The upper half of a word that a program writes; then come the mark and a number. */
+/* Upper half of a word that a program writes; the lower half has its mark and a number. */
 #define HUNT_MAGIC	0x68756e74ULL
 /* The mock fills pages with this word when it frees them. */
 #define HUNT_POISON	0xdedededededededeULL
@@ -24,35 +27,35 @@ static inline uint64_t hunt_word(unsigned int mark, uint64_t serial)
 	return HUNT_MAGIC << 32 | mark << 24 | (serial & 0xffffff);
 }
 
-/* Return: which program has written that word, or 0: none. */
+/* Return: mark of the program that has written the word; 0 if no program has. */
 static inline unsigned int hunt_mark(uint64_t word)
 {
 	return word >> 32 == HUNT_MAGIC ? (word >> 24) & 0xff : 0;
 }
 
 /*
- * The seed of what the device writes for a program. A word that is looked at is tried with each
- * page that a buffer can have, many millions of them: few seeds, so that none is taken for
- * that of another by chance.
+ * Return: seed of the pattern that the device writes for a program. hunt_filled() computes a seed
+ * for each page of a buffer from which a word may come, and for many millions of words. Few of all
+ * numbers are seeds, so that no other word gives a program's seed by chance.
  */
 static inline uint32_t hunt_seed(unsigned int mark, uint64_t serial)
 {
 	return mark << 24 | HUNT_SEED_MAGIC | (serial % HUNT_SEEDS);
 }
 
-/* Return: the number by which @odd has to be multiplied to be 1. */
+/* Return: number whose product with @odd is 1, modulo 2^64. */
 static inline uint64_t hunt_inverse(uint64_t odd)
 {
 	uint64_t inverse = odd;
 	int bits;
 
-	/* Three bits are right in the beginning. */
+	/* An odd number is its own inverse in three bits. Each step doubles the number of bits. */
 	for (bits = 3; bits < 64; bits *= 2)
 		inverse *= 2 - odd * inverse;
 	return inverse;
 }
 
-/* vgpu_mock_mix64() of what it returns is @x. */
+/* Return: number for which vgpu_mock_mix64() returns @x. */
 static inline uint64_t hunt_unmix64(uint64_t x)
 {
 	x = (x ^ (x >> 31) ^ (x >> 62)) * hunt_inverse(0x94d049bb133111ebULL);
@@ -61,8 +64,8 @@ static inline uint64_t hunt_unmix64(uint64_t x)
 }
 
 /*
- * Finds the program for which the device has written a word at byte @at of its page: the word comes
- * from that program's seed, in one of the pages that a buffer can have. Return: its mark, or 0.
+ * Finds the program for which the device has written a word at byte @at of a page. The page may be
+ * any page of a buffer, so a seed is computed for each. Return: mark of the program, or 0.
  */
 static inline unsigned int hunt_filled(uint64_t word, uint64_t at)
 {

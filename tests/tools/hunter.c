@@ -38,7 +38,7 @@
 #define TURNS		20
 /* The hunter's own words have this mark. */
 #define MARK		255
-#define NOTHING		UINT64_MAX	/* or 0: the word shows nothing */
+#define NOTHING		UINT64_MAX	/* word, like 0, that is read where nothing is shown */
 
 static volatile uint64_t *memory;
 static bool is_own[MARK + 1];

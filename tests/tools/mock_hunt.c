@@ -35,7 +35,7 @@ struct buffer {
 	uint32_t id;
 	uint64_t words;
 	uint64_t offset;		/* offset for mmap() */
-	bool moves;			/* true if BUF_INVALIDATE moves it, else zaps PTEs */
+	bool moves;			/* true if BUF_INVALIDATE moves it; false: only zaps PTEs */
 	volatile uint64_t *memory;	/* mapping, or NULL */
 	uint64_t expected[WORDS];
 };

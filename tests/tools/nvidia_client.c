@@ -194,8 +194,9 @@ static uint32_t duplicate(uint32_t client, uint32_t object)
 }
 
 /*
- * Exports are in a client that is the driver's own. If it belonged to this process, because the
- * first program that exports makes it, this process could have other programs' exports, too.
+ * Checks that this process cannot duplicate exports. The driver keeps the exports of all programs
+ * in one client, which it makes when the first program exports. If the client belonged to that
+ * program, which may be this process, the program could have other programs' exports.
  */
 static void look_for_exports(void)
 {

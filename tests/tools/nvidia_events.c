@@ -2,8 +2,8 @@
 /*
  * nvidia_events CONTROL CARD CASE: uses OS events of the stand-in for NVIDIA's driver, by its
  * control file and the file of a card, natively or from a guest. That driver finds an event by
- * its client and by the process's number of a file, in calls that come one after the other from
- * any thread. Exit status 1 if a result is wrong.
+ * its client and by an fd of the calling process, in calls that come one after the other from any
+ * thread. Exit status 1 if a result is wrong.
  */
 #include <err.h>
 #include <errno.h>
@@ -27,15 +27,15 @@
 
 #define THREADS		4
 /*
- * These are the events that each thread uses, or the files that are closed, one after the
- * other.
+ * Number of events that each thread uses, one after the other, or of files that are closed, one
+ * after the other.
  */
 #define ROUNDS		40
 /* An event comes at once unless the machine is slow. */
 #define PATIENCE_MS	30000
 
 static const char *control_path, *card_path;
-/* The driver also looks for a file of the card in the table of files. */
+/* @card stays open, as the driver looks for a file of the card in the caller's fd table. */
 static int control, card;
 static unsigned int client, device, subdevice;
 
@@ -175,8 +175,8 @@ static void happens_not(int fd, const char *what)
 }
 
 /*
- * Makes calls that hand over other files, which have the numbers of event files in the host's
- * process for a moment.
+ * Makes calls that hand over other files. In the host's process, these files have the fds of
+ * event files for a moment.
  */
 static void use_others(int file)
 {
@@ -382,8 +382,8 @@ static void *map_page(int fd)
 }
 
 /*
- * An event goes with its file, whose number the next file gets. An event of a mapped file
- * stays.
+ * Closes files that have events. An event ends with its file, whose fd the next file gets. The
+ * event of a file that is still mapped stays.
  */
 static void use_closes(void)
 {
@@ -424,7 +424,7 @@ static void begin_client(void)
 		errx(1, "no client");
 }
 
-/* An event goes with its client, but not with the client's control file. */
+/* An event ends with its client, but not with the client's control file. */
 static void use_clients(void)
 {
 	int fd = open_file(control_path), first = control;

@@ -24,8 +24,8 @@
 #include "vgpu_mock_nvidia.h"
 
 /*
- * The first command is any, and the second one, about the owners of the card's memory, is
- * answered by the host itself.
+ * CMD_ANY stands for all commands that reach the driver. CMD_DENIED asks for the owners of the
+ * card's memory, and the host answers it itself.
  */
 #define CMD_ANY		0x20800110
 #define CMD_DENIED	0x20801349
@@ -34,14 +34,14 @@
 #define UNTOUCHED	77
 
 /*
- * These are the rounds of a race in each run and of one in a run with "race", and the number
- * after which a race has failed.
+ * Least number of rounds of a race in an ordinary run, and in a run with "race"; number of rounds
+ * after which a race has failed if all, or none, of its requests were denied.
  */
 #define RACE_FEW	40
 #define RACE_MANY	500
 #define RACE_MOST	20000
 
-/* These are the threads that use the card at once, and the rounds of each. */
+/* Number of threads that use the card at once, and of rounds of each thread. */
 #define CARD_THREADS	4
 #define CARD_ROUNDS	100
 
@@ -50,8 +50,8 @@
 static unsigned char params[VGPU_MOCK_NVIDIA_PARAMS];
 
 /*
- * Requests are made by the ioctl itself and by one that wraps it, of the driver's own type and
- * of another.
+ * Ways to make a request: by the ioctl itself, or wrapped in another ioctl; each with the type of
+ * the driver's ioctls ('F'), which the driver ignores, and with another type.
  */
 static const struct way {
 	unsigned int type;
@@ -73,8 +73,8 @@ static int ask(int fd, unsigned int cmd, void *arg, const struct way *way)
 }
 
 /*
- * Return: true if the request failed as the argument did not go along: no schema knows the
- * wrapping ioctl of another type.
+ * Return: true if the request failed because the guest did not send the wrapped argument: no
+ * schema describes the wrapping ioctl with another type.
  */
 static bool comes_not_along(int ret, const struct way *way)
 {
@@ -170,7 +170,7 @@ static void use_denied(int fd)
 	}
 }
 
-/* Another thread changes this word all the time, to one value and to the other. */
+/* struct flip: a word that another thread sets to each of two values in turn, until @over. */
 static struct flip {
 	volatile unsigned int *word;
 	unsigned int values[2];
@@ -226,7 +226,7 @@ static bool race_wrapped(int fd)
 	return race_control(fd, true);
 }
 
-/* The wrapped argument is one of two. */
+/* Makes a wrapped request. Its address is that of a denied or of an allowed argument in turn. */
 static bool race_address(int fd)
 {
 	memset(params, 0x35, sizeof(params));
@@ -260,7 +260,7 @@ static bool race_class(int fd)
 	return false;
 }
 
-/* The client does not exist. */
+/* Asks to share an object of a client that does not exist: RM_OBJECT_NOT_FOUND if allowed. */
 static bool race_share(int fd)
 {
 	raced.share.status = UNTOUCHED;
@@ -525,7 +525,7 @@ static int open_card(void)
 	return card;
 }
 
-/* This is for several threads, whose calls are made by several threads of the host. */
+/* Several threads make calls on these, for which the host has several threads as well. */
 static struct {
 	int fd;
 	unsigned int client;
@@ -710,8 +710,8 @@ static void use_versions(int fd, const char *version)
 }
 
 /*
- * mmap() fails with this errno where the mapping could only be a copy: of cards, and of unified
- * memory.
+ * errno with which mmap() of a card or of unified memory fails if the mapping could only be a copy
+ * and a copy is not enough
  */
 static int refusal = ENOMEM;
 
@@ -743,7 +743,7 @@ static bool widens(int fd, int prot)
 	return did;
 }
 
-/* Has the driver let mmap() of the file map a page. The client's control file stays open. */
+/* Tells the driver which memory mmap() of the file maps: a page. The control file stays open. */
 static void tell_file(int fd, unsigned int class)
 {
 	unsigned char params[128] = {}, number[56] = {};
@@ -786,7 +786,7 @@ static void use_mappings(int fd)
 		errx(1, "what is polled becomes a copy");
 }
 
-/* Only a pool of unified memory may be a copy. */
+/* Maps unified memory: only a pool may be mapped as a copy. */
 static void use_pool(int fd)
 {
 	struct vgpu_mock_nvidia_uvm_pool pool = { .base = 4096 };

@@ -22,20 +22,20 @@
 #define TARGET		0x200000000000UL
 #define TARGET_PAGES	16
 #define PAGE		4096UL
-/* Copies of a lane's socket and file have these numbers, for all threads except those of lanes. */
+/* First fd, and number, of copies of lanes' sockets and files in the main thread's fd table. */
 #define KEPT_FIRST	800
 #define KEPT_MAX	64
-/* All processes only make claim_mapping() if this is set, and serve their lanes honestly. */
+/* If this is set, hostile threads only call claim_mapping(), and lanes are served honestly. */
 #ifndef ROGUE_CLAIMS
 #define ROGUE_CLAIMS	0
 #endif
-/* The first lanes of a process, up to this number, each start another such thread. */
+/* Each lane of a process starts a thread in hostile_run(), until there are this many. */
 #define THREADS_MAX	4
 
 void lane_start(int sock_fd);
 
 static unsigned int nr_kept, nr_lanes, nr_threads;
-/* true if this process only makes claim_mapping() */
+/* true if the hostile threads of this process only call claim_mapping() */
 static unsigned char claims;
 
 static unsigned long draw(unsigned long *state)
@@ -47,7 +47,7 @@ static unsigned long draw(unsigned long *state)
 	return *state;
 }
 
-/* Returns a file of the main thread's table. */
+/* Returns an fd in the main thread's table, which all threads but those of lanes have. */
 static int draw_fd(unsigned long *state)
 {
 	static const unsigned char low[] = {
@@ -399,8 +399,9 @@ static void (*const deeds[])(unsigned long *state) = {
 #define NR_DEEDS	(sizeof(deeds) / sizeof(deeds[0]))
 
 /*
- * Runs all actions, two, or one that needs many tries. Some processes end after a while, in the
- * middle of other actions.
+ * Runs actions at random until the process ends: any of them, one of two, or only
+ * claim_mapping(), which needs many tries. Some processes end after a while, in the middle of
+ * other threads' actions.
  */
 static void hostile_run(void *unused)
 {
@@ -412,7 +413,7 @@ static void hostile_run(void *unused)
 	first = draw(&state) % NR_DEEDS;
 	second = draw(&state) % NR_DEEDS;
 	left = draw(&state) % 4 ? 0 : 1 + draw(&state) % 100000;
-	/* A claimed mapping must still exist at the end. */
+	/* The process has to end while a claimed mapping exists, so it ends early. */
 	if (ROGUE_CLAIMS)
 		left = 1 + draw(&state) % 20000;
 	for (;;) {
@@ -430,8 +431,8 @@ static void hostile_run(void *unused)
 /* --- lanes ------------------------------------------------------------------------- */
 
 /*
- * Starts a lane as the honest function does, but keeps its files, and has a second thread try
- * to serve the lane.
+ * Starts a lane as the honest function does, and a thread with hostile actions. Of some lanes it
+ * keeps the socket, or the lane's file, and has a second thread try to serve the lane.
  */
 void lane_start(int sock_fd)
 {
@@ -449,8 +450,8 @@ void lane_start(int sock_fd)
 		lane_thread(hostile_run, NULL, 1);
 	}
 	/*
-	 * A guest is notified of the end of a lane for which no file is left, so only some
-	 * files are kept.
+	 * A guest is notified that a lane has ended when the last file of its socket is closed,
+	 * so only some sockets are kept.
 	 */
 	if (nr_lanes++ % 3 == 2)
 		sys3(__NR_dup3, sock_fd, KEPT_FIRST + nr_kept++ % KEPT_MAX, 0);

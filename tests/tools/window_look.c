@@ -129,7 +129,10 @@ static void window_look(struct window *window)
 		looked++;
 		if (!mark && word && word != HUNT_POISON)
 			filled = hunt_filled(word, at % HUNT_PAGE);
-		/* Ranges without binding may show bytes that guests wrote to no driver's page. */
+		/*
+		 * The word is none of those that the programs know. A range that shows no mapping
+		 * may have such words: the guest's own bytes, in no driver's page.
+		 */
 		if (!mark && !filled && word != HUNT_POISON)
 			continue;
 		last = at;
