@@ -16,9 +16,10 @@ SETUP = "/usr/lib/vgpu-test/setup"
 # CIDs of guest VMs inside the host VM: tests run in "guest", and ordeals may add "other".
 CIDS = {"guest": 3, "other": 4}
 INNER_MEMORY = 1536
-# The window's size is too large for the PCI range that firmware maps uncached. The other guest's
-# window is also outside that range, because the device "alike" (nested.STRANGERS) does not fit in.
-# The small size makes sure that ranges of that window are reused all the time.
+# Sizes of the guests' windows. WINDOW is too large for the PCI range that firmware maps uncached,
+# so that window is outside the range. The other window is outside as well, because the guest's
+# device "alike" (nested.STRANGERS) does not fit in. Its ranges are reused all the time, as it is
+# small.
 WINDOW = "4G"
 WINDOWS = {"guest": WINDOW, "other": "4M"}
 # QEMU options of the virtio-gpus for which the machine that runs the tests draws, by the bed's

@@ -10,7 +10,7 @@ import re
 import sys
 
 OPENINGS = ("What", "Of", "Where", "Whoever", "As long")
-# A word of the house, and what is written in its place.
+# Pattern of a word that comments must not have, and the words to write in its place.
 HOUSE = {
     r"raw pages?": "PFN without struct page",
     r"entr(?:y|ies) of 2 MiB": "PMD mapping",
@@ -21,7 +21,7 @@ HOUSE = {
     r"somebody|nobody|anybody": "the noun",
 }
 
-# Comments, and strings, in which nothing is a comment.
+# Pattern of comments, and of strings: text in a string is no comment, whatever it looks like.
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 

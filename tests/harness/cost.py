@@ -99,8 +99,8 @@ def measure(machine, runner):
             for side in SIDES:
                 lines, took = run(machine, runner, side, command(count))
                 times[kind, side].append(1e6 / rate(lines))
-                # The difference to a shorter run is without a program's start and end, which no
-                # rate includes.
+                # A shorter run's numbers are subtracted: so the program's start and end, which
+                # the rates do not include either, do not count.
                 if (kind, side) not in used:
                     _, shorter = run(machine, runner, side, command(count // 4))
                     used[kind, side] = {what: (took[what] - shorter[what]) / (count - count // 4) for what in took}
