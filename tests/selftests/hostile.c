@@ -173,8 +173,8 @@ TEST_F(hostile, silence_ends)
  */
 TEST_F(hostile, late_agent_hears)
 {
+	struct vgpu_hdr answer = {};
 	struct vgpu_lane_hello lane;
-	struct vgpu_hdr answer;
 	unsigned int i;
 	int fds[8];
 	pid_t pid;
@@ -196,6 +196,7 @@ TEST_F(hostile, late_agent_hears)
 	for (i = 0; i < 8; i++) {
 		EXPECT_LT(0, peer_recv(fds[i], &answer, sizeof(answer), SLACK_MS))
 			TH_LOG("connection %u", i);
+		EXPECT_EQ(VGPU_MSG_LANE_READY, peer_type(&answer));
 		close(fds[i]);
 	}
 }

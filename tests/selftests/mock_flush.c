@@ -116,15 +116,21 @@ static __u32 device_faults(const struct buffer *buffer)
 	return info.out_faults;
 }
 
-/* Makes the process's dirty bytes wait for a slow driver. */
-static void get_stuck(const struct buffer *buffer)
+/* Makes the device resolve each further fault in the buffer only after a time in ms. */
+static void slow_down(const struct buffer *buffer, __u32 delay_ms)
 {
-	struct vgpu_mock_buf_range range = { .delay_ms = STUCK_MS };
+	struct vgpu_mock_buf_range range = { .delay_ms = delay_ms };
 
-	*(volatile __u64 *)buffer->memory = 1;
 	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
 	range = (struct vgpu_mock_buf_range) { };
 	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
+}
+
+/* Makes the process's dirty bytes wait for a slow driver. */
+static void get_stuck(const struct buffer *buffer)
+{
+	*(volatile __u64 *)buffer->memory = 1;
+	slow_down(buffer, STUCK_MS);
 }
 
 /*
@@ -224,7 +230,6 @@ static void *touch_first(void *buffer)
  */
 static void get_stuck_behind(const struct buffer *buffer)
 {
-	struct vgpu_mock_buf_range range = { .delay_ms = SHORT_MS };
 	struct buffer first = make_buffer(), other = make_buffer();
 	__u32 faults;
 	pthread_t thread;
@@ -232,13 +237,8 @@ static void get_stuck_behind(const struct buffer *buffer)
 
 	touch(buffer);
 	*(volatile __u64 *)first.memory = 1;
-	real_ioctl(&first, VGPU_MOCK_IOC_BUF_SLOW, &range);
-	range = (struct vgpu_mock_buf_range) { };
-	real_ioctl(&first, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
-	range.delay_ms = STUCK_MS;
-	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
-	range = (struct vgpu_mock_buf_range) { };
-	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
+	slow_down(&first, SHORT_MS);
+	slow_down(buffer, STUCK_MS);
 	faults = device_faults(&first);
 	/* A fault sends the bytes and leaves the buffer's page cached, which a call would not. */
 	MUST(!pthread_create(&thread, NULL, touch_first, &other));
