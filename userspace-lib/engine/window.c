@@ -448,7 +448,7 @@ static int bind_check(const struct eshadow_bind *bind)
 		return -EBUSY;
 	if (nr_bindings < KEEPER_MAPPINGS_MAX)
 		return 0;
-	log_seldom("a guest's window has %u mappings, the most: what is mapped now goes by copy",
+	log_seldom("a guest's window has %u mappings, the most: no more are shown in it",
 		   nr_bindings);
 	return -ENOMEM;
 }
