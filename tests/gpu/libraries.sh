@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 
-# libraries ROOT PROGRAM: the loader and the libraries in ROOT that it runs with.
+# libraries ROOT PROGRAM: prints the loader and the libraries of ROOT that PROGRAM runs with.
 libraries() {
 	local libs=$1/usr/lib/x86_64-linux-gnu
 	"$libs/ld-linux-x86-64.so.2" --library-path "$libs" --list "$2" |

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2016	# read by others; apt expands $(...)
 #
-# What the harness's shell scripts share: where things are cached, which
-# mirror packages come from, and single packages of other Debian suites.
+# The functions that the harness's shell scripts share: they find the cache and the
+# package mirror, and unpack single packages of other Debian suites.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -15,8 +15,8 @@ declare -A kernel_suite=([6.1]=bookworm [6.12]=trixie [7]=forky)
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# A key for what is cached: a hash over the files and words that decide it.
-# VGPU_CACHE_EPOCH lets a person ask for everything anew.
+# cache_key FILE...: prints the key of a cached thing, a hash over its input files.
+# Another VGPU_CACHE_EPOCH gives other keys, so that everything is made again.
 cache_key() {
 	{
 		printf '%s\n' "${VGPU_CACHE_EPOCH:-0}"
@@ -24,7 +24,7 @@ cache_key() {
 	} | sha256sum | cut -c1-12
 }
 
-# The mirror that this machine already uses for Debian's main archive.
+# debian_mirror: prints the mirror that this machine already uses for Debian's main archive.
 debian_mirror() {
 	local uri
 	uri=$(apt-get indextargets --format '$(REPO_URI)|$(LABEL)|$(COMPONENT)' \
@@ -38,12 +38,12 @@ debian_mirror() {
 	printf '%s\n' "$uri"
 }
 
-# suite_apt SUITE STATE: options for apt tools that see only SUITE, with their
-# own lists under STATE; the machine's apt state stays as it is.
+# suite_apt SUITE STATE: sets suite_opts to options by which apt tools see only SUITE and
+# keep their lists under STATE. The machine's own apt state does not change.
 suite_apt() {
 	local suite=$1 state=$2
 	mkdir -p "$state/lists/partial" "$state/cache"
-	: >"$state/status"	# what is installed here must not matter
+	: >"$state/status"	# packages installed on this machine must not count
 	printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
 		"$(debian_mirror)" "$suite" >"$state/sources.list"
 	suite_opts=(-q
@@ -59,7 +59,8 @@ suite_apt() {
 		{ cat "$state/updated" >&2; rm -f "$state/updated"; return 1; }
 }
 
-# unpack_debs SUITE STATE TARGET PACKAGE...: unpack just these packages.
+# unpack_debs SUITE STATE TARGET PACKAGE...: unpacks these packages in TARGET, without
+# the packages that they depend on.
 unpack_debs() {
 	local suite=$1 state=$2 target=$3 deb
 	shift 3
@@ -72,8 +73,8 @@ unpack_debs() {
 	done
 }
 
-# kernel_debs SUITE STATE image|headers: the packages that make up the suite's
-# current amd64 kernel, metapackages and files of other subsystems left out.
+# kernel_debs SUITE STATE image|headers: prints the packages that hold the suite's current
+# amd64 kernel or its headers. Metapackages are left out.
 kernel_debs() {
 	local suite=$1 state=$2 what=$3
 	suite_apt "$suite" "$state"
@@ -84,12 +85,11 @@ kernel_debs() {
 		sort -u
 }
 
-# mend_vkms DIR: in vkms of 6.1 and 6.12 two processors may wait for each other for
-# ever: one ends the vblanks and waits for their timer with locks held
-# (drm_crtc_vblank_off(), vkms_disable_vblank()) that the timer's function wants on
-# the other (drm_handle_vblank()). Emulated processors meet there. In the source that
-# is in DIR it does not wait, and the function ends the timer when there are no
-# vblanks any more.
+# mend_vkms DIR: mends a deadlock in the source of vkms in DIR. In 6.1 and 6.12 one processor
+# ends the vblanks and waits for their timer while it holds locks (drm_crtc_vblank_off(),
+# vkms_disable_vblank()) that the timer's function takes on another processor
+# (drm_handle_vblank()). Emulated processors run into this. In the mended source the first
+# processor does not wait, and the timer's function stops the timer once vblanks have ended.
 mend_vkms() {
 	local file=$1/vkms_crtc.c
 	grep -q 'hrtimer_cancel(' "$file" || return 0
@@ -102,10 +102,11 @@ ended:\
 	return HRTIMER_NORESTART;/' "$file"
 }
 
-# mend_atomic DIR: drm_atomic_helper_commit_tail() says that the hardware is done and
-# then looks at the new state of each CRTC for vblanks to wait for. Where a driver has
-# none (virtio-gpu) the next commit does not wait for that, and frees the state. In the
-# source that is in DIR it is not looked at for such drivers, as KASAN would report that.
+# mend_atomic DIR: mends a use after free in the source of DRM's helpers in DIR.
+# drm_atomic_helper_commit_tail() signals that the hardware is done and then reads the new
+# state of each CRTC to wait for vblanks. For a driver without vblanks (virtio-gpu) the next
+# commit does not wait for that and frees the state, which KASAN reports. The mended source
+# does not read the state for such drivers.
 mend_atomic() {
 	local before='if (old_state->legacy_cursor_update)'
 	local after='if (old_state->legacy_cursor_update || !drm_dev_has_vblank(dev))'
