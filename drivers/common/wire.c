@@ -191,15 +191,12 @@ static int check_window(const void *msg, size_t len, const struct vgpu_wire_limi
 {
 	const struct vgpu_window_info *m = msg;
 	u64 size = le64_to_cpu(m->size);
-	u32 flags = le32_to_cpu(m->flags), slots = le32_to_cpu(m->slots);
+	u32 flags = le32_to_cpu(m->flags);
 
 	/* The minimum is the header and one page. */
-	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window ||
+	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window || m->slots ||
 	    (flags & ~VGPU_WINDOW_DRAIN) || (flags && !size) ||
 	    (size && (size < 2 * VGPU_PAGE_SIZE || !page_range_ok(0, size))))
-		return -EPROTO;
-	if (slots && (!(limits->features & VGPU_FEATURE_ARENA) || slots > VGPU_ARENA_SLOTS_MAX ||
-		      size < 2 * VGPU_PAGE_SIZE + (u64)slots * VGPU_ARENA_SLOT))
 		return -EPROTO;
 	return 0;
 }
@@ -325,29 +322,13 @@ u32 vgpu_wire_len_sent(const struct vgpu_hdr *hdr)
 	return le32_to_cpu(hdr->len);
 }
 
-/*
- * Return: true if the flags are 0, or the rest of the message fits into a slot and may be
- * there.
- */
-static bool hdr_flags_ok(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits)
-{
-	u32 fixed = msg_rules[le16_to_cpu(hdr->type)].fixed;
-	u32 len = le32_to_cpu(hdr->len);
-
-	if (!hdr->flags)
-		return true;
-	return le16_to_cpu(hdr->flags) == VGPU_HDR_ARENA &&
-		(limits->features & VGPU_FEATURE_ARENA) && fixed && len > fixed &&
-		len - fixed <= VGPU_ARENA_SLOT;
-}
-
 int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits)
 {
 	u16 type = le16_to_cpu(hdr->type);
 	u32 len = le32_to_cpu(hdr->len);
 
 	if (!vgpu_wire_len_min(type) || (len & 7) || len < vgpu_wire_len_min(type) ||
-	    len > vgpu_wire_len_max(type, limits) || !hdr_flags_ok(hdr, limits))
+	    len > vgpu_wire_len_max(type, limits) || hdr->flags)
 		return -EPROTO;
 	switch (msg_rules[type].seq) {
 	case SEQ_NONE:

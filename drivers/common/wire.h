@@ -76,7 +76,7 @@ u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits);
 u32 vgpu_wire_len_min(u16 type);
 
 /*
- * Check a header alone: the type is known, len is within its bounds, flags are in their place.
+ * Check a header alone: the type is known, len is within its bounds, flags are 0.
  */
 int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits);
 

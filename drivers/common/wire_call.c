@@ -313,12 +313,6 @@ static bool call_bind_ok(const struct vgpu_args_bind *args)
 		raw_ok(args->reserved, ARRAY_SIZE(args->reserved));
 }
 
-static bool call_arena_ok(const struct vgpu_args_arena *args)
-{
-	return args->window && le32_to_cpu(args->slot) < VGPU_ARENA_SLOTS_MAX && !args->reserved &&
-		raw_ok(args->reserved2, ARRAY_SIZE(args->reserved2));
-}
-
 static bool call_protect_ok(const struct vgpu_args_protect *args)
 {
 	u32 prot = le32_to_cpu(args->prot);
@@ -353,8 +347,6 @@ static u64 call_feature(u16 op)
 		return VGPU_FEATURE_COPY_MMAP;
 	case VGPU_OP_BIND:
 		return VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW;
-	case VGPU_OP_ARENA_GET:
-		return VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA;
 	default:
 		return 0;
 	}
@@ -369,8 +361,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 	const u32 nr_raw = ARRAY_SIZE(call->args.raw);
 	u16 op = le16_to_cpu(call->op);
 	bool object = op != VGPU_OP_OPEN && op != VGPU_OP_READ_PAGES && op != VGPU_OP_WRITE_PAGES &&
-		      op != VGPU_OP_BIND && op != VGPU_OP_ARENA_GET && op != VGPU_OP_PROTECT &&
-		      op != VGPU_OP_CLOCK;
+		      op != VGPU_OP_BIND && op != VGPU_OP_PROTECT && op != VGPU_OP_CLOCK;
 
 	if (object != !!call->object || (op != VGPU_OP_IOCTL && nr_fixups))
 		return -EPROTO;
@@ -406,8 +397,6 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap, limits);
 	case VGPU_OP_BIND:
 		return !nr_segs && call_bind_ok(&call->args.bind) ? 0 : -EPROTO;
-	case VGPU_OP_ARENA_GET:
-		return !nr_segs && call_arena_ok(&call->args.arena) ? 0 : -EPROTO;
 	case VGPU_OP_PROTECT:
 		return !nr_segs && call_protect_ok(&call->args.protect) ? 0 : -EPROTO;
 	case VGPU_OP_READ_PAGES:

@@ -118,9 +118,6 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 		return le32_to_cpu(reply->out.bind.cache) > (result ? 0 : VGPU_CACHE_UC) ||
 			reply->out.bind.reserved || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
 			-EPROTO : 0;
-	case VGPU_OP_ARENA_GET:
-		return !result != !!reply->out.arena.id || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
-			-EPROTO : 0;
 	case VGPU_OP_READ_PAGES:
 		if (!result || (result > 0 && (result & (VGPU_PAGE_SIZE - 1))))
 			return -EPROTO;
@@ -163,8 +160,6 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
 {
 	const struct vgpu_wire_limits limits = {
 		.call_bytes = VGPU_CALL_BYTES_MAX,
-		/* The reader of the header has checked if the feature was agreed on. */
-		.features = VGPU_FEATURE_ARENA,
 	};
 	const struct vgpu_reply *reply = msg;
 	u32 nr_objects;
@@ -177,9 +172,6 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
 	    (le32_to_cpu(reply->flags) & ~REPLY_ERRORS) ||
 	    le64_to_cpu(reply->clock_in) > le64_to_cpu(reply->clock_out) ||
 	    le64_to_cpu(reply->clock_out) > VGPU_CLOCK_MAX)
-		return -EPROTO;
-	/* The late answer to an upcall may still be written to the slot. */
-	if (reply->hdr.flags && (le32_to_cpu(reply->flags) & VGPU_REPLY_LAST))
 		return -EPROTO;
 	nr_objects = le16_to_cpu(reply->nr_objects);
 	fixed = sizeof(*reply) + nr_objects * sizeof(*view->objects);

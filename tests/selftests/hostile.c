@@ -330,8 +330,8 @@ TEST_F(hostile, control_messages_that_make_no_sense)
 		{ "length 8", 8, VGPU_MSG_PING, 0 },
 		{ "length of 4 GB", 0xfffffff0, VGPU_MSG_PING, 0 },
 		{ "unknown flags", 16, VGPU_MSG_PING, 2 },
-		{ "PING in a slot", 16, VGPU_MSG_PING, VGPU_HDR_ARENA },
-		{ "CLOSE in a slot", 24, VGPU_MSG_CLOSE, VGPU_HDR_ARENA },
+		{ "PING with the reserved flag", 16, VGPU_MSG_PING, VGPU_HDR_ARENA },
+		{ "CLOSE with the reserved flag", 24, VGPU_MSG_CLOSE, VGPU_HDR_ARENA },
 		{ "CLOSE too long", 32, VGPU_MSG_CLOSE, 0 },
 		{ "UNMAP of nothing", 40, VGPU_MSG_UNMAP, 0 },
 	};
@@ -739,6 +739,44 @@ TEST_F(hostile, without_features)
 		seq = 0;
 	}
 	close(lane);
+}
+
+/*
+ * A guest that offers the feature of long messages in a window, as older ones do, is told that
+ * the host has none. Its use of the feature's operation and flag is malformed.
+ */
+TEST_F(hostile, reserved_feature)
+{
+	struct peer_call call;
+	uint64_t seq = 0;
+	uint32_t object;
+	int lane, i;
+
+	ASSERT_EQ(0, peer_open_with(&self->peer, LOOPBACK, PORT,
+				    VGPU_FEATURES | VGPU_FEATURE_ARENA));
+	EXPECT_EQ(0, le64toh(self->peer.welcome.features) & ~VGPU_FEATURES);
+	for (i = 0; i < 2; i++) {
+		lane = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane, 0);
+		seq = 0;
+		object = peer_open_device(&self->peer, lane, ++seq);
+		ASSERT_NE(0, object);
+		if (i) {
+			peer_call_init(&call, VGPU_OP_IOCTL, object, ++seq);
+			call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_BIG);
+			call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
+			call.seg[0].len = htole32(64);
+			call.seg[0].flags = htole32(VGPU_SEG_IN);
+			call.msg.hdr.flags = htole16(VGPU_HDR_ARENA);
+		} else {
+			peer_call_init(&call, VGPU_OP_ARENA_GET, 0, ++seq);
+			call.msg.args.raw[0] = htole64(1);
+		}
+		ASSERT_TRUE(peer_call_send(lane, &call, i, i ? 64 : 0));
+		EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0) TH_LOG("case %d", i);
+		close(lane);
+	}
+	EXPECT_EQ(2, guest().counters.malformed);
 }
 
 TEST_F(hostile, opens_what_is_not_exported_to_it)

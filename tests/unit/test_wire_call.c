@@ -328,19 +328,6 @@ static const struct wire_case call_clock[] = {
 	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS),
 };
 
-static const struct wire_case call_arena_get[] = {
-	BAD(vgpu_call, object, 7),
-	ARGS(arena, window, 0, false),
-	ARGS(arena, window, ~0ULL, true),
-	ARGS(arena, slot, 0, true),
-	ARGS(arena, slot, VGPU_ARENA_SLOTS_MAX - 1, true),
-	ARGS(arena, slot, VGPU_ARENA_SLOTS_MAX, false),
-	ARGS(arena, slot, ~0U, false),
-	ARGS(arena, reserved, 1, false),
-	ARGS(arena, reserved2[0], 1, false),
-	ARGS(arena, reserved2[3], 1, false),
-};
-
 static const struct wire_case call_protect[] = {
 	BAD(vgpu_call, object, 7),
 	ARGS(protect, addr, 0x7f0000001008, false),
@@ -462,7 +449,7 @@ static void run_any(void)
 	};
 	static const char * const without_segs[] = {
 		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap", "call_bind",
-		"call_arena_get", "call_protect", "call_clock",
+		"call_protect", "call_clock",
 	};
 	u32 i;
 
@@ -571,6 +558,26 @@ static void fill_fds(struct wire_buf *buf, u32 nr, u32 len)
 	}
 }
 
+/* Numbers that no operation has, and the one that has none any more, are refused. */
+static void test_unknown_op(void)
+{
+	static const u16 ops[] = { 0, VGPU_OP_ARENA_GET, VGPU_OP_CLOCK + 1, U16_MAX };
+	static struct wire_buf buf;
+	struct vgpu_call *call = (struct vgpu_call *)buf.words;
+	u32 i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(ops); i++) {
+		wire_sample_find("call_clock")->fill(&buf);
+		tap_expect(!wire_case_check(buf.words, buf.len, NULL, &wire_sample_limits),
+			   "a known operation");
+		call->op = cpu_to_le16(ops[i / 2]);
+		call->object = cpu_to_le32(i % 2);
+		tap_expect(wire_case_check(buf.words, buf.len, NULL, &wire_sample_limits) ==
+			   -EPROTO, "operation %u", ops[i / 2]);
+	}
+	tap_subject("unknown operations");
+}
+
 /* Calls that need a feature are refused without the feature. */
 static void test_features(void)
 {
@@ -583,7 +590,6 @@ static void test_features(void)
 		{ "call_mmap", VGPU_FEATURE_COPY_MMAP },
 		{ "call_mmap_window", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
 		{ "call_bind", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
-		{ "call_arena_get", VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA },
 		{ "call_protect", VGPU_FEATURE_COPY_MMAP },
 		{ "call_read_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_write_pages", VGPU_FEATURE_COPY_MMAP },
@@ -718,12 +724,12 @@ int main(void)
 	WIRE_CASES("call_mmap", call_mmap);
 	WIRE_CASES("call_mmap_window", call_mmap_window);
 	WIRE_CASES("call_bind", call_bind);
-	WIRE_CASES("call_arena_get", call_arena_get);
 	WIRE_CASES("call_protect", call_protect);
 	WIRE_CASES("call_clock", call_clock);
 	WIRE_CASES("call_read_pages", call_read_pages);
 	WIRE_CASES("call_write_pages", call_write_pages);
 	WIRE_CASES("call_write_pages_mask", call_write_pages_mask);
+	test_unknown_op();
 	test_extra();
 	test_limits();
 	test_fds();

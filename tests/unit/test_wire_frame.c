@@ -19,7 +19,7 @@ static int check(const struct wire_sample *sample, u32 len)
 static void test_frame(const struct wire_sample *sample)
 {
 	struct vgpu_hdr *hdr = fill(sample);
-	u32 len;
+	u32 len, i;
 
 	tap_expect(!vgpu_wire_hdr_check(hdr, &wire_sample_limits), "header accepted");
 	tap_expect(!check(sample, buf.len), "accepted");
@@ -45,59 +45,13 @@ static void test_frame(const struct wire_sample *sample)
 	tap_expect(check(sample, buf.len) == -EPROTO, "header says less");
 
 	hdr = fill(sample);
-	hdr->flags = cpu_to_le16(VGPU_HDR_ARENA << 1);
-	tap_expect(check(sample, buf.len) == -EPROTO, "unknown flag");
-	tap_expect(vgpu_wire_hdr_check(hdr, &wire_sample_limits) == -EPROTO, "header's flag");
-	hdr->flags = cpu_to_le16(VGPU_HDR_ARENA | 0x8000);
-	tap_expect(vgpu_wire_hdr_check(hdr, &wire_sample_limits) == -EPROTO, "one more flag");
-	tap_subject(sample->name);
-}
-
-/* Returns the size of the fixed part of types whose other bytes may be in a slot; 0: others. */
-static u32 fixed_part(u16 type)
-{
-	switch (type) {
-	case VGPU_MSG_CALL:
-		return sizeof(struct vgpu_call);
-	case VGPU_MSG_REPLY:
-		return sizeof(struct vgpu_reply);
-	case VGPU_MSG_FETCHED:
-		return sizeof(struct vgpu_fetched);
-	case VGPU_MSG_WRITEBACK:
-		return sizeof(struct vgpu_writeback);
-	default:
-		return 0;
+	for (i = 0; i < 16; i++) {
+		hdr->flags = cpu_to_le16(1 << i);
+		tap_expect(check(sample, buf.len) == -EPROTO, "flag %u", i);
+		tap_expect(vgpu_wire_hdr_check(hdr, &wire_sample_limits) == -EPROTO,
+			   "flag %u of a header", i);
 	}
-}
-
-/* A message may be in a slot only if its type allows it and it has more than the fixed part. */
-static void test_slot(const struct wire_sample *sample)
-{
-	struct vgpu_wire_limits limits = wire_sample_limits;
-	struct vgpu_hdr *hdr = fill(sample);
-	u32 fixed = fixed_part(le16_to_cpu(hdr->type));
-	int want = fixed && buf.len > fixed ? 0 : -EPROTO;
-
-	tap_expect(vgpu_wire_len_sent(hdr) == buf.len, "%s: all is sent", sample->name);
-	hdr->flags = cpu_to_le16(VGPU_HDR_ARENA);
-	tap_expect(vgpu_wire_hdr_check(hdr, &limits) == want, "%s: in a slot", sample->name);
-	tap_expect(check(sample, buf.len) == want, "%s: taken out of one", sample->name);
-	limits.features &= ~VGPU_FEATURE_ARENA;
-	tap_expect(vgpu_wire_hdr_check(hdr, &limits) == -EPROTO, "%s: without the feature",
-		   sample->name);
-	if (!fixed)
-		return;
-	limits = wire_sample_limits;
-	limits.call_bytes = U32_MAX;
-	tap_expect(vgpu_wire_len_sent(hdr) == fixed, "%s: what is sent", sample->name);
-	hdr->len = cpu_to_le32(fixed + VGPU_ARENA_SLOT);
-	tap_expect(!vgpu_wire_hdr_check(hdr, &limits), "%s: a slot is full", sample->name);
-	hdr->len = cpu_to_le32(fixed + VGPU_ARENA_SLOT + 8);
-	tap_expect(vgpu_wire_hdr_check(hdr, &limits) == -EPROTO, "%s: too much for a slot",
-		   sample->name);
-	hdr->len = cpu_to_le32(fixed);
-	tap_expect(vgpu_wire_hdr_check(hdr, &limits) == -EPROTO, "%s: an empty slot",
-		   sample->name);
+	tap_subject(sample->name);
 }
 
 /* Numbered messages have a number, others have none; PING and PONG may have one. */
@@ -216,9 +170,6 @@ int main(void)
 	for (i = 0; i < wire_nr_samples; i++)
 		test_seq(&wire_samples[i]);
 	tap_subject("sequence numbers");
-	for (i = 0; i < wire_nr_samples; i++)
-		test_slot(&wire_samples[i]);
-	tap_subject("slots");
 	test_types();
 	test_len();
 	test_function();

@@ -22,6 +22,7 @@ static const struct wire_case welcome[] = {
 	BAD(vgpu_welcome, reserved, 1),
 	GOOD(vgpu_welcome, features, 0),
 	BAD(vgpu_welcome, features, VGPU_FEATURES + 1),
+	BAD(vgpu_welcome, features, VGPU_FEATURE_ARENA),
 	BAD(vgpu_welcome, features, 1ULL << 63),
 	BAD(vgpu_welcome, reserved_base, 0x3e0000000001),
 	BAD(vgpu_welcome, reserved_base, -4096ULL),
@@ -194,17 +195,11 @@ static const struct wire_case window[] = {
 	BAD(vgpu_window_info, size, 0),
 	GOOD(vgpu_window_info, flags, 0),
 	BAD(vgpu_window_info, flags, 2),
-	GOOD(vgpu_window_info, slots, 0),
-	GOOD(vgpu_window_info, slots, VGPU_ARENA_SLOTS_MAX),
-	BAD(vgpu_window_info, slots, VGPU_ARENA_SLOTS_MAX + 1),
+	BAD(vgpu_window_info, slots, 1),
 	BAD(vgpu_window_info, slots, ~0U),
-	/* The smallest size holds the slots, the header and a page. */
-	GOOD(vgpu_window_info, size, 16 * VGPU_ARENA_SLOT + 2 * VGPU_PAGE_SIZE),
-	BAD(vgpu_window_info, size, 16 * VGPU_ARENA_SLOT + VGPU_PAGE_SIZE),
-	BAD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE),
 };
 
-/* The smallest window has two pages and no slots. */
+/* The smallest window has two pages. */
 static void test_window_size(void)
 {
 	static const struct {
@@ -220,7 +215,6 @@ static void test_window_size(void)
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		wire_sample_find("window")->fill(&buf);
-		m->slots = 0;
 		m->size = cpu_to_le64(sizes[i].size);
 		tap_expect(wire_case_check(m, buf.len, NULL, &wire_sample_limits) ==
 			   (sizes[i].ok ? 0 : -EPROTO), "size %llu",
@@ -419,10 +413,6 @@ static void test_features(void)
 		tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,
 			   "%s without the feature", names[i]);
 	}
-	limits.features = VGPU_FEATURES & ~VGPU_FEATURE_ARENA;
-	wire_sample_find("window")->fill(&buf);
-	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,
-		   "slots without the feature");
 	limits.features = VGPU_FEATURES & ~VGPU_FEATURE_KEEP;
 	wire_sample_find("release")->fill(&buf);
 	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,

@@ -198,28 +198,11 @@ static const struct wire_case reply_bind[] = {
 	BAD(vgpu_reply, result, -EBUSY),		/* cache is not 0 */
 };
 
-static const struct wire_case reply_arena_get[] = {
-	BAD(vgpu_reply, out.arena.id, 0),
-	GOOD(vgpu_reply, out.arena.id, 1),
-	BAD(vgpu_reply, out.arena.reserved[0], 1),
-	BAD(vgpu_reply, out.arena.reserved[2], 1),
-	BAD(vgpu_reply, result, 1),
-	BAD(vgpu_reply, result, -EBUSY),		/* the reply has a slot */
-	BAD(vgpu_reply, result, -4096LL),
-};
-
 static const struct wire_case reply_clock[] = {
 	BAD(vgpu_reply, out.raw[0], 1),
 	BAD(vgpu_reply, out.raw[3], 1),
 	BAD(vgpu_reply, result, 1),
 	GOOD(vgpu_reply, result, -ENOMEM),
-};
-
-static const struct wire_case reply_arena_get_error[] = {
-	BAD(vgpu_reply, out.arena.id, 1),
-	BAD(vgpu_reply, result, 0),			/* the slot is missing */
-	GOOD(vgpu_reply, result, -ENOMEM),
-	GOOD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
 };
 
 static const struct wire_case reply_read_pages[] = {
@@ -276,19 +259,14 @@ static void test_pages_elsewhere(void)
 	tap_subject("pages elsewhere");
 }
 
-/* The last reply of a lane must not be in a slot, as a late answer to an upcall may use it. */
+/* Every reply may be the last one of its lane. */
 static void test_last(void)
 {
 	static struct wire_buf buf;
 	struct vgpu_reply *reply = (struct vgpu_reply *)buf.words;
 
 	wire_sample_find("reply_ioctl_seg")->fill(&buf);
-	reply->hdr.flags = cpu_to_le16(VGPU_HDR_ARENA);
-	tap_expect(!wire_case_check(buf.words, buf.len, "call_ioctl_seg", NULL), "in a slot");
 	reply->flags = cpu_to_le32(VGPU_REPLY_LAST);
-	tap_expect(wire_case_check(buf.words, buf.len, "call_ioctl_seg", NULL) == -EPROTO,
-		   "the last one in a slot");
-	reply->hdr.flags = 0;
 	tap_expect(!wire_case_check(buf.words, buf.len, "call_ioctl_seg", NULL), "the last one");
 	tap_subject("last reply");
 }
@@ -305,7 +283,7 @@ int main(void)
 		WIRE_CASES(name, any);
 		if (strncmp(name, "reply_mmap", 10) && strcmp(name, "reply_poll") &&
 		    strncmp(name, "reply_ioctl", 11) && strcmp(name, "reply_refused") &&
-		    strcmp(name, "reply_bind") && strcmp(name, "reply_arena_get"))
+		    strcmp(name, "reply_bind"))
 			WIRE_CASES(name, no_out);
 	}
 	WIRE_CASES("reply_close", zero_or_errno);
@@ -325,8 +303,6 @@ int main(void)
 	WIRE_CASES("reply_poll", reply_poll);
 	WIRE_CASES("reply_mmap", reply_mmap);
 	WIRE_CASES("reply_bind", reply_bind);
-	WIRE_CASES("reply_arena_get", reply_arena_get);
-	WIRE_CASES("reply_arena_get_error", reply_arena_get_error);
 	WIRE_CASES("reply_clock", reply_clock);
 	WIRE_CASES("reply_read_pages", reply_read_pages);
 	WIRE_CASES("reply_write_pages", reply_write_pages);

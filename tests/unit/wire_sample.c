@@ -188,7 +188,6 @@ static void fill_window(struct wire_buf *buf)
 	m->window = LE64(0x1122334455667788);
 	m->size = LE64(4ULL << 30);
 	m->flags = LE32(VGPU_WINDOW_DRAIN);
-	m->slots = LE32(16);
 }
 
 static void fill_part(struct wire_buf *buf, u16 type, u64 seq)
@@ -557,14 +556,6 @@ static void fill_call_bind(struct wire_buf *buf)
 	call->args.bind.window_offset = LE64(0x7000);
 }
 
-static void fill_call_arena_get(struct wire_buf *buf)
-{
-	struct vgpu_call *call = call_begin(buf, VGPU_OP_ARENA_GET, 0);
-
-	call->args.arena.window = LE64(0x1122334455667788);
-	call->args.arena.slot = LE32(3);
-}
-
 static void fill_call_protect(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_PROTECT, 0);
@@ -744,19 +735,9 @@ static void fill_reply_bind(struct wire_buf *buf)
 	reply_begin(buf, 0)->out.bind.cache = LE32(VGPU_CACHE_WC);
 }
 
-static void fill_reply_arena_get(struct wire_buf *buf)
-{
-	reply_begin(buf, 0)->out.arena.id = LE64(0x8877665544332211);
-}
-
 static void fill_reply_clock(struct wire_buf *buf)
 {
 	reply_begin(buf, 0);
-}
-
-static void fill_reply_arena_get_error(struct wire_buf *buf)
-{
-	reply_begin(buf, -EBUSY);
 }
 
 static void fill_reply_read_pages(struct wire_buf *buf)
@@ -787,7 +768,7 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(call_ioctl_nested), SAMPLE(call_ioctl_kept),
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
 	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_bind),
-	SAMPLE(call_arena_get), SAMPLE(call_protect), SAMPLE(call_clock),
+	SAMPLE(call_protect), SAMPLE(call_clock),
 	SAMPLE(call_read_pages), SAMPLE(call_write_pages), SAMPLE(call_write_pages_mask),
 	SAMPLE(call_fdinfo),
 
@@ -796,9 +777,7 @@ const struct wire_sample wire_samples[] = {
 	REPLY(ioctl_nested, ioctl_nested), REPLY(stray, ioctl_seg), REPLY(read, read),
 	REPLY(read_error, read), REPLY(write, write), REPLY(llseek, llseek),
 	REPLY(poll, poll), REPLY(mmap, mmap), REPLY(mmap_window, mmap_window),
-	REPLY(bind, bind), REPLY(arena_get, arena_get), REPLY(arena_get_error, arena_get),
-	REPLY(clock, clock),
-	REPLY(read_pages, read_pages),
+	REPLY(bind, bind), REPLY(clock, clock), REPLY(read_pages, read_pages),
 	REPLY(write_pages, write_pages), REPLY(fdinfo, fdinfo),
 };
 

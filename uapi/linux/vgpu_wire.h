@@ -67,8 +67,8 @@
 /* Extends KEEP: while a call has KEPT segments, other calls cannot access the named memory. */
 #define VGPU_FEATURE_KEEP_ALONE	(1ULL << 5)
 #define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | \
-				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA | \
-				 VGPU_FEATURE_KEEP | VGPU_FEATURE_KEEP_ALONE)
+				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP | \
+				 VGPU_FEATURE_KEEP_ALONE)
 
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */

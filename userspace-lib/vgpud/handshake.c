@@ -177,13 +177,11 @@ static void handshake_welcome(struct handshake *handshake)
 	struct peer *peer;
 	int ret;
 
-	if (hostdev_is_engine())
-		features &= ~VGPU_FEATURE_ARENA;
 	/*
 	 * VGPU_FEATURE_KEEP makes the guest pin memory, which is useless if no keeper tells the
 	 * module where the guest's memory is.
 	 */
-	else if (!keeper_is_connected(handshake->cid, handshake->port))
+	if (!hostdev_is_engine() && !keeper_is_connected(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
 		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);

@@ -18,11 +18,6 @@ static s64 call_clock(struct call *call)
 	return 0;
 }
 
-static s64 call_unsupported(struct call *call)
-{
-	return call_refuse(call, -EOPNOTSUPP);
-}
-
 static const struct call_op {
 	s64 (*run)(struct call *call);
 	bool mm;	/* class mm: never upcalls */
@@ -36,8 +31,6 @@ static const struct call_op {
 	[VGPU_OP_POLL]		= { .run = fops_poll },
 	[VGPU_OP_MMAP]		= { .run = mapping_mmap, .mm = true },
 	[VGPU_OP_BIND]		= { .run = mapping_bind, .mm = true },
-	/* ARENA_GET belongs to slots, which this engine does not offer. */
-	[VGPU_OP_ARENA_GET]	= { .run = call_unsupported, .mm = true },
 	[VGPU_OP_PROTECT]	= { .run = mapping_protect, .mm = true },
 	[VGPU_OP_CLOCK]		= { .run = call_clock, .mm = true },
 	[VGPU_OP_READ_PAGES]	= { .run = mapping_read_pages, .mm = true },
