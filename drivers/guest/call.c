@@ -9,7 +9,6 @@
  * undoes the call alone.
  */
 #include <linux/fcntl.h>
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
@@ -25,15 +24,9 @@
 #include "object.h"
 #include "reserve.h"
 #include "session.h"
-#include "slot.h"
 #include "stats.h"
 #include "trace.h"
 #include "upcall.h"
-#include "window.h"
-
-/* Delay before a lane that got no slot asks for one again, in jiffies. */
-#define CALL_SLOT_DELAY		HZ
-#define CALL_SLOT_TRIES		4
 
 /**
  * vgpu_xcall_init - initialize a call
@@ -96,7 +89,7 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 	for (i = 0; i < xcall->nr_in; i++)
 		vec[nr++] = xcall->in[i];
 	xcall->sent_at = ktime_get_ns();
-	return vgpu_slot_send(lane, vec, nr, len, xcall->deadline);
+	return vgpu_conn_send(&lane->conn, vec, nr, len, vgpu_deadline_ms(xcall->deadline));
 }
 
 /* Collects what vgpu_wire_reply_check() needs to know of the call. */
@@ -112,6 +105,26 @@ static void call_view(const struct vgpu_xcall *xcall, struct vgpu_call_view *vie
 	for (i = 0; i < xcall->nr_segs; i++)
 		if (le32_to_cpu(xcall->segs[i].flags) & VGPU_SEG_OUT)
 			view->reply_bytes += vgpu_wire_pad(le32_to_cpu(xcall->segs[i].len));
+}
+
+/* Receives the @left last bytes of a REPLY into xcall->out. */
+static int call_recv_out(struct vgpu_lane *lane, struct vgpu_xcall *xcall, size_t left)
+{
+	const struct kvec *vec = xcall->out;
+	size_t room = 0, part;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < xcall->nr_out; i++)
+		room += vec[i].iov_len;
+	if (left > room)
+		return -EPROTO;
+	for (; !ret && left; left -= part, vec++) {
+		part = min(vec->iov_len, left);
+		ret = vgpu_conn_recv(&lane->conn, vec->iov_base, part,
+				     vgpu_deadline_ms(xcall->deadline));
+	}
+	return ret;
 }
 
 /* Receives a REPLY whose header @hdr was received already, and acknowledges the objects in it. */
@@ -133,10 +146,8 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 			return -ENOMEM;
 	}
 	memcpy(xcall->buf, hdr, sizeof(*hdr));
-	if (xcall->out)
-		ret = vgpu_slot_recv_head(lane, xcall->buf, here, xcall->deadline);
-	else
-		ret = vgpu_slot_recv(lane, xcall->buf, xcall->deadline);
+	ret = vgpu_conn_recv(&lane->conn, xcall->buf + sizeof(*hdr), here - sizeof(*hdr),
+			     vgpu_deadline_ms(xcall->deadline));
 	if (ret)
 		return ret;
 	call_view(xcall, &sent);
@@ -147,8 +158,7 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 	ret = vgpu_wire_reply_check(xcall->buf, len, &sent, &xcall->reply);
 	if (!ret && xcall->out) {
 		xcall->reply.data = NULL;
-		ret = vgpu_slot_recv_rest(lane, hdr, here, xcall->out, xcall->nr_out,
-					  xcall->deadline);
+		ret = call_recv_out(lane, xcall, len - here);
 	}
 	if (ret)
 		return ret;
@@ -199,77 +209,6 @@ static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 		if (ret)
 			return ret;
 	}
-}
-
-/*
- * Returns true if the lane shall ask for a slot first. Calls of class mm, faults among them, and
- * FOREIGN calls do not ask.
- */
-static bool call_wants_slot(const struct vgpu_lane *lane, const struct vgpu_xcall *xcall)
-{
-	struct vgpu_host *host = lane->session->host;
-
-	return !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_FOREIGN)) && READ_ONCE(host->window) &&
-		(host->features & VGPU_FEATURE_ARENA) &&
-		host->limits.call_bytes >= VGPU_ARENA_SLOT && vgpu_slot_is_wanted(lane);
-}
-
-/* Asks the host for @slot. Return: 0, -EAGAIN (the lane must be dropped), or as call_serve(). */
-static int call_ask_slot(struct vgpu_lane *lane, struct vgpu_slot *slot, s64 *result)
-{
-	struct vgpu_xcall xcall;
-	int ret;
-
-	vgpu_xcall_init(&xcall, VGPU_OP_ARENA_GET, NULL);
-	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
-	xcall.msg.args.arena.window = cpu_to_le64(slot->window->id);
-	xcall.msg.args.arena.slot = cpu_to_le32(slot->nr);
-	ret = call_send(lane, &xcall);
-	if (!ret)
-		ret = call_serve(lane, &xcall);
-	if (!ret) {
-		*result = xcall.result;
-		if (le32_to_cpu(xcall.reply.reply->flags) & VGPU_REPLY_LAST)
-			ret = -EAGAIN;
-		else if (!xcall.result &&
-			 vgpu_slot_open(slot, le64_to_cpu(xcall.reply.reply->out.arena.id)))
-			ret = -EAGAIN;
-	}
-	vgpu_xcall_fini(&xcall);
-	return ret;
-}
-
-/*
- * Asks for a slot that the lane keeps. The round trip is not counted in the statistics of the
- * export, and neither is the round trip that connects a lane. Return: 0 whether or not there is
- * a slot, or as call_ask_slot().
- */
-static int call_get_slot(struct vgpu_lane *lane)
-{
-	struct vgpu_slot *slot;
-	unsigned int tries;
-	s64 result;
-	int ret;
-
-	lane->slot_after = jiffies + CALL_SLOT_DELAY;
-	for (tries = 0; tries < CALL_SLOT_TRIES; tries++) {
-		slot = vgpu_slot_claim(lane->session->host);
-		if (!slot)
-			return 0;
-		ret = call_ask_slot(lane, slot, &result);
-		if (!ret && !result) {
-			lane->slot = slot;
-			return 0;
-		}
-		vgpu_slot_put(slot);
-		/*
-		 * -EBUSY: a lane that has ended still has this slot on the host; another slot
-		 * may be free.
-		 */
-		if (ret || result != -EBUSY)
-			return ret;
-	}
-	return 0;
 }
 
 static void call_count(struct vgpu_lane *lane, struct vgpu_xcall *xcall, int ret)
@@ -326,23 +265,11 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	struct vgpu_lane *lane;
 	int ret;
 
-	for (;;) {
-		lane = vgpu_lane_get(session, &want);
-		if (IS_ERR(lane))
-			return PTR_ERR(lane);
-		ret = 0;
-		if (lane->slot && !vgpu_slot_is_usable(lane->slot))
-			ret = -EAGAIN;
-		else if (call_wants_slot(lane, xcall))
-			ret = call_get_slot(lane);
-		if (ret != -EAGAIN)
-			break;
-		/* The host may put messages into a slot that cannot be accessed here. */
-		vgpu_lane_drop(lane);
-	}
+	lane = vgpu_lane_get(session, &want);
+	if (IS_ERR(lane))
+		return PTR_ERR(lane);
 	trace_vgpu_call_start(session, xcall);
-	if (!ret)
-		ret = call_send(lane, xcall);
+	ret = call_send(lane, xcall);
 	if (ret == -E2BIG) {
 		vgpu_lane_put(lane);
 		return ret;

@@ -22,7 +22,6 @@
 #include "host.h"
 #include "lane.h"
 #include "session.h"
-#include "slot.h"
 
 /* Timeout of one attempt to connect; the loss of the host is noticed between two attempts. */
 #define LANE_CONNECT_TIMEOUT_MS	1000
@@ -50,8 +49,6 @@ static void lane_free(struct kref *ref)
 	struct vgpu_lane *lane = container_of(ref, struct vgpu_lane, ref);
 
 	vgpu_conn_fini(&lane->conn);
-	if (lane->slot)
-		vgpu_slot_put(lane->slot);
 	kfree(lane);
 }
 
@@ -224,7 +221,6 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigne
 	}
 	kref_init(&lane->ref);
 	lane->session = session;
-	lane->slot_after = jiffies;
 	INIT_LIST_HEAD(&lane->entry);
 	INIT_LIST_HEAD(&lane->idle_entry);
 	ret = lane_connect_conn(lane, deadline);

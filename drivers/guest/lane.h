@@ -10,7 +10,6 @@
 #include "conn.h"
 
 struct vgpu_session;
-struct vgpu_slot;
 
 /**
  * struct vgpu_lane_want - requirements of a call for its lane
@@ -37,11 +36,7 @@ struct vgpu_lane_want {
  * @idle_entry: entry in session->idle (session->lock)
  * @kind: kind of the call on the lane; 0: none, or a call that does not wait (session->lock)
  * @conn: connection; the thread of the call sends and receives on it
- * @seq: number of the last call
- * @slot: slot of the window for the bytes of long messages, kept until the lane is freed; NULL:
- *	none. Used by the thread of the call only, like all fields below
- * @long_bytes: number of bytes that would have gone through a slot, had there been one
- * @slot_after: time in jiffies before which no slot is asked for
+ * @seq: number of the last call. Used by the thread of the call only, like all fields below
  * @tx_seen: part of conn.tx_bytes that was added to the statistics
  * @rx_seen: part of conn.rx_bytes that was added to the statistics
  */
@@ -53,9 +48,6 @@ struct vgpu_lane {
 	u64 kind;
 	struct vgpu_conn conn;
 	u64 seq;
-	struct vgpu_slot *slot;
-	u64 long_bytes;
-	unsigned long slot_after;
 	u64 tx_seen;
 	u64 rx_seen;
 };

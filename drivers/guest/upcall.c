@@ -10,7 +10,6 @@
 #include "host.h"
 #include "lane.h"
 #include "session.h"
-#include "slot.h"
 #include "stats.h"
 #include "trace.h"
 #include "upcall.h"
@@ -51,7 +50,7 @@ static int upcall_fetch(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
 	fetched.len = cpu_to_le32(len);
 	vec[0] = (struct kvec){ .iov_base = &fetched, .iov_len = sizeof(fetched) };
 	vec[1] = (struct kvec){ .iov_base = buf, .iov_len = len };
-	ret = vgpu_slot_send(lane, vec, len ? 2 : 1, sizeof(fetched) + len, 0);
+	ret = vgpu_conn_send(&lane->conn, vec, len ? 2 : 1, sizeof(fetched) + len, 0);
 	kvfree(buf);
 	return ret;
 }
@@ -109,7 +108,7 @@ int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
 			return -ENOMEM;
 	}
 	memcpy(msg, hdr, sizeof(*hdr));
-	ret = vgpu_slot_recv(lane, msg, 0);
+	ret = vgpu_conn_recv(&lane->conn, msg + sizeof(*hdr), len - sizeof(*hdr), 0);
 	if (!ret)
 		ret = vgpu_wire_msg_check(msg, len, &lane->session->host->limits);
 	if (!ret) {

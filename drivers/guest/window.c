@@ -10,7 +10,6 @@
  */
 #include <linux/bitmap.h>
 #include <linux/err.h>
-#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -813,9 +812,7 @@ static struct vgpu_window *window_alloc(struct vgpu_host *host, const struct vgp
 	window->host = host;
 	window->id = le64_to_cpu(info->window);
 	window->size = le64_to_cpu(info->size);
-	window->nr_slots = le32_to_cpu(info->slots);
 	window->drain = le32_to_cpu(info->flags) & VGPU_WINDOW_DRAIN;
-	window->slots_after = jiffies;
 	init_rwsem(&window->use);
 	mutex_init(&window->lock);
 	window->ranges = RB_ROOT;
@@ -836,17 +833,15 @@ static bool window_open(struct vgpu_window *window)
 	return false;
 }
 
-/* Allocates the bitmap of claimed pages, with the header and the arena's slots claimed. */
+/* Allocates the bitmap of claimed pages, with the header claimed. */
 static bool window_map(struct vgpu_window *window)
 {
 	unsigned long nr = window->size >> PAGE_SHIFT;
-	unsigned long slots = (u64)window->nr_slots * VGPU_ARENA_SLOT >> PAGE_SHIFT;
 
 	window->map = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL | __GFP_NOWARN);
 	if (!window->map)
 		return false;
 	bitmap_set(window->map, 0, 1);
-	bitmap_set(window->map, nr - slots, slots);
 	return true;
 }
 

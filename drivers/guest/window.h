@@ -12,7 +12,7 @@
  * Lock order: window_hosts_lock (window.c) is taken outside a provider's open and close. A
  * fault takes mmap_lock, mapping->mode_lock, window->use, range->insert, then the provider's
  * page locks. window->lock is also taken in a provider's MMU notifiers, so memory must not be
- * reclaimed under window->lock. The lock that @slot_enter takes is innermost.
+ * reclaimed under window->lock.
  */
 #ifndef VGPU_GUEST_WINDOW_H
 #define VGPU_GUEST_WINDOW_H
@@ -30,7 +30,6 @@
 struct vgpu_export;
 struct vgpu_host;
 struct vgpu_mapping;
-struct vgpu_slot;
 struct vgpu_window;
 struct vgpu_window_area;
 struct vgpu_window_info;
@@ -61,17 +60,6 @@ struct vm_fault;
  *	tries @insert
  * @resolve: waits, killably, until @insert may succeed; called without locks; NULL if @insert
  *	never returns VM_FAULT_RETRY. Return: 0 or -EINTR
- * @slots: returns the bitmap of the slots (arena.h) that this machine uses, one bit for each. The
- *	bitmap belongs to the memory and not to the window, because a thread of a lost
- *	connection may still write to its slot when the next connection has another struct
- *	vgpu_window
- * @slot_open: maps a slot that the host has given: sets slot->memory, the slot's address, and
- *	slot->data. Return: 0, or an errno if the memory is gone or cannot be mapped cached
- * @slot_close: undoes @slot_open
- * @slot_enter: keeps the slot's memory mapped until @slot_leave. Does not wait for the host.
- *	Return: false if the memory is gone; then @slot_leave must not be called
- * @slot_leave: ends the access that @slot_enter began
- * @slot_id: reads the slot's id from the window's header, between @slot_enter and @slot_leave
  *
  * A provider calls vgpu_window_zap() when the host changes pages that @insert has shown.
  */
@@ -86,12 +74,6 @@ struct vgpu_window_provider {
 	vm_fault_t (*insert_huge)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
 				  bool writable, u32 cache);
 	int (*resolve)(struct vgpu_window *window, u64 offset);
-	unsigned long *(*slots)(struct vgpu_window *window);
-	int (*slot_open)(struct vgpu_slot *slot);
-	void (*slot_close)(struct vgpu_slot *slot);
-	bool (*slot_enter)(struct vgpu_slot *slot);
-	void (*slot_leave)(struct vgpu_slot *slot);
-	u64 (*slot_id)(const struct vgpu_slot *slot);
 };
 
 /**
@@ -145,9 +127,6 @@ static inline void vgpu_window_virtio_exit(void)
  * @data: private data of the provider
  * @id: number that the host has given the window
  * @size: size of the window in bytes
- * @nr_slots: number of the arena's slots, which are the last bytes of the window
- * @next_slot: number of the slot to try first
- * @slots_after: time in jiffies before which no slot is asked for
  * @use: held for reading while PTEs are inserted; held for writing to change the state that
  *	decides whether a PTE may be inserted, before PTEs are zapped
  * @gone: true if no PTE may be inserted any more; written under @use
@@ -168,9 +147,6 @@ struct vgpu_window {
 	void *data;
 	u64 id;
 	u64 size;
-	unsigned int nr_slots;
-	unsigned int next_slot;
-	unsigned long slots_after;
 	struct rw_semaphore use;
 	bool gone;
 	bool drain;

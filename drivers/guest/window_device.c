@@ -8,9 +8,9 @@
  * with the wanted attribute (struct hold) for as long as the host may have the range bound.
  * Memory without a record is mapped uncached.
  *
- * A hold ends with its range or slot, or earlier, when the device's driver releases the memory:
- * programs and lanes may keep ranges and slots for longer, and another device with another
- * cache attribute may get the same physical addresses.
+ * A hold ends with its range, or earlier, when the device's driver releases the memory: programs
+ * may keep ranges for longer, and another device with another cache attribute may get the same
+ * physical addresses.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -24,7 +24,6 @@
 #include <asm/pgtable_types.h>
 
 #include "fault.h"
-#include "slot.h"
 #include "window.h"
 #include "window_device.h"
 
@@ -39,7 +38,7 @@ static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 
 /**
- * struct hold - a mapping of a range or a slot in the kernel's address space
+ * struct hold - a mapping of a range in the kernel's address space
  * @entry: entry in device->holds, guarded by device->holds_lock
  * @at: address of the mapping; NULL: the memory is gone. Set to NULL with device->touch held
  *	for writing
@@ -162,10 +161,10 @@ void vgpu_window_device_remove(struct vgpu_window_device *device)
 
 	if (window)
 		vgpu_window_put(window);
-	/* No window opens an unlisted device, and no thread can enter slots of a removed one. */
+	/* No window opens an unlisted device, so nothing reads the number any more. */
 	if (device->header)
 		iounmap(device->header);
-	WRITE_ONCE(device->header, NULL);
+	device->header = NULL;
 }
 
 /**
@@ -371,63 +370,6 @@ static vm_fault_t device_insert_huge(struct vgpu_window *window, struct vm_fault
 }
 #endif
 
-/* --- slots ---------------------------------------------------------------- */
-
-static unsigned long *device_slots(struct vgpu_window *window)
-{
-	struct vgpu_window_device *device = window->data;
-
-	return device->slots;
-}
-
-static bool device_slot_enter(struct vgpu_slot *slot)
-{
-	struct vgpu_window_device *device = slot->window->data;
-	struct hold *hold = slot->data;
-
-	down_read(&device->touch);
-	if (hold->at)
-		return true;
-	up_read(&device->touch);
-	return false;
-}
-
-static void device_slot_leave(struct vgpu_slot *slot)
-{
-	struct vgpu_window_device *device = slot->window->data;
-
-	up_read(&device->touch);
-}
-
-static int device_slot_open(struct vgpu_slot *slot)
-{
-	struct vgpu_window_device *device = slot->window->data;
-	struct hold *hold;
-
-	/* The id of the slot is in the header: without it the slot's end could not be noticed. */
-	if (!READ_ONCE(device->header))
-		return -ENODEV;
-	hold = device_hold(slot->window, vgpu_slot_offset(slot), VGPU_ARENA_SLOT, VGPU_CACHE_WB);
-	if (IS_ERR(hold))
-		return PTR_ERR(hold);
-	/* The memory is cached like RAM; device_slot_enter() fails once it is unmapped. */
-	slot->memory = (__force void *)hold->at;
-	slot->data = hold;
-	return 0;
-}
-
-static void device_slot_close(struct vgpu_slot *slot)
-{
-	device_let_go(slot->window->data, slot->data);
-}
-
-static u64 device_slot_id(const struct vgpu_slot *slot)
-{
-	struct vgpu_window_device *device = slot->window->data;
-
-	return readq(device->header + offsetof(struct vgpu_window_header, slots[slot->nr]));
-}
-
 const struct vgpu_window_provider vgpu_window_provider_device = {
 	.name = "device",
 	.open = device_open,
@@ -438,10 +380,4 @@ const struct vgpu_window_provider vgpu_window_provider_device = {
 #ifdef VGPU_HAVE_HUGE
 	.insert_huge = device_insert_huge,
 #endif
-	.slots = device_slots,
-	.slot_open = device_slot_open,
-	.slot_close = device_slot_close,
-	.slot_enter = device_slot_enter,
-	.slot_leave = device_slot_leave,
-	.slot_id = device_slot_id,
 };

@@ -33,21 +33,20 @@ typedef u64 vgpu_window_id_fn(const struct vgpu_window_device *device);
  * @start: physical address of the memory, a multiple of the page size
  * @size: size of the memory in bytes
  * @id: function that reads the number of the window
- * @header: mapping of the memory's first page, which has the ids of slots; NULL: the window has
- *	no slots. Mapped by the driver, unmapped by vgpu_window_device_remove()
- * @dev: device for @id and for log messages; valid until @removed, as ranges and slots may
- *	outlive the driver's binding
+ * @header: mapping of the memory's first page, in which @id finds the number of the window;
+ *	NULL: @id has another source. Mapped by the driver, unmapped by
+ *	vgpu_window_device_remove()
+ * @dev: device for @id and for log messages; valid until @removed, as ranges may outlive the
+ *	driver's binding
  * @window: window that uses the device, or NULL; under devices_lock. An earlier window may
- *	still have slots, and ranges of mappings that give SIGBUS
- * @slots: bitmap of the slots that connections of this machine use, see struct
- *	vgpu_window_provider
- * @touch: lock held for reading while a slot's memory is accessed and while holds are made and
- *	freed; held for writing to set @removed
+ *	still have ranges of mappings that give SIGBUS
+ * @touch: lock held for reading while holds are made and freed; held for writing to set
+ *	@removed
  * @removed: true if the driver has released the memory, which may be another device's now;
  *	written under @touch
  * @holds_lock: lock of @holds; inside @touch
- * @holds: list of struct hold, the kernel's mappings of ranges and slots, all of them unmapped
- *	once the device is @removed (window_device.c)
+ * @holds: list of struct hold, the kernel's mappings of ranges, all of them unmapped once the
+ *	device is @removed (window_device.c)
  */
 struct vgpu_window_device {
 	struct kref ref;
@@ -58,7 +57,6 @@ struct vgpu_window_device {
 	void __iomem *header;
 	struct device *dev;
 	struct vgpu_window *window;
-	DECLARE_BITMAP(slots, VGPU_ARENA_SLOTS_MAX);
 	struct rw_semaphore touch;
 	bool removed;
 	spinlock_t holds_lock; /* guards the list */

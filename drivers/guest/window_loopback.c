@@ -11,7 +11,6 @@
 #include "uapi/linux/vgpu_wire.h"
 
 #include "compat.h"
-#include "slot.h"
 #include "window.h"
 #include "window_local.h"
 
@@ -21,24 +20,12 @@
  * @there: window of the host module
  * @here: window of this module
  * @viewer: entry in the list of @there's viewers
- * @slots: bitmap of the slots in use, one bit for each; the host frees no slot in use
  */
 struct loopback {
 	const struct vgpu_window_local_ops *ops;
 	struct vgpu_window *there;
 	struct vgpu_window *here;
 	struct vgpu_window_viewer viewer;
-	DECLARE_BITMAP(slots, VGPU_ARENA_SLOTS_MAX);
-};
-
-/**
- * struct loopback_slot - private data of a slot that is the host module's
- * @there: slot of the host module, a reference
- * @id: address of the slot's id in the window's header
- */
-struct loopback_slot {
-	struct vgpu_slot *there;
-	const __le64 *id;
 };
 
 static void loopback_zap(struct vgpu_window_viewer *viewer, u64 offset, u64 len)
@@ -106,59 +93,6 @@ static int loopback_resolve(struct vgpu_window *window, u64 offset)
 	return loopback->ops->resolve(loopback->there, offset);
 }
 
-/* --- slots ---------------------------------------------------------------- */
-
-static unsigned long *loopback_slots(struct vgpu_window *window)
-{
-	struct loopback *loopback = window->data;
-
-	return loopback->slots;
-}
-
-static int loopback_slot_open(struct vgpu_slot *slot)
-{
-	struct loopback *loopback = slot->window->data;
-	struct loopback_slot *data;
-
-	data = kzalloc(sizeof(*data), GFP_KERNEL);
-	if (!data)
-		return -ENOMEM;
-	data->there = loopback->ops->slot_get(loopback->there, slot->nr, slot->id, &slot->memory,
-					      &data->id);
-	if (!data->there) {
-		kfree(data);
-		return -ENODEV;
-	}
-	slot->data = data;
-	return 0;
-}
-
-static void loopback_slot_close(struct vgpu_slot *slot)
-{
-	struct loopback *loopback = slot->window->data;
-	struct loopback_slot *data = slot->data;
-
-	loopback->ops->slot_put(data->there);
-	kfree(data);
-}
-
-/* Always succeeds: the reference of the slot keeps its memory. */
-static bool loopback_slot_enter(struct vgpu_slot *slot)
-{
-	return true;
-}
-
-static void loopback_slot_leave(struct vgpu_slot *slot)
-{
-}
-
-static u64 loopback_slot_id(const struct vgpu_slot *slot)
-{
-	const struct loopback_slot *data = slot->data;
-
-	return le64_to_cpu(READ_ONCE(*data->id));
-}
-
 const struct vgpu_window_provider vgpu_window_loopback = {
 	.name = "loopback",
 	.open = loopback_open,
@@ -168,10 +102,4 @@ const struct vgpu_window_provider vgpu_window_loopback = {
 	.insert_huge = loopback_insert_huge,
 #endif
 	.resolve = loopback_resolve,
-	.slots = loopback_slots,
-	.slot_open = loopback_slot_open,
-	.slot_close = loopback_slot_close,
-	.slot_enter = loopback_slot_enter,
-	.slot_leave = loopback_slot_leave,
-	.slot_id = loopback_slot_id,
 };
