@@ -10,7 +10,6 @@
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
-struct vgpu_slot;
 struct vgpu_window;
 struct vm_fault;
 
@@ -38,10 +37,6 @@ struct vgpu_window_viewer {
  *	which may be shown. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: try @insert
  * @resolve: function that asks the driver for the page bound at an offset. Called without
  *	locks; waits in TASK_KILLABLE. Return: 0: try @insert again, or -EINTR
- * @slot_get: function that gets a slot by number and id, with its memory and the address of its
- *	current id, which changes when the slot is taken away. Return: the slot with a
- *	reference, or NULL
- * @slot_put: function that drops a reference of a slot
  */
 struct vgpu_window_local_ops {
 	struct vgpu_window *(*attach)(u64 id, u64 size, struct vgpu_window_viewer *viewer);
@@ -50,9 +45,6 @@ struct vgpu_window_local_ops {
 			     u64 first, u64 end);
 	vm_fault_t (*insert_huge)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset);
 	int (*resolve)(struct vgpu_window *window, u64 offset);
-	struct vgpu_slot *(*slot_get)(struct vgpu_window *window, u32 nr, u64 id, void **memory,
-				      const __le64 **id_now);
-	void (*slot_put)(struct vgpu_slot *slot);
 };
 
 extern const struct vgpu_window_local_ops vgpu_window_local_ops;

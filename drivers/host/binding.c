@@ -1290,12 +1290,10 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	struct vgpu_window *window = vgpu_window_find(peer);
 	struct vgpu_binding *binding;
 	int ret = -ENODEV;
-	u64 end;
 
 	if (!window)
 		return ERR_PTR(-ENODEV);
-	end = peer->wire.features & VGPU_FEATURE_ARENA ? vgpu_arena_start(window) : window->size;
-	if (offset >= end || place->len > end - offset)
+	if (offset >= window->size || place->len > window->size - offset)
 		goto err_window;
 	ret = -ENOMEM;
 	binding = kzalloc(sizeof(*binding), GFP_KERNEL_ACCOUNT);

@@ -31,7 +31,6 @@ static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_POLL]		= { .run = vgpu_poll_run },
 	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, .mm = true },
 	[VGPU_OP_BIND]		= { .run = vgpu_mapping_bind, .mm = true },
-	[VGPU_OP_ARENA_GET]	= { .run = vgpu_arena_get, .mm = true },
 	[VGPU_OP_PROTECT]	= { .run = vgpu_mapping_protect, .mm = true },
 	[VGPU_OP_CLOCK]		= { .run = call_clock, .mm = true },
 	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, .mm = true },
@@ -375,7 +374,7 @@ int vgpu_call_send_reply(struct vgpu_hcall *call)
 	call_free_fd(call);
 	reply.clock_out = cpu_to_le64(ktime_get_ns());
 	/* No deadline is needed: a guest that does not read blocks only its own lane. */
-	return vgpu_arena_send(call->lane, vec, ARRAY_SIZE(vec), len, 0);
+	return vgpu_conn_send(&call->lane->conn, vec, ARRAY_SIZE(vec), len, 0);
 }
 
 void vgpu_call_finish(struct vgpu_hcall *call)

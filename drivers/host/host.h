@@ -70,7 +70,6 @@ struct vgpu_lane;
 struct vgpu_memory;
 struct vgpu_peer;
 struct vgpu_session;
-struct vgpu_slot;
 struct vgpu_window;
 
 /*
@@ -716,23 +715,6 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args);
 /* Check whether @rdev is the device of a window. */
 bool vgpu_window_is_device(dev_t rdev);
 
-/* --- arena.c --------------------------------------------------------------- */
-
-/* Run an ARENA_GET call. */
-s64 vgpu_arena_get(struct vgpu_hcall *call);
-/* Take the slot of @lane, which has ended, out of the window and put it. */
-void vgpu_arena_put(struct vgpu_lane *lane);
-/*
- * Send a message as vgpu_conn_send() does. The bytes behind vec[0], the fixed part, go through
- * the lane's slot if it has one and their number suits it (vgpu_arena_suits()).
- */
-int vgpu_arena_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len,
-		    unsigned int timeout_ms);
-/* Check that the lane has a slot if bytes of the message are in a slot. */
-bool vgpu_arena_may_recv(const struct vgpu_lane *lane, const struct vgpu_hdr *hdr);
-/* Copy, exactly once, @len bytes at @at of the slot; the message's header was checked. */
-void vgpu_arena_recv(struct vgpu_lane *lane, u32 at, void *buf, u32 len);
-
 /* --- offer.c --------------------------------------------------------------- */
 
 /* Send WINDOW and INVALIDATE messages that are due. Context: the peer's sender. */
@@ -925,8 +907,6 @@ struct vgpu_session {
 	atomic_t nr_cards;
 	/* Number of bytes of messages, replies and arguments in memory. */
 	atomic_long_t budget;
-	/* Number of lanes that have a slot of the window. */
-	atomic_t nr_slots;
 
 	/* Mutex that protects the mappings, and serializes changes of the shadow's mm. */
 	struct mutex map_lock;
@@ -1101,7 +1081,6 @@ struct vgpu_hcall {
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
 		struct vgpu_out_bind bind;
-		struct vgpu_out_arena arena;
 		__le64 raw[4];
 	} out;
 	u32 nr_objects;
@@ -1338,8 +1317,6 @@ struct vgpu_lane {
 	bool closes;
 	/* True if an upcall was not answered in time: the call's reply is the last message. */
 	bool last;
-	/* Slot for the bytes of long messages, or NULL; used by the lane's thread only. */
-	struct vgpu_slot *slot;
 	/* Number of bytes that lane_count_bytes() has counted already. */
 	u64 rx_counted;
 	u64 tx_counted;

@@ -132,7 +132,7 @@ static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 
 	struct vgpu_wire_limits *limits = &lane->session->peer->wire;
 	struct vgpu_hdr *hdr = answer;
 	unsigned int left, i;
-	u32 len, at = 0;
+	u32 len;
 	int ret;
 
 	for (;;) {
@@ -155,21 +155,15 @@ static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 
 		lane->cancelled = true;
 	}
 	len = le32_to_cpu(hdr->len);
-	if (le16_to_cpu(hdr->type) != type || (len != answer_len && len != answer_len + data_len) ||
-	    !vgpu_arena_may_recv(lane, hdr))
+	if (le16_to_cpu(hdr->type) != type || (len != answer_len && len != answer_len + data_len))
 		return -EPROTO;
 	left = lane_time_left(deadline);
 	if (!left)
 		return -ETIMEDOUT;
 	ret = vgpu_conn_recv(&lane->conn, hdr + 1, answer_len - sizeof(*hdr), left);
-	for (i = 0; !ret && len > answer_len && i < nr_data; i++) {
-		if (vgpu_wire_len_sent(hdr) < len)
-			vgpu_arena_recv(lane, at, data[i].iov_base, data[i].iov_len);
-		else
-			ret = vgpu_conn_recv(&lane->conn, data[i].iov_base, data[i].iov_len,
-					     lane_time_left(deadline) ?: 1);
-		at += data[i].iov_len;
-	}
+	for (i = 0; !ret && len > answer_len && i < nr_data; i++)
+		ret = vgpu_conn_recv(&lane->conn, data[i].iov_base, data[i].iov_len,
+				     lane_time_left(deadline) ?: 1);
 	return ret;
 }
 
@@ -220,7 +214,7 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 		data_len += data[i].iov_len;
 	atomic64_inc(&peer->counters.upcalls);
 	lane_set_upcalling(lane, true);
-	ret = vgpu_arena_send(lane, vec, nr, len, timeout);
+	ret = vgpu_conn_send(&lane->conn, vec, nr, len, timeout);
 	if (!ret)
 		ret = lane_upcall_recv(lane, deadline, type, answer, answer_len, data, nr_data,
 				       data_len);
@@ -274,7 +268,7 @@ static int lane_skip(struct vgpu_lane *lane, u32 len)
 static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
 {
 	struct vgpu_hcall *call = &lane->call;
-	u32 len = le32_to_cpu(hdr->len), sent = vgpu_wire_len_sent(hdr);
+	u32 len = le32_to_cpu(hdr->len);
 	int ret;
 
 	call->lane = lane;
@@ -296,14 +290,11 @@ static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
 		ret = vgpu_conn_recv(&lane->conn, lane->buf + sizeof(*hdr),
 				     sizeof(struct vgpu_call) - sizeof(*hdr),
 				     VGPU_MSG_TIMEOUT_MS);
-		return ret ?: lane_skip(lane, sent - sizeof(struct vgpu_call)) ?: -ENOMEM;
+		return ret ?: lane_skip(lane, len - sizeof(struct vgpu_call)) ?: -ENOMEM;
 	}
 	memcpy(call->msg, hdr, sizeof(*hdr));
-	ret = vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), sent - sizeof(*hdr),
-			     VGPU_MSG_TIMEOUT_MS);
-	if (!ret && sent < len)
-		vgpu_arena_recv(lane, 0, call->msg + sent, len - sent);
-	return ret;
+	return vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), len - sizeof(*hdr),
+			      VGPU_MSG_TIMEOUT_MS);
 }
 
 /*
@@ -349,8 +340,7 @@ static int lane_next(struct vgpu_lane *lane)
 			continue;
 		case VGPU_MSG_CALL:
 			lane->call.tsc_in = vgpu_tsc_with_clock(&lane->call.clock_in);
-			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1 ||
-			    !vgpu_arena_may_recv(lane, &hdr))
+			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1)
 				goto malformed;
 			lane->seq++;
 			lane->cancelled = false;
@@ -570,7 +560,6 @@ static int lane_release(struct inode *inode, struct file *file)
 	if (lane->unacked || lane->call.done)
 		vgpu_call_take_back(&lane->call);
 	vgpu_call_finish(&lane->call);
-	vgpu_arena_put(lane);
 	lane_count_bytes(lane);
 	if (lane->event)
 		fput(lane->event);

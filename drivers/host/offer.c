@@ -6,7 +6,7 @@
 
 /* --- to the guest, by the peer's sender ------------------------------------ */
 
-static int offer_send_window(struct vgpu_peer *peer, u64 id, u64 size, u32 flags, u32 slots)
+static int offer_send_window(struct vgpu_peer *peer, u64 id, u64 size, u32 flags)
 {
 	struct vgpu_window_info msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
@@ -14,7 +14,6 @@ static int offer_send_window(struct vgpu_peer *peer, u64 id, u64 size, u32 flags
 		.window = cpu_to_le64(id),
 		.size = cpu_to_le64(size),
 		.flags = cpu_to_le32(flags),
-		.slots = cpu_to_le32(slots),
 	};
 
 	return vgpu_control_send(peer, &msg, sizeof(msg));
@@ -38,7 +37,7 @@ static int offer_window(struct vgpu_peer *peer)
 {
 	struct vgpu_window *window = vgpu_window_find(peer);
 	u64 id = 0, size = 0;
-	u32 flags = 0, slots = 0;
+	u32 flags = 0;
 	int ret = 0;
 
 	if (window) {
@@ -47,17 +46,15 @@ static int offer_window(struct vgpu_peer *peer)
 		flags = window->drain ? VGPU_WINDOW_DRAIN : 0;
 		mutex_unlock(&window->lock);
 		size = window->size;
-		if (peer->wire.features & VGPU_FEATURE_ARENA)
-			slots = window->nr_slots;
 		vgpu_window_put(window);
 	}
 	if (id == peer->window_told && flags == peer->window_told_flags)
 		return 0;
 	if (peer->window_told && peer->window_told != id)
-		ret = offer_send_window(peer, peer->window_told, 0, 0, 0);
+		ret = offer_send_window(peer, peer->window_told, 0, 0);
 	peer->window_told = 0;
 	if (!ret && id)
-		ret = offer_send_window(peer, id, size, flags, slots);
+		ret = offer_send_window(peer, id, size, flags);
 	if (!ret) {
 		peer->window_told = id;
 		peer->window_told_flags = flags;

@@ -112,8 +112,7 @@ static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf
 	}
 	binding = vgpu_binding_find_locked(window, offset);
 	if (!binding) {
-		ret = offset < vgpu_arena_start(window) ? window_insert_dummy(window, vmf) :
-			vgpu_arena_insert_locked(window, vmf, offset);
+		ret = window_insert_dummy(window, vmf);
 		goto out_unlock;
 	}
 	ret = vgpu_binding_insert_locked(binding, vmf, offset, 0, window->size, false);
@@ -252,9 +251,7 @@ static void window_renew(struct vgpu_window *window)
 	window->id = get_random_u64() ?: 1;
 	window->mapped = false;
 	header->window = cpu_to_le64(window->id);
-	memset(header->slots, 0, sizeof(header->slots));
 	memset(page_address(window->dummy), 0, PAGE_SIZE);
-	memset(page_address(window->vacant), 0, PAGE_SIZE);
 }
 
 /*
@@ -465,8 +462,6 @@ static void window_free(struct device *dev)
 		__free_page(window->header);
 	if (window->dummy)
 		__free_page(window->dummy);
-	if (window->vacant)
-		__free_page(window->vacant);
 	/* The last reference may be that of a work item on @wq. */
 	queue_work(vgpu_host_patient_wq, &window->free_work);
 }
@@ -483,8 +478,7 @@ static int window_alloc_memory(struct vgpu_window *window)
 	window_class_begin(window);
 	window->header = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	window->dummy = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	window->vacant = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!window->header || !window->dummy || !window->vacant)
+	if (!window->header || !window->dummy)
 		return -ENOMEM;
 	header = page_address(window->header);
 	memcpy(header->magic, VGPU_WINDOW_MAGIC, sizeof(header->magic));
@@ -521,7 +515,6 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 	window->cid = args->cid;
 	window->port = args->port;
 	window->size = args->bytes;
-	window->nr_slots = vgpu_arena_slots(window->size);
 	window->uid = make_kuid(current_user_ns(), args->uid);
 	window->gid = make_kgid(current_user_ns(), args->gid);
 	window->flags = args->flags;
@@ -713,8 +706,8 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 		args->out_bindings = READ_ONCE(found->nr_bindings);
 		args->out_opens = READ_ONCE(found->opens);
 		args->out_drain = READ_ONCE(found->drain);
-		args->out_slots = READ_ONCE(found->slots_used);
-		args->out_arena_bytes = atomic64_read(&found->arena_bytes);
+		args->out_slots = 0;
+		args->out_arena_bytes = 0;
 		args->out_faults = atomic64_read(&found->faults);
 		args->out_resolved = atomic64_read(&found->resolved);
 		args->out_dummies = atomic64_read(&found->dummies);
@@ -824,8 +817,6 @@ const struct vgpu_window_local_ops vgpu_window_local_ops = {
 	.insert_huge = window_local_insert_huge,
 #endif
 	.resolve = window_local_resolve,
-	.slot_get = vgpu_arena_local_get,
-	.slot_put = vgpu_arena_local_put,
 };
 EXPORT_SYMBOL_GPL(vgpu_window_local_ops);
 

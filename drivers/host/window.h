@@ -4,8 +4,8 @@
  *
  * A window is a char device that a hypervisor maps and gives its guest as a device with memory.
  * It belongs to a guest's address (CID and port), not to a peer: it exists before the guest
- * connects and after. Ranges of it are bound to parts of shadows' mappings (binding.c), and its
- * end shows slots (arena.c). Everywhere else the window shows a page of its own.
+ * connects and after. Ranges of it are bound to parts of shadows' mappings (binding.c).
+ * Everywhere else the window shows a page of its own.
  *
  * Lock order, after the locks of host.h:
  *
@@ -85,8 +85,6 @@ struct vgpu_window {
 	struct page *header;
 	/* Page that is shown where nothing is bound. */
 	struct page *dummy;
-	/* Page that is shown where the arena has no slot; no program ever sees it. */
-	struct page *vacant;
 
 	/* Entry of the list of windows. */
 	struct list_head node;
@@ -117,10 +115,6 @@ struct vgpu_window {
 	u32 nr_bindings;
 	/* Bindings that have ended and whose notifiers are still registered. */
 	struct list_head ended;
-	/* Slots of the arena, which is the end of the window; NULL: no lane has the slot. */
-	u32 nr_slots;
-	u32 slots_used;
-	struct vgpu_slot *slots[VGPU_ARENA_SLOTS_MAX];
 	/* Number of touches (binding.c) in drivers that a waiting thread has given up. */
 	u32 nr_left;
 	/* Number of workers that prepare pages (binding.c). */
@@ -138,7 +132,6 @@ struct vgpu_window {
 	atomic64_t failures;
 	atomic64_t timeouts;
 	atomic64_t zaps;
-	atomic64_t arena_bytes;
 	atomic64_t huge;
 };
 
@@ -156,22 +149,6 @@ void vgpu_window_get(struct vgpu_window *window);
 void vgpu_window_put(struct vgpu_window *window);
 /* Zap all PTEs of [offset, offset + len), in hypervisors and viewers. */
 void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
-
-/* --- arena.c: see host.h for the rest --------------------------------------- */
-
-/* Return the number of slots of a window with @size bytes. */
-u32 vgpu_arena_slots(u64 size);
-/*
- * Return the offset of the first slot. The slots reach to the window's end; a guest that knows
- * of them has no bindings there.
- */
-u64 vgpu_arena_start(const struct vgpu_window *window);
-/* Insert the page at @offset, in the arena, into the fault's VMA. Context: window->lock is held. */
-vm_fault_t vgpu_arena_insert_locked(struct vgpu_window *window, struct vm_fault *vmf, u64 offset);
-/* The next two functions are for struct vgpu_window_local_ops. */
-struct vgpu_slot *vgpu_arena_local_get(struct vgpu_window *window, u32 nr, u64 id, void **memory,
-				       const __le64 **id_now);
-void vgpu_arena_local_put(struct vgpu_slot *slot);
 
 /* --- binding.c ------------------------------------------------------------ */
 

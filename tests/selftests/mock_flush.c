@@ -658,7 +658,7 @@ DIFF_TEST_LIMIT(message_without_answer, 120)
 DIFF_TEST_LIMIT(message_lost, 120)
 {
 	need_module();
-	fail_once("vgpu_host:vgpu_arena_may_recv", "null=1 go=1", 0);
+	fail_once("vgpu_host:vgpu_wire_call_check", "error=71 go=1", 0);
 }
 
 KEEP_MAIN
