@@ -255,8 +255,6 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  * @failures: number of these faults on a page that belongs to a mapping
  * @timeouts: number of times that a driver did not answer in time
  * @zaps: number of times that a driver took pages of a mapping away
- * @slots: number of lanes that use a part of the window for their messages now
- * @arena_bytes: bytes of messages that went through the window
  * @huge: number of PMD mappings (2 MiB) that were made
  * @memory_huge: true if all memory of the guest is in hugetlbfs, so that devices cannot keep
  *	memory of guests that connect from now on
@@ -281,8 +279,6 @@ struct vgpu_window_status {
 	uint64_t failures;
 	uint64_t timeouts;
 	uint64_t zaps;
-	uint64_t slots;
-	uint64_t arena_bytes;
 	uint64_t huge;
 	bool memory_huge;
 	uint32_t hypervisor;

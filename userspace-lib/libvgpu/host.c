@@ -379,8 +379,6 @@ static bool read_window(struct json_object *object, void *to)
 	window->failures = get_number(object, "failures");
 	window->timeouts = get_number(object, "timeouts");
 	window->zaps = get_number(object, "zaps");
-	window->slots = get_number(object, "slots");
-	window->arena_bytes = get_number(object, "arena_bytes");
 	window->huge = get_number(object, "huge");
 	window->memory_huge = get_bool(object, "memory_huge");
 	window->hypervisor = get_number(object, "hypervisor");

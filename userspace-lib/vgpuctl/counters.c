@@ -47,8 +47,6 @@ const struct counter window_counters[] = {
 	COUNTER(vgpu_window_status, failures),
 	COUNTER(vgpu_window_status, timeouts),
 	COUNTER(vgpu_window_status, zaps),
-	COUNTER(vgpu_window_status, slots),
-	BYTES(vgpu_window_status, arena_bytes),
 	COUNTER(vgpu_window_status, huge),
 	{ NULL, 0, false },
 };

@@ -432,8 +432,6 @@ static struct json_object *status_windows(void)
 		put_number(object, "failures", stat.out_failures);
 		put_number(object, "timeouts", stat.out_timeouts);
 		put_number(object, "zaps", stat.out_zaps);
-		put_number(object, "slots", stat.out_slots);
-		put_number(object, "arena_bytes", stat.out_arena_bytes);
 		put_number(object, "huge", stat.out_huge);
 		put_bool(object, "memory_huge",
 			 keeper_memory_is_huge(stat.out_cid, stat.out_port));
