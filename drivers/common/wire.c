@@ -194,7 +194,7 @@ static int check_window(const void *msg, size_t len, const struct vgpu_wire_limi
 	u32 flags = le32_to_cpu(m->flags);
 
 	/* The minimum is the header and one page. */
-	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window || m->slots ||
+	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window || m->reserved ||
 	    (flags & ~VGPU_WINDOW_DRAIN) || (flags && !size) ||
 	    (size && (size < 2 * VGPU_PAGE_SIZE || !page_range_ok(0, size))))
 		return -EPROTO;
@@ -313,13 +313,6 @@ u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
 u32 vgpu_wire_len_min(u16 type)
 {
 	return type < ARRAY_SIZE(msg_rules) ? msg_rules[type].min : 0;
-}
-
-u32 vgpu_wire_len_sent(const struct vgpu_hdr *hdr)
-{
-	if (le16_to_cpu(hdr->flags) & VGPU_HDR_ARENA)
-		return msg_rules[le16_to_cpu(hdr->type)].fixed;
-	return le32_to_cpu(hdr->len);
 }
 
 int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits)

@@ -81,12 +81,6 @@ u32 vgpu_wire_len_min(u16 type);
 int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits);
 
 /*
- * Return: number of bytes that the connection carries of a message with a checked header; the
- * rest of the message is in a slot.
- */
-u32 vgpu_wire_len_sent(const struct vgpu_hdr *hdr);
-
-/*
  * Check any message except CALL and REPLY: the length is exact, reserved fields are zero, enums
  * are known, strings are terminated and printable, ranges are aligned and do not wrap. @msg_len
  * bytes are there; they must equal hdr.len.

@@ -706,8 +706,8 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 		args->out_bindings = READ_ONCE(found->nr_bindings);
 		args->out_opens = READ_ONCE(found->opens);
 		args->out_drain = READ_ONCE(found->drain);
-		args->out_slots = 0;
-		args->out_arena_bytes = 0;
+		args->out_reserved = 0;
+		args->out_reserved2 = 0;
 		args->out_faults = atomic64_read(&found->faults);
 		args->out_resolved = atomic64_read(&found->resolved);
 		args->out_dummies = atomic64_read(&found->dummies);

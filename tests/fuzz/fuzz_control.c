@@ -90,7 +90,7 @@ static void use(const void *msg, const struct vgpu_wire_limits *limits)
 		const struct vgpu_window_info *m = msg;
 
 		FUZZ_ASSERT(m->window && !(le64_to_cpu(m->size) % VGPU_PAGE_SIZE));
-		FUZZ_ASSERT(!m->slots);
+		FUZZ_ASSERT(!m->reserved);
 		break;
 	}
 	case VGPU_MSG_UNBIND:

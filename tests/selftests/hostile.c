@@ -330,8 +330,8 @@ TEST_F(hostile, control_messages_that_make_no_sense)
 		{ "length 8", 8, VGPU_MSG_PING, 0 },
 		{ "length of 4 GB", 0xfffffff0, VGPU_MSG_PING, 0 },
 		{ "unknown flags", 16, VGPU_MSG_PING, 2 },
-		{ "PING with the reserved flag", 16, VGPU_MSG_PING, VGPU_HDR_ARENA },
-		{ "CLOSE with the reserved flag", 24, VGPU_MSG_CLOSE, VGPU_HDR_ARENA },
+		{ "PING with the reserved flag", 16, VGPU_MSG_PING, VGPU_HDR_RESERVED },
+		{ "CLOSE with the reserved flag", 24, VGPU_MSG_CLOSE, VGPU_HDR_RESERVED },
 		{ "CLOSE too long", 32, VGPU_MSG_CLOSE, 0 },
 		{ "UNMAP of nothing", 40, VGPU_MSG_UNMAP, 0 },
 	};
@@ -753,7 +753,7 @@ TEST_F(hostile, reserved_feature)
 	int lane, i;
 
 	ASSERT_EQ(0, peer_open_with(&self->peer, LOOPBACK, PORT,
-				    VGPU_FEATURES | VGPU_FEATURE_ARENA));
+				    VGPU_FEATURES | VGPU_FEATURE_RESERVED));
 	EXPECT_EQ(0, le64toh(self->peer.welcome.features) & ~VGPU_FEATURES);
 	for (i = 0; i < 2; i++) {
 		lane = peer_lane(&self->peer, 1);
@@ -767,9 +767,9 @@ TEST_F(hostile, reserved_feature)
 			call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
 			call.seg[0].len = htole32(64);
 			call.seg[0].flags = htole32(VGPU_SEG_IN);
-			call.msg.hdr.flags = htole16(VGPU_HDR_ARENA);
+			call.msg.hdr.flags = htole16(VGPU_HDR_RESERVED);
 		} else {
-			peer_call_init(&call, VGPU_OP_ARENA_GET, 0, ++seq);
+			peer_call_init(&call, VGPU_OP_RESERVED, 0, ++seq);
 			call.msg.args.raw[0] = htole64(1);
 		}
 		ASSERT_TRUE(peer_call_send(lane, &call, i, i ? 64 : 0));

@@ -561,7 +561,7 @@ static void fill_fds(struct wire_buf *buf, u32 nr, u32 len)
 /* Numbers that no operation has, and the one that has none any more, are refused. */
 static void test_unknown_op(void)
 {
-	static const u16 ops[] = { 0, VGPU_OP_ARENA_GET, VGPU_OP_CLOCK + 1, U16_MAX };
+	static const u16 ops[] = { 0, VGPU_OP_RESERVED, VGPU_OP_CLOCK + 1, U16_MAX };
 	static struct wire_buf buf;
 	struct vgpu_call *call = (struct vgpu_call *)buf.words;
 	u32 i;

@@ -22,7 +22,7 @@ static const struct wire_case welcome[] = {
 	BAD(vgpu_welcome, reserved, 1),
 	GOOD(vgpu_welcome, features, 0),
 	BAD(vgpu_welcome, features, VGPU_FEATURES + 1),
-	BAD(vgpu_welcome, features, VGPU_FEATURE_ARENA),
+	BAD(vgpu_welcome, features, VGPU_FEATURE_RESERVED),
 	BAD(vgpu_welcome, features, 1ULL << 63),
 	BAD(vgpu_welcome, reserved_base, 0x3e0000000001),
 	BAD(vgpu_welcome, reserved_base, -4096ULL),
@@ -195,8 +195,8 @@ static const struct wire_case window[] = {
 	BAD(vgpu_window_info, size, 0),
 	GOOD(vgpu_window_info, flags, 0),
 	BAD(vgpu_window_info, flags, 2),
-	BAD(vgpu_window_info, slots, 1),
-	BAD(vgpu_window_info, slots, ~0U),
+	BAD(vgpu_window_info, reserved, 1),
+	BAD(vgpu_window_info, reserved, ~0U),
 };
 
 /* The smallest window has two pages. */

@@ -433,7 +433,7 @@ struct vgpu_host_window_drain {
  * @out_bindings: current number of mappings in the window
  * @out_opens: number of open files of the window's device
  * @out_drain: 1 if the window is to be kept empty
- * @out_slots: current number of lanes that have a slot of the window for their messages
+ * @out_reserved: 0
  * @out_faults: number of faults of hypervisors
  * @out_resolved: number of pages that were resolved for faults
  * @out_dummies: number of faults that got the window's own page
@@ -444,7 +444,7 @@ struct vgpu_host_window_drain {
  * @out_name: name of the device file in /dev, NUL-terminated
  * @out_uid: owner of the device file when it was created
  * @out_flags: flags of VGPU_HOST_WINDOW_CREATE
- * @out_arena_bytes: number of bytes of messages that went through the window
+ * @out_reserved2: 0
  * @out_huge: number of PMD mappings (2 MiB) that were inserted
  *
  * -ENOENT: there is no such window.
@@ -461,7 +461,7 @@ struct vgpu_host_window_stat {
 	__u32 out_bindings;
 	__u32 out_opens;
 	__u32 out_drain;
-	__u32 out_slots;
+	__u32 out_reserved;
 	__u64 out_faults;
 	__u64 out_resolved;
 	__u64 out_dummies;
@@ -471,7 +471,7 @@ struct vgpu_host_window_stat {
 	char out_name[32];
 	__u32 out_uid;
 	__u32 out_flags;
-	__u64 out_arena_bytes;
+	__u64 out_reserved2;
 	__u64 out_huge;
 };
 

@@ -30,10 +30,9 @@
  *     only; exports may be media devices, and their rdev is used; WINDOW, UNBIND,
  *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window;
  *     POLL, IOCTL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
- *     objects may be WATCHED or SIGNALED; flags in the header, windows with slots, and the
- *     operation ARENA_GET; EXPORT_CHANGE; BIND's reply has a cache attribute; ranges may
- *     have a mask, and WRITE_PAGES passes over those that cannot be written; MMAP's reply
- *     says VGPU_MAP_ACCESS;
+ *     objects may be WATCHED or SIGNALED; EXPORT_CHANGE; BIND's reply has a cache
+ *     attribute; ranges may have a mask, and WRITE_PAGES passes over those that cannot be
+ *     written; MMAP's reply says VGPU_MAP_ACCESS;
  *     CALL says that the caller is ADMIN; the operation PROTECT;
  *     REPLY has the host's clock, and an ioctl's that of others, if CALL asks for them;
  *     operation CLOCK;
@@ -45,7 +44,9 @@
  *     MMAP's reply says VGPU_MAP_ASK, and READ_PAGES may be DEBUG;
  *     an ioctl's REPLY has the time-stamp counter, and WELCOME its rate;
  *     feature KEEP_ALONE;
- *     references to objects have numbers, which CLOSE names
+ *     references to objects have numbers, which CLOSE names;
+ *     feature ARENA (long messages in a window's memory), its flag in the header, the slots of
+ *     WINDOW and the operation ARENA_GET were taken out; their numbers stay reserved
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -62,7 +63,7 @@
 #define VGPU_FEATURE_DEMAND	(1ULL << 0)	/* FETCH and WRITEBACK upcalls */
 #define VGPU_FEATURE_COPY_MMAP	(1ULL << 1)	/* MMAP, READ_PAGES, WRITE_PAGES */
 #define VGPU_FEATURE_WINDOW	(1ULL << 2)	/* window messages, MMAP into a window */
-#define VGPU_FEATURE_ARENA	(1ULL << 3)	/* bytes of messages in slots of a window */
+#define VGPU_FEATURE_RESERVED	(1ULL << 3)	/* was ARENA; never agreed to */
 #define VGPU_FEATURE_KEEP	(1ULL << 4)	/* KEPT segments, and RELEASE */
 /* Extends KEEP: while a call has KEPT segments, other calls cannot access the named memory. */
 #define VGPU_FEATURE_KEEP_ALONE	(1ULL << 5)
@@ -91,8 +92,6 @@
 #define VGPU_KEPT_NUMBERS	16384		/* valid numbers of kept memory at a time */
 #define VGPU_RANGES_MAX		512		/* ranges of one WRITEBACK */
 #define VGPU_PAGE_SIZE		4096		/* unit of FETCH and READ_PAGES */
-#define VGPU_ARENA_SLOT		(1U << 20)	/* bytes of a slot */
-#define VGPU_ARENA_SLOTS_MAX	64		/* slots of a window */
 #define VGPU_FILE_MAX		(64U << 10)	/* bytes of a file of an export */
 #define VGPU_FILE_PART		3840		/* bytes of such a file in one message */
 #define VGPU_CLOCK_MAX		(1ULL << 62)	/* upper bound of a clock in nanoseconds */
@@ -136,18 +135,13 @@ enum vgpu_msg_type {
 	VGPU_MSG_WRITTEN	= 0x27,	/* guest: answer to WRITEBACK */
 };
 
-/*
- * The connection carries only the fixed part of the message. The rest, from one byte to
- * VGPU_ARENA_SLOT, lies at the beginning of the lane's slot. CALL, REPLY, FETCHED and WRITEBACK
- * may have this flag.
- */
-#define VGPU_HDR_ARENA		(1U << 0)
+#define VGPU_HDR_RESERVED	(1U << 0)	/* was ARENA; no message has it */
 
 /**
  * struct vgpu_hdr - header of every message
  * @len: number of bytes of the whole message, this header included
  * @type: enum vgpu_msg_type
- * @flags: VGPU_HDR_*
+ * @flags: 0
  * @seq: sequence number. CALL: number of the call on this lane, rising by one from 1. REPLY,
  *	ACK, CANCEL and all upcalls with their answers: number of that call. CLOSE, UNMAP,
  *	SESSION_CLOSE, UNBIND, RELEASE: control sequence number, rising by one from 1; a RELEASE
@@ -470,8 +464,7 @@ struct vgpu_event_signal {
  *	the window by this number in its header (struct vgpu_window_header)
  * @size: size of the window in bytes; 0: the window is gone, with all that was bound in it
  * @flags: VGPU_WINDOW_*; 0 with size 0
- * @slots: number of slots, VGPU_ARENA_SLOT bytes each, at the end of the window, where nothing
- *	is bound; 0 with size 0, and without VGPU_FEATURE_ARENA
+ * @reserved: 0
  *
  * There is at most one window: the next one comes after the previous one has gone. The message
  * is repeated with the same window when the flags change.
@@ -481,7 +474,7 @@ struct vgpu_window_info {
 	__le64 window;
 	__le64 size;
 	__le32 flags;
-	__le32 slots;
+	__le32 reserved;
 };
 
 /**
@@ -508,7 +501,7 @@ struct vgpu_window_part {
 #define VGPU_WINDOW_VERSION	1
 /* The number of a virtio device that has the window ... */
 #define VGPU_WINDOW_VIRTIO_ID	31
-/* ... and the length of its configuration space, which equals the header before the slots. */
+/* ... and the length of its configuration space, which equals the header before @reserved2. */
 #define VGPU_WINDOW_CONFIG_LEN	32
 
 /**
@@ -518,8 +511,7 @@ struct vgpu_window_part {
  * @reserved: 0
  * @window: number of the window
  * @size: size of the window in bytes
- * @slots: ids of the slots, from ARENA_GET. When the host takes a slot's memory away, its id
- *	becomes 0 or another id
+ * @reserved2: 0
  *
  * The guest finds the window by this header among the devices that share memory. The rest of
  * the page is empty, and nothing is ever bound there.
@@ -530,7 +522,7 @@ struct vgpu_window_header {
 	__le32 reserved;
 	__le64 window;
 	__le64 size;
-	__le64 slots[VGPU_ARENA_SLOTS_MAX];
+	__le64 reserved2[64];
 };
 
 /**
@@ -562,7 +554,7 @@ enum vgpu_op {
 	VGPU_OP_WRITE_PAGES	= 10,	/* class mm */
 	VGPU_OP_FDINFO		= 11,
 	VGPU_OP_BIND		= 12,	/* class mm */
-	VGPU_OP_ARENA_GET	= 13,	/* class mm */
+	VGPU_OP_RESERVED	= 13,	/* was ARENA_GET; no call has it */
 	VGPU_OP_PROTECT		= 14,	/* class mm */
 	VGPU_OP_CLOCK		= 15,	/* class mm; output: the clocks of every reply */
 };
@@ -777,18 +769,6 @@ struct vgpu_args_bind {
 };
 
 /*
- * ARENA_GET: give slot @slot of the window to this lane, until the lane ends. No object.
- * Result: 0, -EBUSY (another lane has the slot), -EEXIST (this lane has a slot), -EINVAL,
- * -EMFILE, -ENODEV, -ENOMEM.
- */
-struct vgpu_args_arena {
-	__le64 window;
-	__le32 slot;
-	__le32 reserved;
-	__le64 reserved2[4];
-};
-
-/*
  * PROTECT: make the mappings in [addr, addr + len) that were made for reading writable as well;
  * addresses without a mapping are skipped. prot: PROT_WRITE, and perhaps PROT_READ. No object.
  * Result: 0, -EACCES, -EINVAL, or the error of the driver.
@@ -864,7 +844,6 @@ struct vgpu_call {
 		struct vgpu_args_poll poll;
 		struct vgpu_args_mmap mmap;
 		struct vgpu_args_bind bind;
-		struct vgpu_args_arena arena;
 		struct vgpu_args_protect protect;
 		struct vgpu_args_pages pages;
 		__le64 raw[6];
@@ -983,11 +962,6 @@ struct vgpu_out_bind {
 	__le64 reserved2[3];
 };
 
-struct vgpu_out_arena {
-	__le64 id;			/* unique id of the slot's use; 0 with an error */
-	__le64 reserved[3];
-};
-
 /* The error comes from the host (a limit, a policy), not from the driver. */
 #define VGPU_REPLY_REFUSED	(1U << 0)
 /*
@@ -1037,7 +1011,6 @@ struct vgpu_reply {
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
 		struct vgpu_out_bind bind;
-		struct vgpu_out_arena arena;
 		__le64 raw[4];
 	} out;
 };
@@ -1112,7 +1085,6 @@ VGPU_ASSERT_SIZE(vgpu_args_llseek, 48);
 VGPU_ASSERT_SIZE(vgpu_args_poll, 48);
 VGPU_ASSERT_SIZE(vgpu_args_mmap, 48);
 VGPU_ASSERT_SIZE(vgpu_args_bind, 48);
-VGPU_ASSERT_SIZE(vgpu_args_arena, 48);
 VGPU_ASSERT_SIZE(vgpu_args_protect, 48);
 VGPU_ASSERT_SIZE(vgpu_args_pages, 48);
 VGPU_ASSERT_SIZE(vgpu_range, 16);
@@ -1121,7 +1093,6 @@ VGPU_ASSERT_SIZE(vgpu_object_desc, 48);
 VGPU_ASSERT_SIZE(vgpu_out_mmap, 32);
 VGPU_ASSERT_SIZE(vgpu_out_poll, 32);
 VGPU_ASSERT_SIZE(vgpu_out_bind, 32);
-VGPU_ASSERT_SIZE(vgpu_out_arena, 32);
 VGPU_ASSERT_SIZE(vgpu_reply, 88);
 VGPU_ASSERT_SIZE(vgpu_fetch, 32);
 VGPU_ASSERT_SIZE(vgpu_fetched, 24);

@@ -94,7 +94,7 @@ static void reply_u64(uint64_t value)
 	reply(&value, sizeof(value));
 }
 
-_Static_assert(offsetof(struct vgpu_window_header, slots) == VGPU_WINDOW_CONFIG_LEN,
+_Static_assert(offsetof(struct vgpu_window_header, reserved2) == VGPU_WINDOW_CONFIG_LEN,
 	       "the configuration space is what the header begins with");
 _Static_assert(offsetof(struct qemu_msg, payload) ==
 	       offsetof(struct qemu_msg, hdr) + sizeof(struct vhost_hdr),
