@@ -20,16 +20,15 @@ enum seq_rule {
 /**
  * struct msg_rule - rule of a type of message
  * @min: minimum length in bytes; 0: there is no such type
- * @fixed: length in bytes of the fixed part of a message that grows, up to the receiver's limit
- *	for lane messages; 0: the message does not grow (VGPU_MSG_EXPORT_FILE grows by a rule of
- *	its own)
+ * @grows: true if the message may be longer than @min, up to the receiver's limit for lane messages
+ *	(VGPU_MSG_EXPORT_FILE grows by a rule of its own)
  * @seq: rule for the sequence number
  * @check: function that checks the body, of which @min bytes are there; NULL: the message is a
  *	header alone, or is checked elsewhere (CALL, REPLY)
  */
 struct msg_rule {
 	u16 min;
-	u16 fixed;
+	bool grows;
 	u8 seq;
 	int (*check)(const void *msg, size_t len, const struct vgpu_wire_limits *limits);
 };
@@ -267,37 +266,37 @@ static int check_written(const void *msg, size_t len, const struct vgpu_wire_lim
 #define SIZE(name)	sizeof(struct vgpu_##name)
 
 static const struct msg_rule msg_rules[] = {
-	[VGPU_MSG_HELLO]	 = { SIZE(hello), 0, SEQ_NONE, check_hello },
-	[VGPU_MSG_WELCOME]	 = { SIZE(welcome), 0, SEQ_NONE, check_welcome },
-	[VGPU_MSG_REFUSE]	 = { SIZE(refuse), 0, SEQ_NONE, check_refuse },
-	[VGPU_MSG_LANE]		 = { SIZE(lane_hello), 0, SEQ_NONE, check_lane },
-	[VGPU_MSG_LANE_READY]	 = { SIZE(hdr), 0, SEQ_NONE, NULL },
+	[VGPU_MSG_HELLO]	 = { SIZE(hello), false, SEQ_NONE, check_hello },
+	[VGPU_MSG_WELCOME]	 = { SIZE(welcome), false, SEQ_NONE, check_welcome },
+	[VGPU_MSG_REFUSE]	 = { SIZE(refuse), false, SEQ_NONE, check_refuse },
+	[VGPU_MSG_LANE]		 = { SIZE(lane_hello), false, SEQ_NONE, check_lane },
+	[VGPU_MSG_LANE_READY]	 = { SIZE(hdr), false, SEQ_NONE, NULL },
 
-	[VGPU_MSG_EXPORT_ADD]	 = { SIZE(export_add), 0, SEQ_NONE, check_export_add },
-	[VGPU_MSG_EXPORT_DEL]	 = { SIZE(export_del), 0, SEQ_NONE, check_export_del },
-	[VGPU_MSG_CLOSE]	 = { SIZE(close), 0, SEQ_COUNTED, check_close },
-	[VGPU_MSG_UNMAP]	 = { SIZE(unmap), 0, SEQ_COUNTED, check_unmap },
-	[VGPU_MSG_SESSION_CLOSE] = { SIZE(session_close), 0, SEQ_COUNTED, NULL },
-	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), 0, SEQ_NONE, check_poll_event },
-	[VGPU_MSG_PING]		 = { SIZE(hdr), 0, SEQ_ANY, NULL },
-	[VGPU_MSG_PONG]		 = { SIZE(hdr), 0, SEQ_ANY, NULL },
-	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), 0, SEQ_NONE, check_event },
-	[VGPU_MSG_WINDOW]	 = { SIZE(window_info), 0, SEQ_NONE, check_window },
-	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), 0, SEQ_COUNTED, check_window_part },
-	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
-	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
-	[VGPU_MSG_EXPORT_CHANGE] = { SIZE(export_change), 0, SEQ_NONE, check_export_change },
-	[VGPU_MSG_EXPORT_FILE]	 = { SIZE(export_file), 0, SEQ_NONE, check_export_file },
-	[VGPU_MSG_RELEASE]	 = { SIZE(release), 0, SEQ_COUNTED, check_release },
+	[VGPU_MSG_EXPORT_ADD]	 = { SIZE(export_add), false, SEQ_NONE, check_export_add },
+	[VGPU_MSG_EXPORT_DEL]	 = { SIZE(export_del), false, SEQ_NONE, check_export_del },
+	[VGPU_MSG_CLOSE]	 = { SIZE(close), false, SEQ_COUNTED, check_close },
+	[VGPU_MSG_UNMAP]	 = { SIZE(unmap), false, SEQ_COUNTED, check_unmap },
+	[VGPU_MSG_SESSION_CLOSE] = { SIZE(session_close), false, SEQ_COUNTED, NULL },
+	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), false, SEQ_NONE, check_poll_event },
+	[VGPU_MSG_PING]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
+	[VGPU_MSG_PONG]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
+	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), false, SEQ_NONE, check_event },
+	[VGPU_MSG_WINDOW]	 = { SIZE(window_info), false, SEQ_NONE, check_window },
+	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), false, SEQ_COUNTED, check_window_part },
+	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
+	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
+	[VGPU_MSG_EXPORT_CHANGE] = { SIZE(export_change), false, SEQ_NONE, check_export_change },
+	[VGPU_MSG_EXPORT_FILE]	 = { SIZE(export_file), false, SEQ_NONE, check_export_file },
+	[VGPU_MSG_RELEASE]	 = { SIZE(release), false, SEQ_COUNTED, check_release },
 
-	[VGPU_MSG_CALL]		 = { SIZE(call), SIZE(call), SEQ_COUNTED, NULL },
-	[VGPU_MSG_REPLY]	 = { SIZE(reply), SIZE(reply), SEQ_COUNTED, NULL },
-	[VGPU_MSG_ACK]		 = { SIZE(hdr), 0, SEQ_COUNTED, NULL },
-	[VGPU_MSG_CANCEL]	 = { SIZE(hdr), 0, SEQ_COUNTED, NULL },
-	[VGPU_MSG_FETCH]	 = { SIZE(fetch), 0, SEQ_COUNTED, check_fetch },
-	[VGPU_MSG_FETCHED]	 = { SIZE(fetched), SIZE(fetched), SEQ_COUNTED, check_fetched },
-	[VGPU_MSG_WRITEBACK]	 = { WRITEBACK_MIN, SIZE(writeback), SEQ_COUNTED, check_writeback },
-	[VGPU_MSG_WRITTEN]	 = { SIZE(written), 0, SEQ_COUNTED, check_written },
+	[VGPU_MSG_CALL]		 = { SIZE(call), true, SEQ_COUNTED, NULL },
+	[VGPU_MSG_REPLY]	 = { SIZE(reply), true, SEQ_COUNTED, NULL },
+	[VGPU_MSG_ACK]		 = { SIZE(hdr), false, SEQ_COUNTED, NULL },
+	[VGPU_MSG_CANCEL]	 = { SIZE(hdr), false, SEQ_COUNTED, NULL },
+	[VGPU_MSG_FETCH]	 = { SIZE(fetch), false, SEQ_COUNTED, check_fetch },
+	[VGPU_MSG_FETCHED]	 = { SIZE(fetched), true, SEQ_COUNTED, check_fetched },
+	[VGPU_MSG_WRITEBACK]	 = { WRITEBACK_MIN, true, SEQ_COUNTED, check_writeback },
+	[VGPU_MSG_WRITTEN]	 = { SIZE(written), false, SEQ_COUNTED, check_written },
 };
 
 u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
@@ -307,7 +306,7 @@ u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
 	/* EXPORT_FILE is the only control message that grows. */
 	if (type == VGPU_MSG_EXPORT_FILE)
 		return len_min + VGPU_FILE_PART;
-	return len_min && msg_rules[type].fixed ? limit_call_bytes(limits) : len_min;
+	return len_min && msg_rules[type].grows ? limit_call_bytes(limits) : len_min;
 }
 
 u32 vgpu_wire_len_min(u16 type)
