@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Codec of the wire protocol: lengths, and all messages except CALL and REPLY. The contract is
- * in wire.h, the rules of each message are in Documentation/protocol.rst.
+ * in wire.h, the rules of each message are in Documentation/internals/protocol.rst.
  */
 #include "wire_check.h"
 

@@ -16,8 +16,8 @@ struct vgpu_session;
 struct vgpu_stats;
 
 /*
- * Call of class mm (Documentation/protocol.rst): mmap_lock may be held, so the host sends no
- * upcalls.
+ * Call of class mm (Documentation/internals/protocol.rst): mmap_lock may be held, so the host sends
+ * no upcalls.
  */
 #define VGPU_XCALL_MM		BIT(0)
 /* The host's driver accesses no mapped memory in this call, so cached pages may stay. */

@@ -201,7 +201,7 @@ class Video(Lines):
 
     def refuses(self, row, rows):
         """Returns whether the row fails because forwarding refuses buffers in a program's memory
-        (USERPTR), see Documentation/schemas.rst."""
+        (USERPTR), see Documentation/internals/schemas.rst."""
         real, forwarded = set(row["real"]), set(row["forwarded"])
         if row["test"].startswith("USERPTR "):
             return real <= {"OK", "missing"} and forwarded == {"OK (Not Supported)"}

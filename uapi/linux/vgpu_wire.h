@@ -17,8 +17,8 @@
  * - every fixed part is a multiple of 8 bytes, without implicit padding;
  * - no pointers cross except addresses of the guest process, as __le64.
  *
- * Documentation/protocol.rst describes each message, its sender and its time, and the answer to
- * a malformed one.
+ * Documentation/internals/protocol.rst describes each message, its sender and its time, and the
+ * answer to a malformed one.
  *
  * Changelog
  *  1: first version. Before its first release: INVALIDATE was taken out, which no
