@@ -111,6 +111,10 @@ check-libvirt: prepare ## what the documents tell libvirt, judged by Debian's; a
 lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck
 	@$(harness)/lint
 
+docs: prepare ## the documents as web pages and manual pages (build/docs/)
+	@$(foreach kind,html man,sphinx-build -q -E -n -W --keep-going -d build/docs/doctrees -b $(kind) \
+		Documentation build/docs/$(kind) &&) echo "build/docs/html/index.html build/docs/man"
+
 bench: prepare ## what a forwarded call costs, and how fast the window is
 	@$(harness)/bench
 
@@ -126,4 +130,4 @@ clean: ## remove what was built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-vhost check-user check-kept gpu-kit check-gpu-kit check-unit check-install check-libvirt lint bench shell-guest shell-host clean
+	check-nested check-vhost check-user check-kept gpu-kit check-gpu-kit check-unit check-install check-libvirt lint docs bench shell-guest shell-host clean

@@ -11,6 +11,7 @@
 #   util-linux, mount     enter the Debian roots in a mount namespace (unshare)
 #   zstd, cpio, xz-utils, kmod  pack kernels, modules and initramfs for the VMs
 #   rsync                 copies sources beside the checkout, which stays clean
+#   python3-sphinx        makes web pages and manual pages of the documents
 #
 # and the packages that are given as arguments:
 #
@@ -35,6 +36,7 @@ declare -A needs=(
 	[xz]=xz-utils
 	[depmod]=kmod
 	[rsync]=rsync
+	[sphinx-build]=python3-sphinx
 	[/usr/share/keyrings/debian-archive-keyring.gpg]=debian-archive-keyring
 )
 
