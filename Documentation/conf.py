@@ -16,6 +16,7 @@ html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
 html_theme_options = {"page_width": "1100px"}
 
 man_pages = [
+    ("admin/index", "vgpu-admin", "how to export devices to guests", author, 7),
     ("internals/index", "vgpu-internals", "how vgpu works", author, 7),
 ]
 man_make_section_directory = False

@@ -352,7 +352,7 @@ static bool restart(void)
  * @pid: process id
  * @fd: socket; for each seed that is written to it, a struct sight can be read
  *
- * The hypervisor is a process of its own, because Documentation/internals/window.rst advises
+ * The hypervisor is a process of its own, because Documentation/admin/window.rst advises
  * against a process that has both a window and a device in it mapped.
  */
 struct hypervisor {
@@ -638,7 +638,7 @@ TEST_F_TIMEOUT(config, open_to_others, 120)
 	EXPECT_TRUE(warns_of_openers("user daemon"));
 	EXPECT_TRUE(shows_far(PATH, "\"kind\":\"user\","));
 	EXPECT_TRUE(shows_far(PATH, "\"name\":\"daemon\""));
-	EXPECT_EQ(0, tool_run("vgpuctl status | grep -F \"'A user for each guest' in Documentation/internals/window.rst\"")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl status | grep -F \"'A user for each guest' in Documentation/admin/window.rst\"")->status);
 	/* A user for each guest solves this. */
 	ASSERT_TRUE(write_file(OTHER_CONF, "[window-b]\npath = /dev/zero\nto = 68\nwindow = 1M\n"
 			       "window-user = 4711\n"));

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# libvirt starts a guest with a window as Documentation/internals/window.rst says: with its XML, its
+# libvirt starts a guest with a window as Documentation/admin/window.rst says: with its XML, its
 # qemu.conf and its line for AppArmor, each of which is needed. The guest is a kernel
 # without a root file system; QEMU's monitor shows whether the window is there.
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check

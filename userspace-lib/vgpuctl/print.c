@@ -150,7 +150,7 @@ static void print_exposure(const struct vgpu_window_status *window, const struct
 	for (i = 0; i < exposure->nr_companions; i++)
 		printf("  warning: process %" PRIu32 ", which has the window of guest %" PRIu32 ", has a device of VFIO as well, %s: "
 		       "behind a virtual IOMMU that reaches device memory of other guests "
-		       "('Beside other things in one machine' in Documentation/internals/window.rst)\n",
+		       "('Beside other things in one machine' in Documentation/admin/window.rst)\n",
 		       exposure->companions[i].pid, window->cid, exposure->companions[i].path);
 	if (!exposure->nr_openers)
 		return;
@@ -158,7 +158,7 @@ static void print_exposure(const struct vgpu_window_status *window, const struct
 	for (i = 0; i < exposure->nr_openers; i++)
 		printf("%s %s%s%s", i ? "," : "", exposure->openers[i].kind,
 		       *exposure->openers[i].name ? " " : "", exposure->openers[i].name);
-	puts(" ('A user for each guest' in Documentation/internals/window.rst)");
+	puts(" ('A user for each guest' in Documentation/admin/window.rst)");
 }
 
 static void print_window(const struct vgpu_window_status *window, const struct exposure *exposure)

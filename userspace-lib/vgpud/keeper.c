@@ -190,7 +190,7 @@ static bool keeper_beside_vfio(const struct keeper *keeper, pid_t pid)
 		return false;
 	log_guest(keeper->cid, keeper->port,
 		  "its hypervisor gets no window: process %d has a device of VFIO as well, %s: "
-		  "give the guest the one or the other ('Beside other things in one machine' in Documentation/internals/window.rst)",
+		  "give the guest the one or the other ('Beside other things in one machine' in Documentation/admin/window.rst)",
 		  pid, name);
 	return true;
 }
