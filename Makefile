@@ -108,7 +108,7 @@ check-libvirt: prepare ## what the documents tell libvirt, judged by Debian's; a
 	@$(harness)/libvirt
 	@$(run) --bed libvirt:6.12
 
-lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck
+lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck, documents
 	@$(harness)/lint
 
 docs: prepare ## the documents as web pages and manual pages (build/docs/)

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Finds mistakes in the documents that Sphinx does not see: long lines of text, paths of files that
+are not there, and source files that the map does not name. Prints one line for each mistake."""
+
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+WIDTH = 80
+MAP = "Documentation/internals/map.rst"
+# Folders of which the map names each source file.
+MAPPED = ("drivers/", "userspace-lib/")
+SOURCES = (".c", ".S")
+# Paths of this tree in text, without those that stand for several files.
+PATH = re.compile(r"``((?:drivers|userspace-lib|uapi|tests|Documentation)/[^`\s*<>]*)``")
+
+
+def indent(line):
+    return len(line) - len(line.lstrip(" "))
+
+
+def long_lines(lines):
+    """Returns the numbers of lines of text that are too long. Literal blocks, tables and single
+    words, such as addresses of links, may be as long as they are."""
+    found = []
+    literal = None      # indentation of the paragraph that introduced a literal block
+    table = False       # inside of a table
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            table = False
+            continue
+        if literal is not None and indent(line) > literal:
+            continue
+        literal = None
+        if re.match(r" *([=+][=+-]{2,}[ =+-]*|\.\. (csv-|list-)?table::.*)$", line) and " " in line.strip() or \
+           re.match(r" *\+[-=+]+\+$", line):
+            table = True
+        if line.endswith("::") or re.match(r" *\.\. (code-block|parsed-literal|literalinclude)::", line):
+            literal = indent(line)
+        if len(line) > WIDTH and not table and len(line.split()) > 1:
+            found.append(number)
+    return found
+
+
+def missing_paths(lines, files):
+    """Returns the number of the line, and the path, of each path that is neither a file, nor a
+    folder, nor a program that is built from a file of its name."""
+    return [(number, path) for number, line in enumerate(lines, 1) for path in PATH.findall(line)
+            if path not in files and path + ".c" not in files and "/build/" not in path and
+            not any(file.startswith(path.rstrip("/") + "/") for file in files)]
+
+
+def mapped(lines):
+    """Returns the paths of source files that the map names: the lists of names below the headings
+    of folders."""
+    sources = []
+    folder = None
+    for line, below in zip(lines, lines[1:] + [""]):
+        heading = re.fullmatch(r"``([^`]+)``", line)
+        if heading and re.fullmatch(r"=+", below):
+            folder = heading[1]
+        entry = re.match(r"\* ``([^`/]+)``: \S", line)
+        if entry and folder:
+            sources.append(f"{folder}/{entry[1]}")
+    return sources
+
+
+def map_mistakes(lines, files):
+    """Returns what is wrong with the map, for a tree with these files."""
+    sources = mapped(lines)
+    wanted = {path for path in files if path.endswith(SOURCES) and path.startswith(MAPPED)}
+    return ([f"{path} is named twice" for path in sorted(set(sources)) if sources.count(path) > 1] +
+            [f"{path} is not there" for path in sorted(set(sources) - files)] +
+            [f"{path} is missing" for path in sorted(wanted - set(sources))])
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as file:
+        return file.read().split("\n")
+
+
+def main():
+    out = subprocess.run(["git", "ls-files"], cwd=TOP, check=True, stdout=subprocess.PIPE, text=True).stdout
+    files = {path for path in out.split("\n") if path and os.path.exists(os.path.join(TOP, path))}
+    for path in sorted(path for path in files if path.endswith(".rst")):
+        lines = read(path)
+        for number in long_lines(lines):
+            print(f"{path}:{number}: more than {WIDTH} columns")
+        for number, missing in missing_paths(lines, files):
+            print(f"{path}:{number}: {missing} is not there")
+    for mistake in map_mistakes(read(MAP), files):
+        print(f"{MAP}: {mistake}")
+
+
+if __name__ == "__main__":
+    main()
