@@ -24,24 +24,19 @@ def indent(line):
 
 
 def long_lines(lines):
-    """Returns the numbers of lines of text that are too long. Literal blocks, tables and single
-    words, such as addresses of links, may be as long as they are."""
+    """Returns the numbers of lines of text that are too long. Literal blocks and single words,
+    such as addresses of links, may be as long as they are."""
     found = []
     literal = None      # indentation of the paragraph that introduced a literal block
-    table = False       # inside of a table
     for number, line in enumerate(lines, 1):
         if not line.strip():
-            table = False
             continue
         if literal is not None and indent(line) > literal:
             continue
         literal = None
-        if re.match(r" *([=+][=+-]{2,}[ =+-]*|\.\. (csv-|list-)?table::.*)$", line) and " " in line.strip() or \
-           re.match(r" *\+[-=+]+\+$", line):
-            table = True
         if line.endswith("::") or re.match(r" *\.\. (code-block|parsed-literal|literalinclude)::", line):
             literal = indent(line)
-        if len(line) > WIDTH and not table and len(line.split()) > 1:
+        if len(line) > WIDTH and len(line.split()) > 1:
             found.append(number)
     return found
 
