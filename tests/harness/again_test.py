@@ -82,7 +82,7 @@ class Again(unittest.TestCase):
             self.assertEqual(why_not(tally), final)
 
     def test_hostile_is_not(self):
-        for test in ("hostile", "hostile_card", "fuzz_call"):
+        for test in ("hostile_call", "hostile_card", "fuzz_call"):
             self.assertTrue(why_not(red(), test))
         self.assertIsNone(why_not(red(), "mock_hostile"))
 

@@ -5,7 +5,7 @@
  * able to read or write that program's memory through its mapping, neither by calls nor in a
  * window.
  *
- * The tests run where the host is, as those of hostile.c do, with the stand-in for NVIDIA's
+ * The tests run where the host is, as those of hostile.h do, with the stand-in for NVIDIA's
  * driver. The other program is one of the host's own.
  */
 #include <linux/vgpu_host.h>

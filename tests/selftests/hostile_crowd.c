@@ -3,7 +3,7 @@
  * Crowds connect to the agent: guests to which nothing is exported, guests that send nothing,
  * and users of this machine with many requests. Another test lets the agent run out of file
  * numbers. The agent serves well-behaved guests and users meanwhile, and logs what concerns
- * them. The tests run where those of hostile.c do.
+ * them. The tests run where those of hostile.h do.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>

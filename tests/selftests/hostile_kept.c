@@ -4,7 +4,7 @@
  * The test is the guest and the guest's hypervisor as well: the guest's memory is a file that
  * the test has mapped, so the test can check where a driver writes.
  *
- * The tests run where those of hostile.c do.
+ * The tests run where those of hostile.h do.
  */
 #include <linux/memfd.h>
 #include <linux/vgpu_host.h>

@@ -4,7 +4,7 @@
  * all its users while it copies, as drivers of displays do. Whatever the guest does, another
  * process must get the mutex within little more than the time of one answer, again and again.
  *
- * The tests speak the protocol themselves, as those of hostile.c do, and need the host in the
+ * The tests speak the protocol themselves, as those of hostile.h do, and need the host in the
  * same machine. They start vgpud with its default deadlines, as others may be set on a slow
  * machine.
  */

@@ -4,7 +4,7 @@
  * arguments, to which a pointer in them can lead. A card can read and change such a page later.
  * Calls of that driver wait if other calls have all rooms for arguments.
  *
- * The tests run where those of hostile.c do, with the stand-in for NVIDIA's driver.
+ * The tests run where those of hostile.h do, with the stand-in for NVIDIA's driver.
  */
 #include <linux/vgpu_host.h>
 #include <stddef.h>

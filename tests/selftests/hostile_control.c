@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A hostile guest sends messages on its control connection that make no sense. */
+#include <inttypes.h>
+
+#include "hostile.h"
+
+static bool control_ends(struct peer *peer, const void *msg, size_t len)
+{
+	return peer_send(peer->control, msg, len) &&
+	       peer_wait_eof(peer->control, SLACK_MS) >= 0;
+}
+
+TEST_F(hostile, control_messages_that_make_no_sense)
+{
+	struct {
+		struct vgpu_hdr hdr;
+		uint64_t body[16];
+	} msg;
+	static const struct {
+		const char *what;
+		uint32_t len;
+		uint16_t type;
+		uint16_t flags;
+	} cases[] = {
+		{ "unknown type", 24, 0x7777, 0 },
+		{ "type 0", 16, 0, 0 },
+		{ "HELLO again", 56, VGPU_MSG_HELLO, 0 },
+		{ "the host's WELCOME", 104, VGPU_MSG_WELCOME, 0 },
+		{ "the host's EXPORT_ADD", 144, VGPU_MSG_EXPORT_ADD, 0 },
+		{ "a lane's CALL", 96, VGPU_MSG_CALL, 0 },
+		{ "length 0", 0, VGPU_MSG_PING, 0 },
+		{ "length 8", 8, VGPU_MSG_PING, 0 },
+		{ "length of 4 GB", 0xfffffff0, VGPU_MSG_PING, 0 },
+		{ "unknown flags", 16, VGPU_MSG_PING, 2 },
+		{ "PING with the reserved flag", 16, VGPU_MSG_PING, VGPU_HDR_RESERVED },
+		{ "CLOSE with the reserved flag", 24, VGPU_MSG_CLOSE, VGPU_HDR_RESERVED },
+		{ "CLOSE too long", 32, VGPU_MSG_CLOSE, 0 },
+		{ "UNMAP of nothing", 40, VGPU_MSG_UNMAP, 0 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT))
+			TH_LOG("before %s", cases[i].what);
+		memset(&msg, 0, sizeof(msg));
+		msg.hdr.len = htole32(cases[i].len);
+		msg.hdr.type = htole16(cases[i].type);
+		msg.hdr.flags = htole16(cases[i].flags);
+		EXPECT_TRUE(control_ends(&self->peer, &msg, sizeof(msg)))
+			TH_LOG("%s", cases[i].what);
+		peer_close(&self->peer);
+	}
+}
+
+TEST_F(hostile, control_sequence_must_rise_by_one)
+{
+	struct vgpu_session_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_SESSION_CLOSE),
+		.hdr.seq = htole64(7),
+		.session = htole64(1),
+	};
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	EXPECT_TRUE(control_ends(&self->peer, &msg, sizeof(msg)));
+}
+
+TEST_F(hostile, closing_what_it_does_not_have)
+{
+	struct vgpu_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_CLOSE),
+	};
+	uint64_t files = self->files + 1;
+	int fd = open(fwd_path, O_RDWR);
+	unsigned int i;
+
+	/* The other guest may well have objects with these numbers. */
+	ASSERT_GE(fd, 0);
+	for (i = 1; i < 8; i++) {
+		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+		msg.hdr.seq = htole64(1);
+		msg.object = htole32(i);
+		ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
+		peer_close(&self->peer);
+	}
+	EXPECT_TRUE(eventually(files_are, &files, SLACK_MS));
+	EXPECT_LE(1, open_files());
+	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
+	close(fd);
+}
+
+/*
+ * A CLOSE of an object that is gone does not end the connection: it may be no fault of the
+ * guest, whose shadow may have died before it read the ACK.
+ */
+TEST_F(hostile, closing_what_is_gone_ends_nothing)
+{
+	struct vgpu_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_CLOSE),
+		.hdr.seq = htole64(1),
+		.object = htole32(4711),
+	};
+	struct vgpu_hdr ping = {
+		.len = htole32(sizeof(ping)),
+		.type = htole16(VGPU_MSG_PING),
+		.seq = htole64(77),
+	};
+	char answer[VGPU_CONTROL_MSG_MAX];
+	uint32_t object;
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
+	ASSERT_TRUE(peer_send(self->peer.control, &ping, sizeof(ping)));
+	ASSERT_GT(peer_recv(self->peer.control, answer, sizeof(answer), SLACK_MS), 0);
+	EXPECT_EQ(VGPU_MSG_PONG, peer_type(answer));
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(1, guest().counters.refused);
+	close(lane);
+}
+
+/* The guest closes its connection while the agent grants it the exports, again and again. */
+TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 120)
+{
+	const unsigned int times = getenv("VGPU_TIMES") ? 20 : 200;
+	struct vgpu_hello hello = peer_hello_msg();
+	char answer[VGPU_CONTROL_MSG_MAX];
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < times; i++) {
+		fd = peer_connect(LOOPBACK, PORT, true);
+		ASSERT_GE(fd, 0) TH_LOG("round %u", i);
+		ASSERT_TRUE(peer_send(fd, &hello, sizeof(hello)));
+		/* The connection is closed when the WELCOME has come, or up to 300 us later. */
+		ASSERT_GT(peer_recv(fd, answer, sizeof(answer), SLACK_MS), 0) TH_LOG("round %u", i);
+		if (i % 4)
+			usleep(i % 4 * 100);
+		close(fd);
+	}
+	EXPECT_TRUE(witness());
+}
+
+TEST_F_TIMEOUT(hostile, flood_of_pings_without_reading, 120)
+{
+	struct timeval timeout = { .tv_usec = 200000 };
+	struct vgpu_hdr pings[50];
+	unsigned int i, j;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	setsockopt(self->peer.control, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	/* The answers to all pings are more bytes than the 256 KiB that a socket holds. */
+	for (i = 0; i < 400; i++) {
+		for (j = 0; j < ARRAY_SIZE(pings); j++)
+			pings[j] = (struct vgpu_hdr){
+				.len = htole32(sizeof(pings[j])),
+				.type = htole16(VGPU_MSG_PING),
+				.seq = htole64(i * ARRAY_SIZE(pings) + j),
+			};
+		if (!peer_send(self->peer.control, pings, sizeof(pings)))
+			break;
+		if (i % 40 == 0)
+			EXPECT_TRUE(witness());
+	}
+	EXPECT_TRUE(witness());
+}
+
+TEST_HARNESS_MAIN
