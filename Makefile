@@ -76,7 +76,7 @@ conformance: prepare ## suites of others, on the real device and on the forwarde
 
 # Tests of the protection of a shadow's memory: by protection keys, or without them.
 keys := session_reach session_shadow mock_ioctl mock_nested hostile_bind hostile_call hostile_close hostile_control hostile_fetch hostile_handshake \
-	hostile_kept hostile_pin hostile_shadow
+	hostile_kept hostile_kept_release hostile_pin hostile_shadow
 check-all: prepare ## the same, both modules on 6.1, and processors without protection keys
 	@$(run) --all $(TEST)
 	@$(if $(TEST),,$(run) --no-build --cpu pku=off --bed loopback:6.12 --bed user:6.12 $(keys))
