@@ -15,32 +15,26 @@ import time
 
 from display import Display
 from nested import STRANGERS, WINDOW_DEVICE
+from ordeals_base import (
+    HOLDS, HUNT, NVIDIA_PAGES, PREY, TOOLS, Failure, Leak, Mixed, comes, figures, give_card, hunt,
+    hunted, load, load_modules, must, stop_agent, take_card, unload, works)
+from ordeals_nvidia import nvidia, nvidia_stranger
+from ordeals_window import holds, sleep, unbind
 from patience import Deadline
 
-TOOLS = "/usr/lib/vgpu-test/tools"
 CUTS = 90
 KILLS = 10
 # Kills of guests inside the host VM are fewer, because they take long to boot.
 KILLS_NESTED = 2
-# Seconds for which programs of guests look for bytes of each other.
-HUNT = 10
-# Seconds for which a guest's hostile kernel looks for bytes of others.
-PREY = 40
 # Greatest number of hunts that it may take to use all pages of a small window.
 ROUNDS = 6
 # Seconds until a call on a frozen host ends: half of vgpud's ping-timeout-ms until a PING is sent,
 # all of it until the PING counts as unanswered, one second more, and a margin for emulation.
 PING_LIMIT = 5 + 10 + 1 + 15
-# Command that prints the guest module's kernel mappings of device memory (windows).
-HOLDS = "grep '\\[vgpu_guest\\] .*ioremap' /proc/vmallocinfo"
 # Command that takes the window's device from its driver for three seconds. The kernel mappings
 # before go to /run/holds, those without the driver to /run/held.
 REBIND = (f"cd /sys/bus/pci/drivers/vgpu_window && sleep 3 && {HOLDS} >/run/holds; echo {WINDOW_DEVICE} >unbind && "
           f"{{ {HOLDS} >/run/held; sleep 3; }} && echo {WINDOW_DEVICE} >bind")
-# Exit status of tests/tools/nvidia_hunt if no memory of the card was shown in the window.
-NONE_SHOWN = 3
-# Number of times that the window's device is taken from its driver while a program uses its memory.
-UNBINDS = 3
 # Greatest number of stops of a guest that it may take to hit a fetch, and the milliseconds that
 # emulation may add to a fetch.
 WITHHOLDS = 20
@@ -56,25 +50,6 @@ LINGER = 20
 SIZES = [(800, 600), (1024, 768), (1280, 800)]
 # Seconds after a change of the display in which all its uevents have arrived.
 QUIET = 2
-
-
-class Failure(Exception):
-    """The ordeal has failed. final: reason why it is not run again, or None"""
-
-    final = None
-
-
-class Leak(Failure):
-    """Memory, a file or another resource was not released."""
-
-    final = "a leak"
-
-
-class Mixed(Failure):
-    """A program has memory of another one, or lost what it wrote, or a guest was notified of
-    another device's change."""
-
-    final = "memory or a device of somebody else"
 
 
 def state(bed):
@@ -117,28 +92,11 @@ def settle(bed, wanted, limit=30):
         time.sleep(0.2)
 
 
-def load(bed, kind=""):
-    bed.guest.must(f"setsid {TOOLS}/guest_load mock {kind} >/dev/null 2>&1 3>&- </dev/null & "
-                   "echo $! >/run/load.pid")
-
-
 def wait_busy(bed):
     """Waits until every part of the load is in a call that a cut can hit."""
     result = bed.host.run(f"{TOOLS}/mock_state /dev/vgpu-mock busy", 80)
     if result.status:
         raise Failure(f"the load does not come back: '{result.text}'")
-
-
-def unload(bed):
-    bed.guest.must("kill $(cat /run/load.pid); while kill -0 $(cat /run/load.pid) 2>/dev/null; "
-                   "do busybox usleep 50000; done", 20)
-
-
-def works(bed, limit=30):
-    """Checks that new opens of the device work."""
-    result = bed.guest.run(f"{TOOLS}/guest_load mock once", limit)
-    if result.status:
-        raise Failure("the device does not work again")
 
 
 def cut(bed):
@@ -255,27 +213,6 @@ def wait_unbound(bed, limit=30):
         if deadline.left() <= 0:
             raise Leak("something stays in the window")
         time.sleep(0.2)
-
-
-def hunt(machine, mark, seconds, beside="true"):
-    """Starts tests/tools/mock_hunt, and another command beside it; returns the number of the
-    command."""
-    return machine.send(f". /run/vgpu-env; ({beside}) & "
-                        f"{TOOLS}/mock_hunt $VGPU_FWD_MOCK {mark} {int(seconds)}", 4 * seconds)
-
-
-def hunted(machine, serial, seconds):
-    """Waits for a hunt, and returns what it saw."""
-    result = machine.result(serial, 4 * seconds)
-    text = "; ".join(filter(None, result.lines))
-    if result.status:
-        raise Mixed(f"{machine.name} ({result.status}): {text}")
-    return f"{machine.name}: {text}"
-
-
-def figures(seen, what):
-    """Returns the sum of one of the numbers that hunts have printed."""
-    return sum(int(number) for number in re.findall(rf"(\d+) {what}\b", "; ".join(seen)))
 
 
 def look(bed, guests, seconds):
@@ -412,11 +349,6 @@ def drain(bed):
     return f"drained and filled {times} times; {seen}"
 
 
-def stop_agent(bed):
-    must(bed.host, "pid=$(pidof vgpud); kill $pid; "
-                   "while kill -0 $pid 2>/dev/null; do busybox usleep 20000; done", 20)
-
-
 def again(bed):
     """Restarts vgpud while a program has a mapping in the window. That mapping is lost, but later
     ones of other programs are in the window, although the lost one still exists. The hypervisor
@@ -496,12 +428,6 @@ def hotplug(bed):
     return f"the display changed {len(SIZES)} times, the guest heard so {seen} times"
 
 
-def must(machine, command, limit=60):
-    result = machine.run(command, limit)
-    if result.status:
-        raise Failure(f"{machine.name}: '{command}' ({result.status}): {result.text}")
-
-
 def leftovers(bed):
     """Returns the numbers of objects of the modules, and of kernel objects that they may have
     kept."""
@@ -520,12 +446,6 @@ def unload_modules(bed):
     stop_agent(bed)
     must(bed.host, "for i in $(seq 200); do rmmod vgpu_host 2>/dev/null && exit 0; "
                    "busybox usleep 100000; done; rmmod vgpu_host", 60)
-
-
-def load_modules(bed):
-    bed.offer()
-    bed.take()
-    bed.describe()
 
 
 def in_use(bed):
@@ -570,405 +490,6 @@ def reload(bed):
     return f"modules loaded {times} times, used {times // a_use} times, nothing left behind"
 
 
-# Device files of an NVIDIA card; the file with the number of pages that the driver's stand-in has
-# allocated; the command that lists all traces of a card; the one that loads the stand-in and makes
-# its device files.
-NVIDIA_NODES = ["nvidia-uvm", "nvidia-uvm-tools", "nvidia0", "nvidiactl"]
-NVIDIA_PAGES = "/sys/module/vgpu_mock_nvidia/parameters/pages"
-NVIDIA_TRACES = "ls -d /dev/nvidia* /proc/driver/nvidia /sys/module/nvidia* 2>/dev/null; grep nvidia /proc/devices"
-NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-uvm$//p' /proc/devices); "
-               "mknod /dev/nvidiactl c 195 255; mknod /dev/nvidia0 c 195 0; "
-               "mknod /dev/nvidia-uvm c $uvm 0; mknod /dev/nvidia-uvm-tools c $uvm 1")
-
-# Number of the driver's ioctls and commands that are denied to guests and tried by nvidia_use, in
-# each of its ways.
-NVIDIA_DENIED = 15
-
-# The module can be unloaded a moment after the unexport, because a thread of vgpud closes the
-# card's files when no guest has the card.
-NVIDIA_END = ("rm /dev/nvidia*; for i in $(seq 200); do rmmod vgpu_mock_nvidia 2>/dev/null && exit; busybox usleep 100000; done; "
-              "rmmod vgpu_mock_nvidia")
-
-
-def comes(machine, command, wanted, limit=30):
-    """Polls until a command prints the wanted text."""
-    deadline = Deadline(machine.time, limit)
-    while (said := machine.run(command, 20).text) != wanted:
-        if deadline.left() <= 0:
-            raise Failure(f"{machine.name}: '{command}' says '{said}', not '{wanted}'")
-        time.sleep(0.2)
-
-
-def nvidia_export(bed, wanted=0):
-    status = bed.host.run("vgpuctl export --nvidia 0 --to 2 --any-port", 20).status
-    if status != wanted:
-        raise Failure(f"vgpuctl export --nvidia ended with {status}, not {wanted}")
-
-
-def nvidia_there(bed, bus):
-    """Checks that the guest has all files that NVIDIA's libraries look for, and that each node
-    reaches the same node of the host."""
-    guest, host = bed.guest, bed.host
-    comes(guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
-    here = nvidia_address(bed, bus)
-    files = ["params", "version", f"gpus/{here}/information"]
-    comes(guest, "cd /proc/driver/nvidia && find . -type f | sort", "\n".join(sorted(f"./{name}" for name in files)))
-    uvm = guest.must("sed -n 's/ nvidia-uvm$//p' /proc/devices").text
-    must(guest, "grep -q '^195 nvidia$' /proc/devices && "
-         "[ \"$(stat -c '%A %Hr:%Lr' /dev/nvidiactl /dev/nvidia0 /dev/nvidia-uvm /dev/nvidia-uvm-tools)\" = "
-         f"\"$(printf 'crw-rw-rw- %s\\n' 195:255 195:0 {uvm}:0 {uvm}:1)\" ] && "
-         '[ "$(cat /sys/module/nvidia/initstate /sys/module/nvidia_uvm/initstate)" = "$(printf "live\\nlive")" ]')
-    real = host.must("cd /proc/driver/nvidia && sed 's/^ModifyDeviceFiles: 1$/ModifyDeviceFiles: 0/; "
-                     f"s/{bus}/{here}/' {' '.join(files).replace(here, bus)}").text
-    comes(guest, f"cd /proc/driver/nvidia && cat {' '.join(files)}", real)
-    must(guest, "grep -qx 'ModifyDeviceFiles: 0' /proc/driver/nvidia/params")
-    said = guest.must(f"for node in {' '.join(NVIDIA_NODES)}; do setpriv --reuid 65534 --regid 65534 --clear-groups "
-                      f"{TOOLS}/nvidia_use /dev/$node || exit; done", 80).lines
-    if said != NVIDIA_NODES:
-        raise Failure(f"{' '.join(NVIDIA_NODES)} of the guest are {' '.join(said)} on the host")
-    nvidia_unseen(bed)
-
-
-def nvidia_unseen(bed):
-    """Checks that no denied ioctl of nvidia_use reached the driver, also while a thread changed the
-    argument."""
-    seen = bed.host.must("cat /sys/module/vgpu_mock_nvidia/parameters/seen").text
-    if seen != "0":
-        raise Failure(f"NVIDIA's driver was asked {seen} times for what guests are denied")
-
-
-def nvidia_version(bed):
-    """Checks that the guest's log names a program with libraries of another version, once for each
-    version."""
-    guest = bed.guest
-    versions = [f"575.{time.time_ns()}", f"576.{time.time_ns()}\\tx"]
-    must(guest, "dmesg -C; " + " && ".join(f"{TOOLS}/nvidia_use /dev/nvidiactl \"$(printf '{version}')\""
-                                           for version in versions * 2), 240)
-    for version in versions:
-        words = f"nvidia_use has libraries of NVIDIA's version {version}, but the driver of host .* is 580.1.2: install"
-        said = guest.run(f"dmesg | grep -c '{words}'".replace("NVIDIA's", "NVIDIA.s").replace("\\t", "\\\\t")).text
-        if said != "1":
-            raise Failure(f"the guest's log has {said} times: {words}")
-
-
-def nvidia_windowless(bed):
-    """Checks that the log of a guest without a window says, once for each connection, why programs
-    find no memory."""
-    guest = bed.guest
-    must(guest, "rmmod vgpu_guest; dmesg -C")
-    bed.take()
-    nvidia_export(bed)
-    comes(guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
-    # Managed memory causes no message, because a window would not help it.
-    must(guest, f"{TOOLS}/nvidia_use /dev/nvidia-uvm")
-    words = "by nvidia.* of host .*: this machine needs a window (on the host: vgpuctl window create;"
-    for use, wanted in (("true", "0"), (f"{TOOLS}/nvidia_use /dev/nvidia0", "1"), (f"{TOOLS}/nvidia_use /dev/nvidiactl", "1")):
-        must(guest, use)
-        said = guest.run(f"dmesg | grep -c '{words}'").text
-        if said != wanted:
-            raise Failure(f"after '{use}' the guest's log has {said} times, not {wanted}: {words}")
-    must(bed.host, "vgpuctl unexport --nvidia --force")
-    nvidia_gone(bed)
-
-
-def nvidia_is_free(bed, bus):
-    """Returns whether a card can have its host's address in the guest: no other device is in the
-    slot."""
-    return not [device for device in configs(bed) if device.startswith(bus[:-1]) and device != bus]
-
-
-def far(device):
-    """Returns whether a PCI device is in one of the domains that a guest has for devices of
-    hosts."""
-    return int(device.partition(":")[0], 16) >= 0x8000
-
-
-def nvidia_address(bed, bus):
-    """Checks the card's PCI device in the guest, and returns its address. The device has the
-    address that the host's driver reports if that is free in the guest; else the guest's programs
-    are told another address, which the device has."""
-    guest, host = bed.guest, bed.host
-    parent = guest.must("cd -P /sys/class/vgpu-nvidia/nvidia0/device && echo ${PWD##*/}").text
-    free = nvidia_is_free(bed, bus)
-    if parent != bus if free else not far(parent) or parent[4:] != bus[4:]:
-        raise Failure(f"the PCI device of nvidia0 is {parent}, though {bus} is {'free' if free else 'taken'}")
-    must(guest, f"[ $(readlink /sys/bus/pci/devices/{parent}/driver) = ../../../bus/pci/drivers/vgpu-drm ]")
-    # The ids in sysfs and in the configuration space are those of the host. There are no BARs,
-    # and writes to them change nothing.
-    ids = ("cd /sys/bus/pci/devices/{0} && cat vendor device class revision subsystem_vendor subsystem_device && "
-           "od -An -tx1 -N 4 config; od -An -tx1 -j 8 -N 4 config; od -An -tx1 -j 44 -N 4 config")
-    comes(guest, ids.format(parent), host.must(ids.format(bus)).text)
-    must(guest, f"cd /sys/bus/pci/devices/{parent} && "
-         "printf '\\377\\377\\377\\377' | dd of=config bs=4 seek=4 conv=notrunc 2>/dev/null && "
-         "[ $(od -An -v -tx1 -j 16 -N 24 config | tr -d ' 0\\n' | wc -c) = 0 ] && ! grep -v '^0x0* 0x0* 0x0*$' resource")
-    return parent
-
-
-def configs(bed):
-    """Returns a digest of the configuration space of each of the guest's PCI devices."""
-    lines = bed.guest.must("cd /sys/bus/pci/devices && md5sum */config").lines
-    return {device.removesuffix("/config"): digest for digest, device in map(str.split, lines)}
-
-
-def nvidia_others(bed, before, more):
-    """Checks that the guest's other PCI devices are unchanged, and that there are that many
-    more."""
-    after = configs(bed)
-    changed = [device for device in before if after.get(device) != before[device]]
-    if changed or len(after) != len(before) + more:
-        raise Failure(f"PCI devices of the guest were {sorted(before)}, are {sorted(after)}; others are {changed}")
-
-
-def nvidia_removed(bed, bus):
-    """Rescans the guest's PCI bus, removes the card's device, and rescans."""
-    guest, before = bed.guest, configs(bed)
-    nvidia_export(bed)
-    nvidia_there(bed, bus)
-    nvidia_others(bed, before, 1)
-    must(guest, "echo 1 >/sys/bus/pci/rescan")
-    nvidia_address(bed, bus)
-    nvidia_others(bed, before, 1)
-    must(guest, "echo 1 >$(readlink -f /sys/class/vgpu-nvidia/nvidia0/device)/remove")
-    for _ in range(2):
-        must(guest, "[ ! -e /dev/nvidia0 ] && [ -e /dev/nvidiactl ]")
-        nvidia_others(bed, before, 0)
-        must(guest, "echo 1 >/sys/bus/pci/rescan")
-    must(bed.host, "vgpuctl unexport --nvidia --force")
-    nvidia_gone(bed)
-    nvidia_others(bed, before, 0)
-
-
-def nvidia_gone(bed):
-    comes(bed.guest, NVIDIA_TRACES, "")
-
-
-def nvidia_round(bed, bus):
-    """Exports and unexports an NVIDIA card in each way, and checks what the guest has each time."""
-    guest, host = bed.guest, bed.host
-    nvidia_removed(bed, bus)
-    before = configs(bed)
-    nvidia_export(bed)
-    nvidia_there(bed, bus)
-    nvidia_version(bed)
-    # The guest is notified when a file of /proc changes on the host.
-    must(host, "echo $(($(cat /sys/module/vgpu_mock_nvidia/parameters/revision) + 1)) "
-         ">/sys/module/vgpu_mock_nvidia/parameters/revision")
-    comes(guest, "head -n 1 /proc/driver/nvidia/version", host.must("head -n 1 /proc/driver/nvidia/version").text)
-    must(guest, "! modprobe vgpu_mock_nvidia 2>/dev/null")
-    # A card in use is unexported only with --force. Open files of a program then do not keep the
-    # nodes. (The shell itself has to have them open: exec would end its shadow.)
-    must(guest, "rm -f /run/nvidia.*; mkfifo /run/nvidia.end; "
-         "setsid sh -c 'exec 4<>/dev/nvidia0 5</proc/driver/nvidia/version; >/run/nvidia.open; read end </run/nvidia.end' "
-         ">/dev/null 2>&1 3>&- </dev/null & echo $! >/run/nvidia.pid; while [ ! -e /run/nvidia.open ]; do busybox usleep 50000; done")
-    must(host, "vgpuctl unexport --nvidia 0; [ $? = 6 ]")
-    must(host, "vgpuctl unexport --nvidia --force")
-    nvidia_gone(bed)
-    must(guest, "kill $(cat /run/nvidia.pid)")
-    # A guest that has loaded NVIDIA's driver gets no nodes, and logs why; other devices go on.
-    must(guest, "dmesg -C; modprobe vgpu_mock_nvidia")
-    nvidia_export(bed)
-    comes(guest, "dmesg | grep -c 'no /dev/nvidia.*this machine has NVIDIA'", str(len(NVIDIA_NODES)))
-    must(guest, "! ls /dev/nvidia* 2>/dev/null && [ ! -e /sys/module/nvidia ] && rmmod vgpu_mock_nvidia")
-    works(bed)
-    must(host, "vgpuctl unexport --nvidia 0 --to 2 --force")
-    # The export fails as a whole if one node is missing.
-    must(host, "mv /dev/nvidia-uvm-tools /dev/other")
-    nvidia_export(bed, 5)
-    must(host, "! vgpuctl list | grep nvidia && mv /dev/other /dev/nvidia-uvm-tools")
-    nvidia_export(bed)
-    nvidia_there(bed, bus)
-    nvidia_others(bed, before, 1)
-    must(guest, "rmmod vgpu_guest")
-    nvidia_gone(bed)
-    nvidia_others(bed, {device: config for device, config in before.items() if not far(device)}, 0)
-    bed.take()
-    nvidia_there(bed, bus)
-    must(host, "vgpuctl unexport --nvidia --force")
-    nvidia_gone(bed)
-    # Configuration files export cards, too. Cards share nodes whichever sections they are in.
-    must(host, "mkdir -p /etc/vgpu/exports.d; printf '[a]\\nnvidia = 0\\nto = 2\\nany-port = yes\\n"
-         "[b]\\nnvidia = 1\\nto = 77\\nany-port = yes\\n' >/etc/vgpu/exports.d/nvidia.conf; kill -HUP $(pidof vgpud)")
-    comes(host, "vgpuctl list | sed -n 's/^nvidiactl .* nvidia  *//p'", "2 any-port (connected), 77 any-port")
-    nvidia_there(bed, bus)
-    # A new configuration file of another device leaves the card's nodes alone.
-    inodes = guest.must("stat -c %i /dev/nvidia*").text
-    must(host, "printf '[null]\\npath = /dev/null\\nto = 77\\n' >/etc/vgpu/exports.d/null.conf; kill -HUP $(pidof vgpud)")
-    comes(host, "vgpuctl list | grep -c '^null '", "1")
-    nvidia_there(bed, bus)
-    if guest.must("stat -c %i /dev/nvidia*").text != inodes:
-        raise Failure("nodes went and came although nothing of theirs had changed")
-    must(host, "rm /etc/vgpu/exports.d/null.conf /etc/vgpu/exports.d/nvidia.conf; kill -HUP $(pidof vgpud)")
-    nvidia_gone(bed)
-
-
-def nvidia_stranger(owner, stranger):
-    """Lets a program (the stranger) name the RM client and the memory of another machine's
-    program (the owner). The driver must refuse all of its requests, but grant the same for its
-    own client."""
-    begin(owner, f"{TOOLS}/nvidia_client owner")
-    must(owner, "while [ ! -s /run/begun.out ]; do busybox usleep 50000; done", 60)
-    handles = owner.must("cat /run/begun.out").text
-    asked = stranger.run(f"{TOOLS}/nvidia_client stranger {handles}", 60)
-    must(owner, "kill $(cat /run/begun.pid)")
-    said, status = ended(owner)
-    if asked.status or status or not re.fullmatch(r"0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+", said):
-        raise Mixed(f"the stranger ({asked.status}): {asked.text}; the owner ({status}): {said}")
-
-
-def nvidia_used(bed):
-    """Runs programs that use clients of others, that ask only the control file for a card that
-    they have open, and whose threads change the argument of a denied ioctl."""
-    nvidia_export(bed)
-    comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
-    # The owner is a program of the host, then another program of the same guest.
-    nvidia_stranger(bed.host, bed.guest)
-    nvidia_stranger(bed.guest, bed.guest)
-    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl card", 60)
-    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl race", 240)
-    nvidia_unseen(bed)
-    must(bed.host, "vgpuctl unexport --nvidia --force")
-    nvidia_gone(bed)
-
-
-TRACE = "/sys/kernel/tracing"
-
-
-def refused(bed):
-    """Returns the number of requests of guests that were refused so far."""
-    text = bed.host.must("vgpuctl status --json").text
-    return sum(int(number) for number in re.findall(r'"refused": ?(\d+)', text))
-
-
-def nvidia_denied(bed, engine):
-    """Checks that denied ioctls are counted, and that the module's tracepoint reports their
-    commands."""
-    host = bed.host
-    nvidia_export(bed)
-    comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
-    if engine == "kernel":
-        must(host, f"mountpoint -q {TRACE} || mount -t tracefs tracefs {TRACE}; echo >{TRACE}/trace; "
-             f"echo 1 >{TRACE}/events/vgpu_host/vgpu_host_denied/enable")
-    before = refused(bed)
-    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl")
-    # Ioctls of a type that no schema knows are not all judged, so only a lower bound is checked.
-    if refused(bed) < before + NVIDIA_DENIED * 3:
-        raise Failure(f"of {NVIDIA_DENIED * 3} ioctls that were denied, {refused(bed) - before} count")
-    if engine == "kernel":
-        for what in ("NV_ESC_RM_CONTROL what=0x20801349", "NV_ESC_RM_ALLOC_MEMORY what=0xf3", "NV_ESC_RM_ALLOC what=0xfd",
-                     "NV_ESC_RM_SHARE what=0x3"):
-            must(host, f"grep -q 'ioctl={what}$' {TRACE}/trace")
-        must(host, f"echo 0 >{TRACE}/events/vgpu_host/vgpu_host_denied/enable")
-    must(host, "vgpuctl unexport --nvidia --force")
-    nvidia_gone(bed)
-
-
-def nvidia_listed(bed):
-    """Checks that deny-ioctls takes names of NVIDIA's ioctls."""
-    conf = "/etc/vgpu/exports.d/nvidia.conf"
-    must(bed.host, "mkdir -p /etc/vgpu/exports.d; printf '[nvidiactl]\\npath = /dev/nvidiactl\\nto = 2\\nany-port = yes\\n"
-         f"deny-ioctls = UVM_FREE, NV_ESC_CHECK_VERSION_STR\\n' >{conf}; kill -HUP $(pidof vgpud)")
-    comes(bed.guest, "cd /dev && ls -d nvidia*", "nvidiactl")
-    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl")
-    said = bed.guest.run(f"{TOOLS}/nvidia_use /dev/nvidiactl 1 2>&1").text
-    if said != "nvidia_use: the driver's own version: Permission denied":
-        raise Failure(f"an ioctl that is denied by its name: '{said}'")
-    must(bed.host, f"rm {conf}; kill -HUP $(pidof vgpud)")
-    nvidia_gone(bed)
-
-
-def nvidia_divided(bed):
-    """Checks that a card which is divided into MIG instances is not exported: guests cannot use
-    them."""
-    host = bed.host
-    must(host, "mkdir /run/divided && cp -r /proc/driver/nvidia/. /run/divided && "
-         "mkdir -p /run/divided/capabilities/gpu0/mig/gi1 && mount --bind /run/divided /proc/driver/nvidia")
-    nvidia_export(bed, 7)
-    must(host, "vgpuctl export --nvidia 0 --to 2 --any-port 2>&1 | grep -q '/dev/nvidia0 is divided into MIG instances'")
-    must(host, "! vgpuctl list | grep nvidia")
-    # Instances of another card do not matter, nor does a card without instances that can have some.
-    must(host, "mkdir -p /run/divided/capabilities/gpu1/mig && mv /run/divided/capabilities/gpu0/mig/gi1 "
-         "/run/divided/capabilities/gpu1/mig")
-    nvidia_export(bed)
-    must(host, "vgpuctl unexport --nvidia --force; umount /proc/driver/nvidia; rm -r /run/divided")
-    nvidia_gone(bed)
-
-
-def nvidia_two(bed):
-    """Exports and unexports two cards. Their common nodes go with the last card."""
-    guest, host = bed.guest, bed.host
-    nodes = "cd /dev && ls -d nvidia*"
-    must(host, "mknod /dev/nvidia1 c 195 1 && vgpuctl export --nvidia --to 2 --any-port")
-    comes(guest, nodes, "\n".join(sorted(NVIDIA_NODES + ["nvidia1"])))
-    must(guest, "[ $(stat -c %Hr:%Lr /dev/nvidia1) = 195:1 ]")
-    must(host, "vgpuctl unexport --nvidia 0")
-    comes(guest, nodes, "\n".join(sorted(set(NVIDIA_NODES) - {"nvidia0"} | {"nvidia1"})))
-    nvidia_export(bed)
-    must(host, "vgpuctl unexport --nvidia 1 && rm /dev/nvidia1")
-    comes(guest, nodes, "\n".join(NVIDIA_NODES))
-    must(host, "vgpuctl unexport --nvidia 0")
-    nvidia_gone(bed)
-
-
-def nvidia_late(bed):
-    """Checks that no guest gets a card before vgpud can export its memory, and that vgpud
-    retries."""
-    guest, host = bed.guest, bed.host
-    must(host, "mv /dev/nvidiactl /dev/other; vgpuctl export /dev/nvidia0 --to 2 --any-port")
-    comes(host, "grep -c 'nvidia0: guests do not get it yet, as vgpud cannot use it: No such file' /run/vgpud.log", "1")
-    must(guest, "! vgpuctl list | grep nvidia")
-    must(host, "mv /dev/other /dev/nvidiactl")
-    comes(guest, "ls -d /dev/nvidia0", "/dev/nvidia0")
-    must(host, "vgpuctl unexport nvidia0 --force")
-    nvidia_gone(bed)
-
-
-def nvidia_cards(bed):
-    """Returns the addresses of three of the host's PCI devices that can stand for a card: one
-    address is free in the guest, one is on a bus that the guest does not have, and one is
-    taken."""
-    found = bed.host.must("cd /sys/bus/pci/devices; grep -l ^0x0403 */class").lines
-    cards = [line.partition("/")[0] for line in found]
-    buses = {device[:7] for device in configs(bed)}
-    free = [bus for bus in cards if nvidia_is_free(bed, bus)]
-    known = [bus for bus in free if bus[:7] in buses]
-    unknown = [bus for bus in free if bus not in known]
-    taken = [bus for bus in cards if bus not in free]
-    if not known or not unknown or not taken:
-        raise Failure(f"of {cards} are {free} free in the guest")
-    return known[0], unknown[0], taken[0]
-
-
-def nvidia(bed):
-    """Forwards an NVIDIA card, of the driver's stand-in vgpu_mock_nvidia, with both engines."""
-    free, behind, taken = nvidia_cards(bed)
-    must(bed.host, NVIDIA_MAKE.format(bus=free))
-    nvidia_used(bed)
-    nvidia_windowless(bed)
-    nvidia_denied(bed, "kernel")
-    nvidia_listed(bed)
-    nvidia_divided(bed)
-    nvidia_two(bed)
-    nvidia_late(bed)
-    nvidia_round(bed, free)
-    must(bed.host, NVIDIA_END, 60)
-    must(bed.host, NVIDIA_MAKE.format(bus=behind))
-    nvidia_removed(bed, behind)
-    must(bed.host, NVIDIA_END, 60)
-    must(bed.host, NVIDIA_MAKE.format(bus=taken))
-    stop_agent(bed)
-    bed.offer("user")
-    bed.describe()
-    nvidia_used(bed)
-    nvidia_windowless(bed)
-    nvidia_denied(bed, "user")
-    nvidia_listed(bed)
-    nvidia_round(bed, taken)
-    stop_agent(bed)
-    load_modules(bed)
-    must(bed.host, NVIDIA_END, 60)
-    return f"came and went as {free}, {behind} and {taken} by both engines"
-
-
 def hunted_by(bed, hostile):
     """Runs hunts in the guest, on the host and in a hostile guest, whose kernel reads and writes
     all of its window all the time; returns what they saw. Memory that the hostile guest's
@@ -993,24 +514,6 @@ def hunted_by(bed, hostile):
     if any(result.status for result in results.values()):
         raise Failure(seen)
     return seen
-
-
-def give_card(bed, guests):
-    """Loads the stand-in of NVIDIA's driver, and exports a card of it to the guests."""
-    bus = bed.host.must("grep -l ^0x0403 /sys/bus/pci/devices/*/class").lines[0].split("/")[-2]
-    must(bed.host, NVIDIA_MAKE.format(bus=bus))
-    for guest in guests:
-        must(bed.host, f"vgpuctl export --nvidia 0 --to {guest.cid}")
-    for guest in guests:
-        comes(guest, "ls -d /dev/nvidiactl /dev/nvidia0", "/dev/nvidia0\n/dev/nvidiactl")
-
-
-def take_card(bed):
-    """Unexports the card and unloads the stand-in. The module can be unloaded when nothing of the
-    card is mapped or lent, which may take a moment."""
-    must(bed.host, "vgpuctl unexport --nvidia --force")
-    comes(bed.guest, NVIDIA_TRACES, "")
-    must(bed.host, NVIDIA_END, 60)
 
 
 def joined_to(bed, *cids):
@@ -1087,147 +590,6 @@ def hunter(bed):
     must(hostile, "modprobe vgpu_hunter")
     seen = hunted_by(bed, hostile)
     bed.remove(hostile)
-    take_card(bed)
-    return seen
-
-
-def shown(bed, what):
-    """Returns the number of mappings of a device file that the guest's hypervisor has."""
-    return int(bed.host.run("stat -L -c %t:%T /proc/$(cat /run/inner.guest.pid)/map_files/* 2>/dev/null | "
-                            f"grep -cx $(stat -c %t:%T /dev/{what})").text)
-
-
-def wait_shown(bed, what, limit=60):
-    """Waits until the guest's window shows a mapping of a device."""
-    deadline = Deadline(bed.time, limit)
-    while not shown(bed, what):
-        if deadline.left() <= 0:
-            raise Failure(f"nothing of {what} is seen in the window")
-
-
-def window_moves(bed, how):
-    """Takes the window's device from the guest's driver (unbind), or gives it back (bind)."""
-    must(bed.guest, f"cd /sys/bus/pci/devices/{WINDOW_DEVICE} && device=$(echo virtio*) && "
-         f"echo $device >/sys/bus/virtio/drivers/vgpu_window/{how}")
-
-
-def holds(guest, command=HOLDS):
-    """Returns the kernel mappings that a command lists and that are within the window's BARs."""
-    bars = [(int(first, 0), int(last, 0)) for first, last, _ in
-            map(str.split, guest.must(f"cat /sys/bus/pci/devices/{WINDOW_DEVICE}/resource").lines)]
-    return [line for line in guest.run(command).lines if (at := re.search(r"phys=(\w+)", line)) and
-            any(first <= int(at[1], 0) <= last for first, last in bars)]
-
-
-def window_goes(bed, what):
-    """Unbinds and binds the window's driver. Without a driver the window must show no mapping,
-    because QEMU would not survive the driver's return, and the guest's kernel must not map it,
-    because its addresses may belong to another device then."""
-    window_moves(bed, "unbind")
-    if left := holds(bed.guest):
-        raise Leak(f"the guest's kernel has mapped a window whose driver has let go of it: {left}")
-    if number := shown(bed, what):
-        raise Leak(f"{number} mappings of {what} are seen in a window whose driver has let go of it")
-    window_moves(bed, "bind")
-
-
-def begin(machine, command):
-    """Starts a program in the background."""
-    must(machine, ". /run/vgpu-env; rm -f /run/begun.*; "
-         f"setsid sh -c '{command} & echo $! >/run/begun.pid; wait $!; echo $? >/run/begun.status' "
-         ">/run/begun.out 2>&1 3>&- </dev/null & while [ ! -s /run/begun.pid ]; do busybox usleep 20000; done")
-
-
-def has_ended(machine):
-    """Returns whether the program of begin() has ended."""
-    return not machine.run("[ -s /run/begun.status ]").status
-
-
-def ended(machine, limit=60):
-    """Waits for the end of begin()'s program; returns its output and exit status."""
-    must(machine, "while [ ! -s /run/begun.status ]; do busybox usleep 50000; done", limit)
-    return machine.must("cat /run/begun.out").text, int(machine.must("cat /run/begun.status").text)
-
-
-def begin_shown(bed):
-    """Starts a program, and stops it (SIGSTOP) when it has memory of the card in the window, so
-    that it does not access the memory."""
-    begin(bed.guest, f"{TOOLS}/nvidia_hunt 2 {100 * HUNT}")
-    while True:
-        wait_shown(bed, "nvidia0")
-        must(bed.guest, "kill -STOP $(cat /run/begun.pid)")
-        if shown(bed, "nvidia0"):
-            return
-        must(bed.guest, "kill -CONT $(cat /run/begun.pid)")
-
-
-def shows_again(bed, limit=120):
-    """Checks that programs get memory of both devices in the window, with correct contents. A
-    host that is too slow shows no memory, so they try again."""
-    deadline = Deadline(bed.time, limit)
-    while True:
-        seen = hunted(bed.guest, hunt(bed.guest, 1, HUNT / 2), HUNT)
-        card = bed.guest.run(f"{TOOLS}/nvidia_hunt 2 {HUNT // 2}", 4 * HUNT)
-        if card.status not in (0, NONE_SHOWN):
-            raise Mixed(f"({card.status}): {card.text}")
-        if figures([seen], "bindings") and not card.status:
-            return f"{seen}; {card.text}"
-        if deadline.left() <= 0:
-            raise Failure(f"no mapping was in the window afterwards: {seen}; {card.text}")
-
-
-def unbound_often(bed):
-    """Unbinds the window's driver while a program uses memory in the window: each byte must be
-    what was written last. Returns what the program saw each time that it was started."""
-    seen, times = [], 0
-    while times < UNBINDS or seen[-1] is None:
-        if not seen or seen[-1] is not None:
-            begin(bed.guest, f"{TOOLS}/mock_hunt $VGPU_FWD_MOCK 1 {2 * HUNT}")
-            seen.append(None)
-        elif has_ended(bed.guest):
-            text, status = ended(bed.guest)
-            if status:
-                raise Mixed(f"status {status}: {text}")
-            seen[-1] = text
-        elif times < UNBINDS and shown(bed, "vgpu-mock"):
-            window_goes(bed, "vgpu-mock")
-            times += 1
-    return seen
-
-
-def unbind(bed):
-    """Unbinds the driver of a guest's window while programs have memory in it, and binds it again.
-    Meanwhile memory is a copy with each byte, or lost if it cannot be copied."""
-    guest = bed.guest
-    give_card(bed, [guest])
-    seen = unbound_often(bed)
-    begin_shown(bed)
-    window_goes(bed, "nvidia0")
-    after = shows_again(bed)
-    must(guest, "kill -CONT $(cat /run/begun.pid)")
-    lost, status = ended(guest)
-    if status != 128 + signal.SIGBUS:
-        raise Failure(f"a program whose memory cannot be a copy ended with {status}: {lost}")
-    take_card(bed)
-    return f"unbound {UNBINDS + 1} times; {'; '.join(seen)}; then {after}"
-
-
-def sleep(bed):
-    """Lets a guest go to sleep and wake up while programs have memory in its window."""
-    guest = bed.guest
-    give_card(bed, [guest])
-    load(bed, "held")
-    wait_shown(bed, "vgpu-mock")
-    begin_shown(bed)
-    # pm_test leaves out the last step of suspend, from which nothing would wake the guest.
-    must(guest, "echo devices >/sys/power/pm_test && echo freeze >/sys/power/state", 120)
-    bed.take()
-    comes(guest, "ls -d /dev/nvidiactl /dev/nvidia0", "/dev/nvidia0\n/dev/nvidiactl")
-    bed.describe()
-    seen = shows_again(bed)
-    must(guest, "kill -CONT $(cat /run/begun.pid)")
-    ended(guest)
-    unload(bed)
     take_card(bed)
     return seen
 
