@@ -58,6 +58,9 @@ __poll_t mock_nvidia_event_poll(struct file *filp, poll_table *table);
 void mock_nvidia_event_release(const struct mock_nvidia_file *file);
 void mock_nvidia_event_forget(u32 client);
 
+/* nvidia_map.c: mappings */
+int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma);
+
 /* nvidia_pci.c: the card's PCI address. */
 struct vgpu_mock_nvidia_control;
 int mock_nvidia_pci_init(const char *bus_id);
@@ -71,7 +74,6 @@ long mock_nvidia_rm_events(struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_export(struct mock_nvidia_file *file, struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, void __user *arg);
-int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma);
 void mock_nvidia_rm_release(struct mock_nvidia_file *file);
 void mock_nvidia_rm_exit(void);
 

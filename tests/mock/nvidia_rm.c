@@ -27,44 +27,12 @@
 #include "../../drivers/common/tsc.h"
 #include "../../drivers/common/nvidia_rm.h"
 #include "nvidia.h"
+#include "nvidia_object.h"
 #include "vgpu_mock_nvidia.h"
 
-#define RM_FIRST_CLIENT		0xc1d00001
-#define RM_FIRST_OBJECT		0x5c000001
 #define RM_STATE_IN_USE		0x63
-#define RM_MEMORY_MAX		(64UL << 20)
 /* Number of cards; the second one has memory and nothing else. */
 #define RM_CARDS		2
-/* Largest number of clients that an object is shared with. */
-#define RM_SHARED_MAX		4
-
-struct rm_memory {
-	struct kref ref;
-	struct list_head node;	/* entry of rm_memories */
-	u64 id;
-	unsigned long nr;
-	struct page *pages[];
-};
-
-struct rm_object {
-	u32 class;
-	struct rm_memory *memory;	/* NULL: not an object of memory */
-	struct mock_nvidia_event *event;	/* notified of source; NULL: not an event */
-	u32 source;
-	bool notifies;	/* notification is on */
-	u32 shared[RM_SHARED_MAX];
-	unsigned int nr_shared;
-};
-
-struct rm_client {
-	struct list_head node;
-	struct mock_nvidia_file *control;	/* NULL: the client of exports */
-	u32 handle;
-	pid_t process;
-	bool apart;	/* other clients of the process may not duplicate objects */
-	struct pid *pid;
-	struct xarray objects;
-};
 
 union rm_args {
 	struct rm_alloc alloc;
@@ -83,175 +51,12 @@ union rm_params {
 	struct vgpu_mock_nvidia_event event;
 };
 
-/* Guards all variables below, and the contents of clients. */
-static DEFINE_MUTEX(rm_lock);
-static LIST_HEAD(rm_clients);
-static u32 rm_last_client = RM_FIRST_CLIENT;
-/* Client that holds the exports of all programs; NULL: there is no export. */
+/*
+ * Client that holds the exports of all programs, under rm_lock as the number below. NULL: there is
+ * no export.
+ */
 static struct rm_client *rm_exports;
 static u32 rm_last_export;
-static LIST_HEAD(rm_memories);
-static u64 rm_last_memory;
-/* Free pages; the page that was freed last is the first one. */
-static LIST_HEAD(rm_pool);
-
-static unsigned int rm_pages;
-module_param_named(pages, rm_pages, uint, 0444);
-MODULE_PARM_DESC(pages, "pages of memory that objects have");
-
-/* Number of calls of vm_ops->access, which debuggers use. */
-static atomic_t rm_looks;
-
-static int rm_get_looks(char *buffer, const struct kernel_param *kp)
-{
-	return sysfs_emit(buffer, "%d\n", atomic_read(&rm_looks));
-}
-
-static const struct kernel_param_ops rm_looks_ops = { .get = rm_get_looks };
-module_param_cb(looks, &rm_looks_ops, NULL, 0444);
-MODULE_PARM_DESC(looks, "how often mappings were accessed as debuggers do");
-
-/* --- memory ------------------------------------------------------------------------- */
-
-static void rm_memory_free(struct kref *ref)
-{
-	struct rm_memory *memory = container_of(ref, struct rm_memory, ref);
-	unsigned long i;
-
-	for (i = 0; i < memory->nr; i++) {
-		memset(page_address(memory->pages[i]), VGPU_MOCK_NVIDIA_POISON, PAGE_SIZE);
-		list_add(&memory->pages[i]->lru, &rm_pool);
-	}
-	rm_pages -= memory->nr;
-	list_del(&memory->node);
-	kvfree(memory);
-}
-
-static struct page *rm_page_alloc(void)
-{
-	struct page *page = list_first_entry_or_null(&rm_pool, struct page, lru);
-
-	if (!page)
-		return alloc_page(GFP_KERNEL | __GFP_ZERO);
-	list_del(&page->lru);
-	clear_page(page_address(page));
-	return page;
-}
-
-static struct rm_memory *rm_memory_alloc(u64 size)
-{
-	struct rm_memory *memory;
-	unsigned long nr;
-
-	if (!size || size > RM_MEMORY_MAX)
-		return NULL;
-	nr = PFN_UP(size);
-	memory = kvzalloc(struct_size(memory, pages, nr), GFP_KERNEL);
-	if (!memory)
-		return NULL;
-	kref_init(&memory->ref);
-	list_add(&memory->node, &rm_memories);
-	memory->id = ++rm_last_memory;
-	for (; memory->nr < nr; memory->nr++, rm_pages++) {
-		memory->pages[memory->nr] = rm_page_alloc();
-		if (!memory->pages[memory->nr]) {
-			rm_memory_free(&memory->ref);
-			return NULL;
-		}
-	}
-	return memory;
-}
-
-/* --- clients and objects -------------------------------------------------------------- */
-
-static struct rm_client *rm_client_find(u32 handle)
-{
-	struct rm_client *client;
-
-	list_for_each_entry(client, &rm_clients, node)
-		if (client->handle == handle)
-			return client;
-	return NULL;
-}
-
-/* Finds a client of a control file; a client of another file is not found. */
-static struct rm_client *rm_client_of(struct mock_nvidia_file *control, u32 handle)
-{
-	struct rm_client *client = rm_client_find(handle);
-
-	return client && client->control == control ? client : NULL;
-}
-
-static void rm_object_free(struct rm_object *object)
-{
-	if (object->memory)
-		kref_put(&object->memory->ref, rm_memory_free);
-	if (object->event)
-		mock_nvidia_event_put(object->event);
-	kfree(object);
-}
-
-static void rm_client_free(struct rm_client *client)
-{
-	struct rm_object *object;
-	unsigned long handle;
-
-	list_del(&client->node);
-	xa_for_each(&client->objects, handle, object)
-		rm_object_free(object);
-	xa_destroy(&client->objects);
-	put_pid(client->pid);
-	kfree(client);
-}
-
-static u32 rm_client_new(struct mock_nvidia_file *control, u32 *handle)
-{
-	struct rm_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
-
-	if (!client)
-		return RM_NO_MEMORY;
-	client->control = control;
-	client->handle = rm_last_client++;
-	client->process = current->tgid;
-	client->pid = get_pid(task_tgid(current));
-	xa_init_flags(&client->objects, XA_FLAGS_ALLOC);
-	list_add(&client->node, &rm_clients);
-	*handle = client->handle;
-	return RM_OK;
-}
-
-/* Makes an object; takes over the reference of @memory, on errors too. */
-static u32 rm_object_new(struct rm_client *client, u32 class, struct rm_memory *memory, u32 *handle)
-{
-	struct rm_object *object = kzalloc(sizeof(*object), GFP_KERNEL);
-
-	if (object && !xa_alloc(&client->objects, handle, object,
-				XA_LIMIT(RM_FIRST_OBJECT, U32_MAX), GFP_KERNEL)) {
-		object->class = class;
-		object->memory = memory;
-		return RM_OK;
-	}
-	kfree(object);
-	if (memory)
-		kref_put(&memory->ref, rm_memory_free);
-	return RM_NO_MEMORY;
-}
-
-/* Makes an object with a handle chosen by the caller; takes over the reference of @memory. */
-static u32 rm_object_named(struct rm_client *client, u32 class, struct rm_memory *memory,
-			   u32 handle)
-{
-	struct rm_object *object = kzalloc(sizeof(*object), GFP_KERNEL);
-
-	if (object && handle && !xa_insert(&client->objects, handle, object, GFP_KERNEL)) {
-		object->class = class;
-		object->memory = memory;
-		return RM_OK;
-	}
-	kfree(object);
-	kref_put(&memory->ref, rm_memory_free);
-	return RM_INVALID_OBJECT_HANDLE;
-}
 
 /* --- ioctls --------------------------------------------------------------------------- */
 
@@ -850,82 +655,6 @@ long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, vo
 	}
 	if (filp)
 		fput(filp);
-	return ret;
-}
-
-/* A mapping of system memory holds a reference of the memory. */
-static void rm_vma_open(struct vm_area_struct *vma)
-{
-	struct rm_memory *memory = vma->vm_private_data;
-
-	kref_get(&memory->ref);
-}
-
-static void rm_vma_close(struct vm_area_struct *vma)
-{
-	struct rm_memory *memory = vma->vm_private_data;
-
-	mutex_lock(&rm_lock);
-	kref_put(&memory->ref, rm_memory_free);
-	mutex_unlock(&rm_lock);
-}
-
-/* Release 595 of the driver dereferences a NULL pointer in this operation. */
-static int rm_vma_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len,
-			 int write)
-{
-	atomic_inc(&rm_looks);
-	return -EINVAL;
-}
-
-static const struct vm_operations_struct rm_vm_ops = {
-	.open = rm_vma_open,
-	.close = rm_vma_close,
-	.access = rm_vma_access,
-};
-
-/* Takes a reference of the memory for the mapping, unless the memory was freed before mmap(). */
-static void rm_vma_take(struct mock_nvidia_file *file, struct vm_area_struct *vma)
-{
-	struct rm_memory *memory;
-
-	list_for_each_entry(memory, &rm_memories, node) {
-		if (memory->id != file->map->id)
-			continue;
-		kref_get(&memory->ref);
-		vma->vm_private_data = memory;
-		vma->vm_ops = &rm_vm_ops;
-		return;
-	}
-}
-
-/**
- * mock_nvidia_rm_mmap() - map the pages that RM has assigned to the file
- * @file: file of a card, or a control file
- * @vma: the mapping
- *
- * Return: 0, -EINVAL if the file has no assigned pages or the mapping does not fit them, or another
- * errno.
- */
-int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma)
-{
-	unsigned long i;
-	int ret = 0;
-
-	mutex_lock(&rm_lock);
-	if (!file->map || vma->vm_pgoff)
-		ret = -EINVAL;
-	/* The card's memory can only be mapped as a whole, system memory also in part. */
-	else if (vma_pages(vma) > file->map->nr ||
-		 (vma_pages(vma) < file->map->nr && !file->is_control))
-		ret = -EINVAL;
-	for (i = 0; !ret && i < vma_pages(vma); i++)
-		ret = remap_pfn_range(vma, vma->vm_start + (i << PAGE_SHIFT),
-				      page_to_pfn(file->map->pages[i]), PAGE_SIZE,
-				      vma->vm_page_prot);
-	if (!ret && file->is_control)
-		rm_vma_take(file, vma);
-	mutex_unlock(&rm_lock);
 	return ret;
 }
 
