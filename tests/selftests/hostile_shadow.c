@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "agent.h"
+#include "agent_played.h"
 #include "hostile_peer.h"
 #include "vgpu_mock.h"
 
@@ -25,10 +26,6 @@
 #define CLAIMS		"/usr/lib/vgpu-test/tools/rogue_claims"
 /* This program serves a lane that another program has served. */
 #define LANE_ENTER	"/usr/lib/vgpu-test/tools/lane_enter"
-#define LOOPBACK	1		/* CID */
-#define PORT		22700
-#define RESERVED_START	0x3e0000000000ULL
-#define RESERVED_SIZE	0x000100000000ULL
 #define SCRATCH_SIZE	0x10000
 #define PAGE		4096
 /* rogue_shadow.c expects mappings of programs here. */
@@ -329,25 +326,6 @@ TEST_F_TIMEOUT(shadow, maps_itself, 600)
 	EXPECT_TRUE(nothing_is_left("/rogue_claims"));
 }
 
-/* Makes both ends of a connection. Return: true if they exist. */
-static bool connect_ends(int ends[2])
-{
-	struct sockaddr_vm addr = {
-		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = PORT,
-	};
-	int listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	ends[0] = -1;
-	ends[1] = -1;
-	if (!bind(listener, (struct sockaddr *)&addr, sizeof(addr)) && !listen(listener, 1)) {
-		ends[0] = peer_connect(LOOPBACK, PORT, false);
-		if (ends[0] >= 0)
-			ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	}
-	close(listener);
-	return ends[1] >= 0;
-}
-
 static void on_signal(int signr)
 {
 }
@@ -373,27 +351,6 @@ static void serve_and_exec(int shadow, int sock)
 	if (ioctl(0, VGPU_LANE_SERVE, &serve) == VGPU_LANE_NEEDS_EVENT)
 		execl(LANE_ENTER, "lane_enter", NULL);
 	_exit(0);
-}
-
-/*
- * Makes the test the agent, as shadows of vgpud can execute nothing. Return: a file for a
- * shadow, or -1.
- */
-static int begin_agent(int agent, int sock)
-{
-	struct vgpu_host_agent role = {
-		.size = sizeof(role), .reserved_base = RESERVED_START,
-		.reserved_size = RESERVED_SIZE, .fetch_timeout_ms = 2000,
-	};
-	struct vgpu_host_peer_add peer = {
-		.size = sizeof(peer), .sock_fd = sock, .cid = LOOPBACK, .port = PORT,
-	};
-	struct vgpu_host_shadow shadow = { .size = sizeof(shadow), .session = 1 };
-
-	if (ioctl(agent, VGPU_HOST_AGENT, &role) || ioctl(agent, VGPU_HOST_PEER_ADD, &peer))
-		return -1;
-	shadow.peer = peer.out_peer;
-	return ioctl(agent, VGPU_HOST_SHADOW, &shadow) ? -1 : shadow.out_fd;
 }
 
 /*
