@@ -124,6 +124,8 @@ err_exit_virtio:
 err_exit_ivshmem:
 	vgpu_window_ivshmem_exit();
 err_exit_export:
+	/* Dialers that were started may have brought devices and connections. */
+	vgpu_device_global_exit();
 	vgpu_export_global_exit();
 err_exit_session:
 	vgpu_session_global_exit();
@@ -141,6 +143,7 @@ err_exit_control:
 	vgpu_control_global_exit();
 err_exit_anon:
 	vgpu_anon_exit();
+	vgpu_conn_exit();
 	return ret;
 }
 module_init(vgpu_guest_init);
