@@ -94,11 +94,16 @@ static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *se
 	spin_unlock(&object->poll_lock);
 }
 
-/* Drops cached device memory. A killed task drops nothing, because it will read no memory. */
-static void poll_drop(struct vgpu_object *object)
+/*
+ * Drops cached device memory. Return: true; false: the task was killed, and may have dropped only a
+ * part or nothing, because it will read no memory. Other tasks may read, so they have to drop it.
+ */
+static bool poll_drop(struct vgpu_object *object)
 {
-	if (!vgpu_space_await_faults(object->host))
-		vgpu_space_drop(object->host, NULL);
+	if (vgpu_space_await_faults(object->host))
+		return false;
+	vgpu_space_drop(object->host, NULL);
+	return !fatal_signal_pending(current);
 }
 
 /*
@@ -114,7 +119,8 @@ static void poll_renew(struct vgpu_object *object, u32 gen)
 	spin_unlock(&object->poll_lock);
 	if (!renew)
 		return;
-	poll_drop(object);
+	if (!poll_drop(object))
+		return;
 	/* Set this last: another poll must not report readiness before the memory was dropped. */
 	spin_lock(&object->poll_lock);
 	object->poll_renewed = gen;
@@ -122,10 +128,10 @@ static void poll_renew(struct vgpu_object *object, u32 gen)
 }
 
 /*
- * Notes that a POLL call, made at poll_gen @gen, found @mask. The caller has dropped cached
- * device memory after the call.
+ * Notes that a POLL call, made at poll_gen @gen, found @mask. @dropped: result of poll_drop() after
+ * the call.
  */
-static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen)
+static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen, bool dropped)
 {
 	if (!poll_is_fence(object)) {
 		/* The driver's poll may have changed the readiness: earlier answers are void. */
@@ -134,7 +140,8 @@ static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen)
 	}
 	spin_lock(&object->poll_lock);
 	object->poll_ready |= mask;
-	object->poll_renewed = gen;
+	if (dropped)
+		object->poll_renewed = gen;
 	spin_unlock(&object->poll_lock);
 }
 
@@ -215,8 +222,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		poll_arm(object, &seen, wanted);
 		return ahead;
 	}
-	poll_drop(object);
-	poll_found(object, mask, seen.gen);
+	poll_found(object, mask, seen.gen, poll_drop(object));
 	return mask | ahead;
 }
 

@@ -162,6 +162,45 @@ DIFF_TEST(poll_fence_known)
 	}
 }
 
+/* A poll waits here until programs have done what they do with mapped memory, or are killed. */
+#define AWAITS		"vgpu_guest:vgpu_space_await_faults"
+
+/*
+ * A task that is killed in poll may not have dropped what the guest has cached. The next task that
+ * polls does.
+ */
+DIFF_TEST_LIMIT(poll_fence_killed, 60)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
+	struct vgpu_mock_buf_job job = {
+		.id = buffer.id, .seed = 3, .length = PAGES * PAGE, .delay_ms = 5 * JOB_MS,
+		.flags = VGPU_MOCK_JOB_FENCE, .event = -1,
+	};
+	int fence;
+
+	if (geteuid() || !keep_is_on() || !slow_can())
+		diff_skip("needs root, the guest module, and kprobes");
+	fill_all(&buffer, 1);
+	/* This fence makes the host watch the next one. */
+	fence = start_job(&buffer, 2, VGPU_MOCK_JOB_FENCE, -1);
+	await(fence, PATIENCE_MS);
+	close(fence);
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_JOB, &job));
+	look(&buffer);
+	sleep_ms(10 * JOB_MS);
+	/* The first poll ends as that of a killed task does. */
+	if (forwarded)
+		MUST(slow_start_with(AWAITS, "go=1 error=4"));
+	await(job.out_fence, PATIENCE_MS);
+	if (forwarded) {
+		CHECK(slow_waits());
+		CHECK(slow_stop());
+	}
+	await(job.out_fence, PATIENCE_MS);
+	CHECK(shows(&buffer, 3));
+	close(job.out_fence);
+}
+
 static void wait_by_epoll(__u32 events)
 {
 	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PAGE);
