@@ -465,10 +465,14 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 		return;
 	ret = vgpu_flush_await_landed(mapping->space, index, flush,
 				      vgpu_deadline_in(VGPU_FLUSH_LATE));
-	if (!ret)
-		ret = vgpu_flush_claim(flush, deadline);
+	/* The next pages that this flight has are not waited for. It may be another session's. */
+	if (ret == -ETIMEDOUT)
+		vgpu_flush_set_late_at(mapping->space, index);
 	if (ret)
 		goto out_free;
+	ret = vgpu_flush_claim(flush, deadline);
+	if (ret)
+		goto out_late;
 	/*
 	 * A flight that still has the page is an orphan of this flush, which is sent after the
 	 * flush is released, or a late flight of another one. The host's bytes are old then.
@@ -481,10 +485,11 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 			space_merge(mapping, index, buf, fresh);
 	}
 	vgpu_flush_release(flush);
-out_free:
+out_late:
 	/* The next pages of a session that does not answer are not waited for. */
 	if (ret == -ETIMEDOUT)
 		vgpu_flush_set_late(flush);
+out_free:
 	kfree(buf);
 }
 
