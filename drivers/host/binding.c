@@ -70,7 +70,8 @@
  * @done: true if the result is there
  * @done_at: time of the result in jiffies
  * @late: true if a wait has timed out, so hypervisors do not wait for the touch any more
- * @left: true if a waiting thread has given up while the worker is in the driver; counted in
+ * @waiters: number of threads that wait for the touch, or are about to
+ * @left: true if all waiting threads have given up while the worker is in the driver; counted in
  *	window->nr_left
  * @covered: true if another touch has brought the page meanwhile
  * @error: 0, or why there is no page; -EAGAIN: try again; -EBUSY: too many workers are stuck;
@@ -100,6 +101,7 @@ struct vgpu_touch {
 	bool done;
 	unsigned long done_at;
 	bool late;
+	unsigned int waiters;
 	bool left;
 	bool covered;
 	int error;
@@ -753,7 +755,7 @@ static u64 touch_range(struct vgpu_binding *binding, u64 offset, unsigned int *n
 /*
  * Find or make a touch of the page. A new one (*@new_one is true) has to be resolved by the
  * caller.
- * Return: the touch with a reference, or NULL.
+ * Return: the touch with a reference and this thread among its waiters, or NULL.
  */
 static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bool *new_one)
 {
@@ -776,8 +778,10 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bo
 		new = NULL;
 		list_add(&touch->node, &binding->touches);
 	}
-	if (touch)
+	if (touch) {
 		kref_get(&touch->ref);
+		touch->waiters++;
+	}
 	mutex_unlock(&window->lock);
 	kfree(new);
 	return touch;
@@ -816,7 +820,8 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 	ret = wait_for_completion_killable_timeout(&touch->over, timeout);
 	mutex_lock(&window->lock);
 	busy = touch->done && (touch->error == -EBUSY || touch->error == -EAGAIN);
-	if (ret <= 0 && !touch->done) {
+	touch->waiters--;
+	if (ret <= 0 && !touch->done && !touch->waiters) {
 		window->nr_left += !touch->left;
 		touch->left = true;
 	}
