@@ -337,6 +337,7 @@ void vgpu_call_reject(struct vgpu_hcall *call, int error)
 {
 	call_reset(call);
 	call->result = vgpu_call_refuse(call, error);
+	vgpu_kept_reject(call);
 	call->done = true;
 }
 

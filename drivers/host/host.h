@@ -784,6 +784,11 @@ void vgpu_kept_hide(struct vgpu_hcall *call);
  * cause no delay for the guest.
  */
 void vgpu_kept_refuse(struct vgpu_hcall *call);
+/*
+ * Do the same for a call that could not be received completely. Of its segments, none of which
+ * was checked, those count that are among the first call->msg_len bytes.
+ */
+void vgpu_kept_reject(struct vgpu_hcall *call);
 /* Handle a RELEASE message. */
 int vgpu_kept_release(struct vgpu_peer *peer, const void *msg);
 /* Send answers to RELEASE that are due. Context: the peer's sender. */

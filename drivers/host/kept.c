@@ -438,6 +438,17 @@ void vgpu_kept_refuse(struct vgpu_hcall *call)
 	}
 }
 
+void vgpu_kept_reject(struct vgpu_hcall *call)
+{
+	const struct vgpu_call *msg = (const void *)call->msg;
+	const struct vgpu_seg *segs = (const void *)(msg + 1);
+	u32 there = (call->msg_len - sizeof(*msg)) / sizeof(*segs), i;
+
+	for (i = 0; i < min_t(u32, le16_to_cpu(msg->nr_segs), there); i++)
+		if (le32_to_cpu(segs[i].flags) & VGPU_SEG_KEPT)
+			vgpu_control_due(call->lane->session->peer);
+}
+
 void vgpu_kept_hide(struct vgpu_hcall *call)
 {
 	struct vgpu_session *session = call->lane->session;

@@ -283,14 +283,16 @@ static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
 		}
 	}
 	if (!call->msg) {
-		/* The call will be rejected; its fixed part alone tells which call it is. */
+		/*
+		 * The call will be rejected. Its fixed part tells which call it is, and its
+		 * segments tell which of them are KEPT.
+		 */
 		memcpy(lane->buf, hdr, sizeof(*hdr));
 		call->msg = lane->buf;
-		call->msg_len = sizeof(struct vgpu_call);
+		call->msg_len = min_t(u32, len, VGPU_LANE_BUF);
 		ret = vgpu_conn_recv(&lane->conn, lane->buf + sizeof(*hdr),
-				     sizeof(struct vgpu_call) - sizeof(*hdr),
-				     VGPU_MSG_TIMEOUT_MS);
-		return ret ?: lane_skip(lane, len - sizeof(struct vgpu_call)) ?: -ENOMEM;
+				     call->msg_len - sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
+		return ret ?: lane_skip(lane, len - call->msg_len) ?: -ENOMEM;
 	}
 	memcpy(call->msg, hdr, sizeof(*hdr));
 	return vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), len - sizeof(*hdr),

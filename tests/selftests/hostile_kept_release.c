@@ -196,6 +196,64 @@ TEST_F(kept, releases_of_refused_calls)
 	EXPECT_GT(FLOOD_MS, took);
 }
 
+/* Calls of more bytes than this are refused after memory_fill(). */
+#define MEMORY_LEFT	32768U
+
+/* Begins calls that wait in the driver, and use nearly all memory that the session may have. */
+static void memory_fill(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self)
+{
+	const struct vgpu_mock_io mode = { .mode = VGPU_MOCK_IO_QUEUE };
+	uint64_t left = 4ULL * le32toh(self->peer.welcome.call_bytes_max) - MEMORY_LEFT;
+	struct peer_call read;
+	uint64_t part;
+	unsigned int i;
+
+	ASSERT_TRUE(peer_ioctl_send(self->lane, self->object, ++self->seq, VGPU_MOCK_IOC_IO_MODE,
+				    &mode, ADDR - PAGE, sizeof(mode)));
+	ASSERT_EQ(0, await_reply(self));
+	for (i = 0; left; i++, left -= part) {
+		part = left < 15 << 20 ? left : 15 << 20;
+		self->sleepers[i] = peer_lane(&self->peer, 1);
+		ASSERT_GE(self->sleepers[i], 0);
+		peer_call_init(&read, VGPU_OP_READ, self->object, 1);
+		read.msg.f_flags = htole32(O_RDWR);
+		read.seg[0].len = htole32(part);
+		read.seg[0].flags = htole32(VGPU_SEG_OUT);
+		ASSERT_TRUE(peer_call_send(self->sleepers[i], &read, 1, 0));
+	}
+}
+
+/* The same holds for calls that are too long for the memory that the session may have. */
+TEST_F_TIMEOUT(kept, releases_of_long_calls, 120)
+{
+	static const char bytes[MEMORY_LEFT + PAGE];
+	struct kept kept = scattered(1, 1);
+	uint64_t took, end = peer_now_ms() + SLACK_MS;
+	unsigned int i = 0;
+	int64_t ret;
+
+	if (tool_user_engine())
+		SKIP(return, "the engine receives calls of any length that is allowed");
+	guest_begin(_metadata, self);
+	memory_fill(_metadata, self);
+	while (i < FLOOD) {
+		kept.number = 1000 + i;
+		call_begin(self->object + 1, ++self->seq, kept.addr, kept.len);
+		call_add_kept(&kept);
+		call_add(ADDR + 16 * PAGE, VGPU_SEG_IN, bytes, sizeof(bytes));
+		ASSERT_TRUE(call_send(self->lane));
+		ret = await_reply(self);
+		/* The calls that fill the memory may not have come so far yet. */
+		if (ret == -EBADF && !i && peer_now_ms() < end)
+			continue;
+		ASSERT_EQ(-ENOMEM, ret);
+		i++;
+	}
+	took = release_many(self, 1000);
+	EXPECT_LT(0, took);
+	EXPECT_GT(FLOOD_MS, took);
+}
+
 /* --- beside other calls ---------------------------------------------------- */
 
 static bool all_sleep(void *wanted)
