@@ -2,7 +2,7 @@
 /*
  * hunter SECONDS MARK...: reads and writes all that this machine's window shows for that time,
  * as a guest's kernel could (/dev/vgpu-hunter, tests/mock/hunter.c). Meanwhile programs of this
- * machine with these MARKs have memory of devices shown and released; programs of other
+ * machine with these MARKs (1 to 254) have memory of devices shown and released; programs of other
  * machines have marks of their own. The window must show nothing that other machines have
  * written, and no page that was freed.
  *

@@ -3,9 +3,10 @@
  * mock_hunt DEVICE MARK SECONDS [blind]: makes buffers of a mock device and maps them, has the
  * program and the device write to them, in turns or at once, has the driver move them, unmaps
  * and frees them, and reads them at every step. Each must have exactly the bytes that were
- * written last. These have the program's MARK (1 to 255), so that bytes of another program that
- * hunts at the same time are recognized. With "blind" it does not compare, as a hunter
- * (tests/tools/hunter) writes to the buffers.
+ * written last. These have the program's MARK (1 to 254), so that bytes of another program that
+ * hunts at the same time are recognized. MARK 255 is that of a hunter (tests/tools/hunter), which
+ * takes words with it for its own. With "blind" the program does not compare, as a hunter writes to
+ * the buffers.
  *
  * Prints what was done. Exit status 1 if a buffer had other bytes.
  */
