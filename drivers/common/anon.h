@@ -7,9 +7,7 @@
 #ifndef VGPU_ANON_H
 #define VGPU_ANON_H
 
-struct file;
-struct file_operations;
-struct inode;
+#include <linux/fs.h>
 
 /* Register and unregister the pseudo file system of the inodes, at module init and exit. */
 int vgpu_anon_init(void);
