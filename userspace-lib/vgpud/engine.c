@@ -536,12 +536,13 @@ int engine_export_file(const struct vgpu_host_export_file *arg)
 		nr++;
 		bytes += file->len;
 	}
+	/* The file exists, also if its new contents cannot be taken: guests keep the old ones. */
+	if (old)
+		old->told = true;
 	if (nr >= FILES_MAX || bytes > FILES_BYTES_MAX)
 		return -ENOSPC;
-	if (old && old->len == arg->len && !memcmp(old->data, data, arg->len)) {
-		old->told = true;
+	if (old && old->len == arg->len && !memcmp(old->data, data, arg->len))
 		return 0;
-	}
 	file = calloc(1, sizeof(*file) + arg->len);
 	if (!file)
 		return -ENOMEM;
