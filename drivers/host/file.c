@@ -13,7 +13,7 @@
 #include "host.h"
 #include "wire.h"
 
-/* Limits for all files of one export together. */
+/* Limits for all files of one export together; files that are gone do not count. */
 #define FILES_MAX		512
 #define FILES_BYTES_MAX		SZ_1M
 
@@ -105,14 +105,16 @@ static int file_tell(struct vgpu_export *export, struct vgpu_host_file *file)
 			old = other;
 			continue;
 		}
-		nr++;
+		nr += !other->gone;
 		bytes += other->len;
 	}
+	/* The file exists, also if its new content cannot be taken: guests keep the old one. */
+	if (old)
+		old->told = true;
 	if (nr >= FILES_MAX || bytes > FILES_BYTES_MAX) {
 		ret = -ENOSPC;
 	} else if (old && !old->gone && old->len == file->len &&
 		   !memcmp(old->data, file->data, file->len)) {
-		old->told = true;
 		ret = 0;
 	} else {
 		file->told = true;
@@ -124,16 +126,69 @@ static int file_tell(struct vgpu_export *export, struct vgpu_host_file *file)
 	return ret;
 }
 
+/* Note that a file exists, whose new content could not be taken: guests keep the old one. */
+static void file_keep(struct vgpu_export *export, const char *name)
+{
+	struct vgpu_host_file *file;
+
+	mutex_lock(&export->files_lock);
+	list_for_each_entry(file, &export->files, node)
+		if (!strcmp(file->name, name))
+			file->told = true;
+	mutex_unlock(&export->files_lock);
+}
+
+/*
+ * Return: the highest version that every guest has been sent. Guests that were sent no file yet do
+ * not count: they will not get a file that is gone by now.
+ */
+static u64 files_sent(struct vgpu_agent *agent, const struct vgpu_export *export)
+{
+	u64 version = export->files_version;
+	struct vgpu_grant *grant;
+	struct vgpu_peer *peer;
+	unsigned long id;
+
+	lockdep_assert_held(&agent->lock);
+	xa_for_each(&agent->peers, id, peer) {
+		mutex_lock(&peer->lock);
+		list_for_each_entry(grant, &peer->grants, node)
+			if (grant->export == export && !grant->revoked && grant->files_sent)
+				version = min(version, grant->files_sent);
+		mutex_unlock(&peer->lock);
+	}
+	return version;
+}
+
+/* Forget files that are gone, once every guest has been told. */
+static void files_forget(struct vgpu_agent *agent, struct vgpu_export *export)
+{
+	struct vgpu_host_file *file, *next;
+	u64 version = files_sent(agent, export);
+
+	mutex_lock(&export->files_lock);
+	list_for_each_entry_safe(file, next, &export->files, node) {
+		if (file->version > version)
+			break;
+		if (!file->gone)
+			continue;
+		list_del(&file->node);
+		file_put(file);
+	}
+	mutex_unlock(&export->files_lock);
+}
+
 /*
  * Mark files as gone that vgpud has not sent since the previous VGPU_HOST_FILE_LAST.
  * Return: as file_tell().
  */
-static int files_end(struct vgpu_export *export)
+static int files_end(struct vgpu_agent *agent, struct vgpu_export *export)
 {
 	struct vgpu_host_file *file, *next, *gone;
 	u64 version = export->files_version;
 	int ret = 0;
 
+	files_forget(agent, export);
 	mutex_lock(&export->files_lock);
 	list_for_each_entry_safe(file, next, &export->files, node) {
 		/* This file and all later ones were added by this loop. */
@@ -182,17 +237,19 @@ int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *
 	if (last ? args->len || args->name[0] :
 	    args->len > VGPU_FILE_MAX || !vgpu_wire_file_name_ok((const u8 *)args->name))
 		return -EINVAL;
-	if (!last) {
+	if (!last)
 		file = file_make(args->name, u64_to_user_ptr(args->data), args->len);
-		if (IS_ERR(file))
-			return PTR_ERR(file);
-	}
 	mutex_lock(&agent->lock);
 	export = vgpu_export_find(agent, args->export);
-	if (export)
-		ret = last ? files_end(export) : file_tell(export, file);
-	else if (file)
+	if (IS_ERR(file)) {
+		if (export)
+			file_keep(export, args->name);
+		ret = PTR_ERR(file);
+	} else if (export) {
+		ret = last ? files_end(agent, export) : file_tell(export, file);
+	} else if (file) {
 		file_put(file);
+	}
 	if (ret > 0)
 		xa_for_each(&agent->peers, id, peer)
 			if (peer_has(peer, export))

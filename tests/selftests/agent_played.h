@@ -15,7 +15,8 @@
 
 #define LOOPBACK	1		/* CID */
 #define PORT		22700
-#define RESERVED_START	0x3e0000000000ULL
+/* vgpud has another range, which the guest module keeps free in programs such as this one. */
+#define RESERVED_START	0x3c0000000000ULL
 #define RESERVED_SIZE	0x000100000000ULL
 
 /* Makes both ends of a connection. Return: true if they exist. */
@@ -38,8 +39,8 @@ static inline bool connect_ends(int ends[2])
 }
 
 /*
- * Makes the test the agent, as shadows of vgpud can execute nothing. Return: a file for a
- * shadow, or -1.
+ * Makes the test the agent, as shadows of vgpud can execute nothing. The peer is granted
+ * /dev/zero, export 1. Return: a file for a shadow, or -1.
  */
 static inline int begin_agent(int agent, int sock)
 {
@@ -50,9 +51,20 @@ static inline int begin_agent(int agent, int sock)
 	struct vgpu_host_peer_add peer = {
 		.size = sizeof(peer), .sock_fd = sock, .cid = LOOPBACK, .port = PORT,
 	};
+	struct vgpu_host_export_add export = {
+		.size = sizeof(export), .path_fd = open("/dev/zero", O_PATH | O_CLOEXEC),
+		.kind = VGPU_EXPORT_PLAIN, .name = "zero", .path = "/dev/zero",
+	};
+	struct vgpu_host_grant grant = { .size = sizeof(grant) };
 	struct vgpu_host_shadow shadow = { .size = sizeof(shadow), .session = 1 };
+	bool failed = ioctl(agent, VGPU_HOST_AGENT, &role) ||
+		      ioctl(agent, VGPU_HOST_EXPORT_ADD, &export) ||
+		      ioctl(agent, VGPU_HOST_PEER_ADD, &peer);
 
-	if (ioctl(agent, VGPU_HOST_AGENT, &role) || ioctl(agent, VGPU_HOST_PEER_ADD, &peer))
+	close(export.path_fd);
+	grant.export = export.out_export;
+	grant.peer = peer.out_peer;
+	if (failed || ioctl(agent, VGPU_HOST_GRANT, &grant))
 		return -1;
 	shadow.peer = peer.out_peer;
 	return ioctl(agent, VGPU_HOST_SHADOW, &shadow) ? -1 : shadow.out_fd;
