@@ -464,16 +464,17 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	ret = xa_insert(&session->tasks, (unsigned long)current, lane, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret == -EBUSY ? -EBUSY : -ENOMEM;
-	lane->keys = args->flags & VGPU_LANE_KEYS;
-	lane->scratch = args->scratch;
-	lane->scratch_len = args->scratch_len;
-	/* The content of the scratch memory is unknown. */
-	lane->scratch_used = args->scratch_len;
+	/* Several threads may get here before one of them becomes the lane's. */
 	if (cmpxchg(&lane->task, NULL, get_task_struct(current))) {
 		xa_erase(&session->tasks, (unsigned long)current);
 		put_task_struct(current);
 		return -EBUSY;
 	}
+	lane->keys = args->flags & VGPU_LANE_KEYS;
+	lane->scratch = args->scratch;
+	lane->scratch_len = args->scratch_len;
+	/* The content of the scratch memory is unknown. */
+	lane->scratch_used = args->scratch_len;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/vgpu_host.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -17,6 +18,7 @@
 #include "agent.h"
 #include "agent_played.h"
 #include "hostile_peer.h"
+#include "slow.h"
 #include "vgpu_mock.h"
 
 #include "kselftest_harness.h"
@@ -402,4 +404,139 @@ TEST_F(shadow, executes_a_program)
 	EXPECT_EQ(0, references());
 }
 
+/**
+ * struct race - two threads of a shadow that become the first server of one lane at once
+ * @step: 1: the shadow has the lane; 2: the first thread may begin, and is stopped in the module;
+ *	3: the second thread may begin
+ * @loser: errno of the first thread, or -1 while it has none
+ */
+struct race {
+	int step;
+	int loser;
+};
+
+static struct race *race;
+
+/* Waits until the value is @least or more. Return: it is. */
+static bool await(int *value, int least)
+{
+	uint64_t end = tool_now_ms() + 20000;
+
+	while (__atomic_load_n(value, __ATOMIC_ACQUIRE) < least && tool_now_ms() < end)
+		usleep(1000);
+	return __atomic_load_n(value, __ATOMIC_ACQUIRE) >= least;
+}
+
+static void set_step(int step)
+{
+	__atomic_store_n(&race->step, step, __ATOMIC_RELEASE);
+}
+
+/* Serves lane 0 with scratch memory at @scratch. Return: 0, or the errno that ends it. */
+static int serve_from(uint64_t scratch)
+{
+	struct vgpu_lane_serve serve = {
+		.size = sizeof(serve), .scratch = scratch, .scratch_len = SCRATCH_SIZE,
+		.event_fd = -1,
+	};
+
+	close_range(1, ~0U, 0);
+	while (ioctl(0, VGPU_LANE_SERVE, &serve) >= 0)
+		;
+	return errno;
+}
+
+/* There is no memory behind the scratch memory of the other thread. */
+static void *serve_without_memory(void *data)
+{
+	int error = 0;
+
+	if (!unshare(CLONE_FILES) && await(&race->step, 2))
+		error = serve_from(RESERVED_START + SCRATCH_SIZE);
+	__atomic_store_n(&race->loser, error, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Plays a shadow without confinement, whose second thread begins to serve the lane first. */
+static void serve_twice(int shadow, int sock)
+{
+	struct vgpu_shadow_lane lane = {
+		.size = sizeof(lane), .sock_fd = sock, .out_fd = -1,
+	};
+	pthread_t other;
+
+	if (ioctl(shadow, VGPU_SHADOW_LANE, &lane) || dup2(lane.out_fd, 0) ||
+	    close_range(1, ~0U, 0) ||
+	    mmap((void *)RESERVED_START, SCRATCH_SIZE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED ||
+	    pthread_create(&other, NULL, serve_without_memory, NULL))
+		_exit(1);
+	set_step(1);
+	_exit(await(&race->step, 3) ? serve_from(RESERVED_START) : 1);
+}
+
+/* Reads /dev/zero by a lane. Return: number of bytes, or a negative errno. */
+static int64_t read_zero(int lane)
+{
+	const struct peer peer = { .export = 1 };
+	uint32_t object = peer_open_device(&peer, lane, 1);
+	struct peer_call call;
+	char answer[PAGE];
+
+	peer_call_init(&call, VGPU_OP_READ, object, 2);
+	call.msg.f_flags = htole32(O_RDWR);
+	call.seg[0].len = htole32(64);
+	call.seg[0].flags = htole32(VGPU_SEG_OUT);
+	if (!object || !peer_call_send(lane, &call, 1, 0))
+		return -EPIPE;
+	return peer_reply(lane, answer, sizeof(answer), 20000);
+}
+
+/*
+ * Of two threads that serve a lane at once for the first time, one gets the lane. The attempt of
+ * the other one changes nothing for it.
+ */
+TEST_F(shadow, serves_a_lane_twice)
+{
+	int agent, control[2], lane[2], shadow;
+	struct vgpu_hdr ready;
+	pid_t child;
+
+	if (!slow_can())
+		SKIP(return, "needs a kernel with kprobes");
+	agent = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC);
+	race = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, race);
+	race->loser = -1;
+	ASSERT_TRUE(connect_ends(control) && connect_ends(lane));
+	shadow = begin_agent(agent, control[1]);
+	ASSERT_GE(shadow, 0);
+	child = fork();
+	if (!child)
+		serve_twice(shadow, lane[1]);
+	close(shadow);
+	close(lane[1]);
+	EXPECT_TRUE(await(&race->step, 1));
+	EXPECT_TRUE(slow_start("vgpu_host:vgpu_session_bind"));
+	set_step(2);
+	while (!slow_waits() && race->loser < 0 && !waitpid(child, NULL, WNOHANG))
+		usleep(1000);
+	set_step(3);
+	EXPECT_EQ(sizeof(ready), peer_recv(lane[0], &ready, sizeof(ready), 20000));
+	EXPECT_EQ(VGPU_MSG_LANE_READY, peer_type(&ready));
+	tool_write(SLOW_GO, "1");
+	EXPECT_TRUE(await(&race->loser, 0));
+	EXPECT_EQ(EBUSY, race->loser);
+	EXPECT_EQ(64, read_zero(lane[0]));
+	EXPECT_TRUE(slow_stop());
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(lane[0]);
+	close(control[0]);
+	close(control[1]);
+	close(agent);
+	munmap(race, PAGE);
+}
+
 TEST_HARNESS_MAIN
+
