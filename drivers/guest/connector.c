@@ -307,30 +307,34 @@ static void connector_dev_set(struct connector_dev *dev, int attr, struct connec
 	kfree(old);
 }
 
-/* Set the contents of a file. @data: NULL if the file is gone. */
+/*
+ * Set the contents of a file. @data: NULL if the file is gone. Without memory the file keeps its
+ * old contents, here and in the connector's device.
+ */
 static void connector_set(struct vgpu_connectors *connectors, const char *name, int attr,
 			  const u8 *data, u32 len)
 {
 	struct connector *connector = connector_get(connectors, name, data);
-	struct connector_file *file, *shown = NULL;
+	struct connector_file *file = NULL, *shown = NULL;
+	bool failed = false;
 
 	if (!connector)
 		return;
-	file = data ? file_copy(data, len) : NULL;
-	kfree(connector->files[attr]);
-	connector->files[attr] = file;
-	if (connector_is_empty(connector)) {
-		connector_free(connector);
-		return;
-	}
-	if (!connector->dev)
-		return;
 	if (data) {
-		shown = file_copy(data, len);
-		if (!shown)
-			return;
+		file = file_copy(data, len);
+		shown = file && connector->dev ? file_copy(data, len) : NULL;
+		failed = !file || (connector->dev && !shown);
 	}
-	connector_dev_set(connector->dev, attr, shown);
+	if (failed) {
+		kfree(file);
+	} else {
+		kfree(connector->files[attr]);
+		connector->files[attr] = file;
+	}
+	if (connector_is_empty(connector))
+		connector_free(connector);
+	else if (!failed && connector->dev)
+		connector_dev_set(connector->dev, attr, shown);
 }
 
 /**

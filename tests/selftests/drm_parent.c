@@ -13,6 +13,7 @@
 #include <drm.h>
 
 #include "host_played.h"
+#include "slow.h"
 
 #include "kselftest_harness.h"
 
@@ -301,6 +302,41 @@ TEST_F_TIMEOUT(parent, connector_by_and_by, 120)
 	ASSERT_TRUE(send_file("HDMI-A-1/modes", "800x600\n"));
 	EXPECT_TRUE(await_line(modes, "800x600"));
 	EXPECT_NE(access(status, F_OK), 0);
+}
+
+/* A file keeps its old contents if there is no memory for the new ones. */
+TEST_F_TIMEOUT(parent, connector_without_memory, 120)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+	struct vgpu_export_add add;
+	char status[128], modes[128];
+	struct tool_run *run;
+
+	if (!slow_can())
+		SKIP(return, "needs a kernel with kprobes");
+	fill_export(&add, "gpu", NULL);
+	ASSERT_TRUE(send_all(&add, sizeof(add)));
+	ASSERT_TRUE(send_file("HDMI-A-1/status", "connected\n"));
+	ASSERT_STRNE(parent_of("gpu"), "");
+	run = tool_run("cd /sys/class/vgpu/vgpu%d/drm/drm && ls -d card*", tool_find_export("gpu"));
+	ASSERT_EQ(run->status, 0);
+	snprintf(status, sizeof(status), "/sys/class/drm/%.*s-HDMI-A-1/status",
+		 (int)strcspn(run->out, "\n"), run->out);
+	snprintf(modes, sizeof(modes), "%.*smodes", (int)(strlen(status) - strlen("status")),
+		 status);
+	ASSERT_TRUE(await_line(status, "connected"));
+	ASSERT_TRUE(slow_start_with("vgpu_guest:file_copy", "null=1 go=1"));
+	ASSERT_TRUE(send_file("HDMI-A-1/status", "disconnected\n"));
+	while (!slow_waits() && tool_now_ms() < deadline)
+		usleep(20000);
+	EXPECT_TRUE(slow_waits());
+	EXPECT_TRUE(slow_stop());
+	/* The guest handles the files in this order. */
+	ASSERT_TRUE(send_file("HDMI-A-1/modes", "640x480\n"));
+	EXPECT_TRUE(await_line(modes, "640x480"));
+	EXPECT_TRUE(await_line(status, "connected"));
+	ASSERT_TRUE(send_file("HDMI-A-1/status", "unknown\n"));
+	EXPECT_TRUE(await_line(status, "unknown"));
 }
 
 #define DYNAMIC_DEBUG	"/proc/dynamic_debug/control"
