@@ -79,7 +79,7 @@ struct vgpu_blank_call {
  * @cmd: command
  * @arg: argument
  *
- * Context: process, before vgpu_call_run().
+ * Context: process, before vgpu_op_run().
  */
 void vgpu_blank_ioctl_begin(struct vgpu_blank_call *call, struct vgpu_object *object,
 			    const struct vgpu_schema_ioctl *ioctl, u32 cmd, unsigned long arg);

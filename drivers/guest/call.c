@@ -19,10 +19,8 @@
 #include "call.h"
 #include "deadline.h"
 #include "host.h"
-#include "keep.h"
 #include "lane.h"
 #include "object.h"
-#include "reserve.h"
 #include "session.h"
 #include "stats.h"
 #include "trace.h"
@@ -38,7 +36,6 @@ void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, struct vgpu_object *objec
 {
 	memset(xcall, 0, offsetof(struct vgpu_xcall, inline_buf));
 	xcall->msg.op = cpu_to_le16(op);
-	xcall->object = object;
 	if (object)
 		xcall->msg.object = cpu_to_le32(object->id);
 }
@@ -301,42 +298,21 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
  * @session: session of the calling process; any session for a call of class mm or FOREIGN
  * @xcall: the call
  *
+ * Operations of programs use vgpu_op_run(), which keeps memory up to date.
+ *
  * Context: process, no locks. For calls of class mm the mmap_lock may be held.
  * Return: 0 (there is a reply), -ENODEV (host or shadow lost), -EINTR (killed), -ERESTARTSYS (a
  * signal came while the call waited for a lane; nothing was sent), -ENOMEM, -E2BIG (longer than
  * the host allows), -ETIMEDOUT (@xcall->deadline has passed), or another errno of the lane's
- * connection or of the flush before the call. None of these is the driver's: the result of the
- * driver is in @xcall->result.
+ * connection. None of these is the driver's: the result of the driver is in @xcall->result.
  */
 int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 {
-	bool mapped = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_MAPPED));
-	bool own = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_FOREIGN));
-	struct vgpu_host *host = session->host;
-	int ret;
+	int ret = call_on_lane(session, xcall);
 
-	if (own) {
-		ret = vgpu_reserve_current(session);
-		if (ret)
-			return ret;
-	}
-	/* FDINFO, the only FOREIGN call, does not give the file to the shadow: merge no groups. */
-	if (xcall->object && !(xcall->flags & VGPU_XCALL_FOREIGN))
-		vgpu_keep_use(session, xcall->object);
-	/* Flush before call_send(): its control_seq must cover the UNMAPs that the flush queues. */
-	ret = 0;
-	if (mapped)
-		ret = vgpu_space_flush(session);
-	else if (own)
-		ret = vgpu_space_settle(session);
-	if (ret)
-		return ret;
-	ret = call_on_lane(session, xcall);
 	/* A POLL call cannot make another object ready, so host->calls leaves it out. */
 	if (!(xcall->flags & VGPU_XCALL_MM) && le16_to_cpu(xcall->msg.op) != VGPU_OP_POLL)
-		atomic64_inc(&host->calls);
-	if (mapped)
-		vgpu_space_drop(host, session);
+		atomic64_inc(&session->host->calls);
 	trace_vgpu_call_end(session, xcall, ret);
 	return ret;
 }

@@ -38,7 +38,6 @@ struct vgpu_stats;
  * struct vgpu_xcall - a call of this guest, from request to reply
  * @msg: fixed part of the message. The caller fills in op, flags, object, f_flags, pos and
  *	args; vgpu_call_run() fills in the rest
- * @object: object of the call, or NULL
  * @flags: VGPU_XCALL_*
  * @deadline: time in jiffies at which the call ends with -ETIMEDOUT if it has no lane or no
  *	reply yet; 0: none (deadline.h). Set by the caller
@@ -65,7 +64,6 @@ struct vgpu_stats;
  */
 struct vgpu_xcall {
 	struct vgpu_call msg;
-	struct vgpu_object *object;
 	unsigned int flags;
 	unsigned long deadline;
 	unsigned int nr_segs;

@@ -110,6 +110,7 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 	xcall.deadline = vgpu_deadline_in(FDINFO_TIMEOUT);
 	xcall.segs = &seg;
 	xcall.nr_segs = 1;
+	/* FDINFO does not give the file to the shadow, so the groups of files stay as they are. */
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret && xcall.result > 0)
 		fdinfo_show_text(seq, object, xcall.reply.data, xcall.result);

@@ -21,6 +21,7 @@
 #include "host.h"
 #include "mapping.h"
 #include "object.h"
+#include "op.h"
 #include "schema.h"
 #include "session.h"
 #include "space.h"
@@ -90,7 +91,7 @@ void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, lo
  * vgpu_file_call - make a call on an open file
  * @file: a file that shows an object
  * @xcall: the call
- * @replied: out: true if vgpu_call_run() succeeded, so that xcall->reply may be used
+ * @replied: out: true if vgpu_op_run() succeeded, so that xcall->reply may be used
  *
  * Return: the result of the call.
  */
@@ -106,7 +107,7 @@ s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 		return PTR_ERR(session);
 	if (!(xcall->flags & VGPU_XCALL_NO_MAPPED))
 		vgpu_blank_end(object);
-	ret = vgpu_call_run(session, xcall);
+	ret = vgpu_op_run(session, object, xcall);
 	vgpu_session_put(session);
 	/*
 	 * Mark the object before vgpu_poll_touch(): after the touch no answer may be stored that
@@ -147,7 +148,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	xcall.msg.args.open.export = cpu_to_le32(export->id);
 	xcall.msg.args.open.flags = cpu_to_le32(file->f_flags & FILE_OPEN_FLAGS);
 	xcall.stats = &export->stats;
-	ret = vgpu_call_run(session, &xcall);
+	ret = vgpu_op_run(session, NULL, &xcall);
 	if (!ret)
 		ret = vgpu_call_result(&xcall);
 	if (ret)

@@ -26,6 +26,7 @@
 #include "nvidia_share.h"
 #include "nvidia_version.h"
 #include "object.h"
+#include "op.h"
 #include "reserve.h"
 #include "schema.h"
 #include "session.h"
@@ -261,7 +262,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->in_len = m->data_len;
 
 	raw = m->raw && vgpu_keep_raw_begin(session, ioctl->object);
-	ret = vgpu_call_run(session, xcall);
+	ret = vgpu_op_run(session, ioctl->object, xcall);
 	/*
 	 * Count the command: the host had to fetch memory although all pointers that the schema
 	 * knows were followed, so the schema lacks some.

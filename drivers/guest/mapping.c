@@ -25,6 +25,7 @@
 #include "deadline.h"
 #include "export.h"
 #include "host.h"
+#include "keep_group.h"
 #include "mapping.h"
 #include "move.h"
 #include "object.h"
@@ -581,6 +582,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		args->window = cpu_to_le64(range->window->id);
 		args->window_offset = cpu_to_le64(range->offset);
 	}
+	vgpu_keep_use(mapping->session, object);
 	ret = vgpu_call_run(mapping->session, &xcall);
 	if (!ret)
 		ret = vgpu_call_result(&xcall);

@@ -27,6 +27,7 @@
 #include "host.h"
 #include "keep.h"
 #include "object.h"
+#include "op.h"
 #include "schema.h"
 #include "session.h"
 #include "space.h"
@@ -187,7 +188,7 @@ static bool object_close_wait(struct vgpu_object *object)
 	xcall.flags = VGPU_XCALL_NO_CANCEL;
 	xcall.msg.args.close.reference = cpu_to_le32(object->reference);
 	xcall.stats = &object->export->stats;
-	closed = !vgpu_call_run(session, &xcall) &&
+	closed = !vgpu_op_run(session, object, &xcall) &&
 		!(le32_to_cpu(xcall.reply.reply->flags) & VGPU_REPLY_REFUSED);
 	vgpu_xcall_fini(&xcall);
 	vgpu_session_put(session);

@@ -34,6 +34,7 @@
 #include "file.h"
 #include "host.h"
 #include "object.h"
+#include "op.h"
 #include "session.h"
 #include "space.h"
 
@@ -165,7 +166,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 		xcall.msg.args.poll.events = cpu_to_le32((__force u32)asked);
 		xcall.msg.args.poll.flags = cpu_to_le32(flags);
 		xcall.msg.args.poll.number = cpu_to_le32(number);
-		ret = vgpu_call_run(session, &xcall);
+		ret = vgpu_op_run(session, object, &xcall);
 		/* -EINTR: the shadow's thread was stopped or frozen, which is no signal here. */
 		again = !ret && (s64)xcall.result == -EINTR && !fatal_signal_pending(current);
 		if (!ret && xcall.result)

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Operations of programs on the host's files: calls that keep the host's memory up to date. */
+#ifndef VGPU_OP_H
+#define VGPU_OP_H
+
+struct vgpu_object;
+struct vgpu_session;
+struct vgpu_xcall;
+
+int vgpu_op_run(struct vgpu_session *session, struct vgpu_object *object,
+		struct vgpu_xcall *xcall);
+
+#endif /* VGPU_OP_H */
