@@ -20,7 +20,6 @@
 #include "deadline.h"
 #include "host.h"
 #include "lane.h"
-#include "object.h"
 #include "session.h"
 #include "stats.h"
 #include "trace.h"
@@ -30,14 +29,13 @@
  * vgpu_xcall_init - initialize a call
  * @xcall: uninitialized memory
  * @op: operation, enum vgpu_op
- * @object: object of the call, or NULL
+ * @object: number of the call's object on the wire; 0: none
  */
-void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, struct vgpu_object *object)
+void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, u32 object)
 {
 	memset(xcall, 0, offsetof(struct vgpu_xcall, inline_buf));
 	xcall->msg.op = cpu_to_le16(op);
-	if (object)
-		xcall->msg.object = cpu_to_le32(object->id);
+	xcall->msg.object = cpu_to_le32(object);
 }
 
 /* Frees the memory of the reply, if there is any. */

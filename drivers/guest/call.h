@@ -11,7 +11,6 @@
 
 #include "wire.h"
 
-struct vgpu_object;
 struct vgpu_session;
 struct vgpu_stats;
 
@@ -86,7 +85,7 @@ struct vgpu_xcall {
 	u64 inline_buf[VGPU_XCALL_INLINE / sizeof(u64)];
 };
 
-void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, struct vgpu_object *object);
+void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, u32 object);
 void vgpu_xcall_fini(struct vgpu_xcall *xcall);
 int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall);
 long vgpu_call_result(const struct vgpu_xcall *xcall);

@@ -92,7 +92,7 @@ static void clock_ask(struct vgpu_host *host)
 	if (IS_ERR(session))
 		return;
 	for (calls = 0; calls < CLOCK_ASK_CALLS && !ret; calls++) {
-		vgpu_xcall_init(&xcall, VGPU_OP_CLOCK, NULL);
+		vgpu_xcall_init(&xcall, VGPU_OP_CLOCK, 0);
 		xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
 		xcall.deadline = deadline;
 		ret = vgpu_call_run(session, &xcall);

@@ -76,7 +76,7 @@ void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, lo
 {
 	struct vgpu_object *object = file->private_data;
 
-	vgpu_xcall_init(xcall, op, object);
+	vgpu_xcall_init(xcall, op, object->id);
 	/*
 	 * Set VGPU_CALL_COMPAT for read and write, too: drivers may read and write other structs
 	 * for 32-bit programs.
@@ -143,7 +143,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	session = vgpu_session_current(host, VGPU_SESSION_RENEW);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
-	vgpu_xcall_init(&xcall, VGPU_OP_OPEN, NULL);
+	vgpu_xcall_init(&xcall, VGPU_OP_OPEN, 0);
 	xcall.msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
 	xcall.msg.args.open.export = cpu_to_le32(export->id);
 	xcall.msg.args.open.flags = cpu_to_le32(file->f_flags & FILE_OPEN_FLAGS);

@@ -229,7 +229,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	bool raw;
 	long ret;
 
-	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object);
+	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object->id);
 	if (atomic_read(&ioctl->object->export->fences) > 0)
 		flags |= VGPU_CALL_WATCH;
 	if ((m->flags & VGPU_IOCTL_ADMIN) && ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))

@@ -482,7 +482,7 @@ static int mapping_make_writable(struct vgpu_mapping *mapping)
 	int ret = 0;
 
 	for (; !ret && (nr = vgpu_mapping_next_run(mapping, &first)); first += nr) {
-		vgpu_xcall_init(&xcall, VGPU_OP_PROTECT, NULL);
+		vgpu_xcall_init(&xcall, VGPU_OP_PROTECT, 0);
 		xcall.flags = VGPU_XCALL_MM;
 		xcall.stats = &mapping->export->stats;
 		xcall.msg.args.protect.addr = cpu_to_le64(vgpu_mapping_addr(mapping, first));
@@ -568,7 +568,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 	 */
 	if (!prot)
 		prot = PROT_READ;
-	vgpu_xcall_init(&xcall, VGPU_OP_MMAP, object);
+	vgpu_xcall_init(&xcall, VGPU_OP_MMAP, object->id);
 	xcall.flags = VGPU_XCALL_MM;
 	xcall.stats = &object->export->stats;
 	args = &xcall.msg.args.mmap;

@@ -551,7 +551,7 @@ static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr
 	struct vgpu_xcall xcall;
 	int ret;
 
-	vgpu_xcall_init(&xcall, VGPU_OP_BIND, NULL);
+	vgpu_xcall_init(&xcall, VGPU_OP_BIND, 0);
 	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
 	xcall.deadline = vgpu_deadline_in(MOVE_BIND_WAIT);
 	xcall.stats = &mapping->export->stats;

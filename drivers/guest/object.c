@@ -184,7 +184,7 @@ static bool object_close_wait(struct vgpu_object *object)
 	session = vgpu_session_current(object->host, VGPU_SESSION_FIND);
 	if (IS_ERR(session))
 		return false;
-	vgpu_xcall_init(&xcall, VGPU_OP_CLOSE, object);
+	vgpu_xcall_init(&xcall, VGPU_OP_CLOSE, object->id);
 	xcall.flags = VGPU_XCALL_NO_CANCEL;
 	xcall.msg.args.close.reference = cpu_to_le32(object->reference);
 	xcall.stats = &object->export->stats;

@@ -17,7 +17,7 @@ static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u6
 	struct vgpu_xcall xcall;
 	s64 ret;
 
-	vgpu_xcall_init(&xcall, VGPU_OP_READ_PAGES, NULL);
+	vgpu_xcall_init(&xcall, VGPU_OP_READ_PAGES, 0);
 	xcall.msg.flags = cpu_to_le16(flags);
 	xcall.msg.args.pages.addr = cpu_to_le64(addr);
 	xcall.msg.args.pages.len = cpu_to_le64(len);
@@ -79,7 +79,7 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 	struct vgpu_xcall xcall;
 	s64 ret;
 
-	vgpu_xcall_init(&xcall, VGPU_OP_WRITE_PAGES, NULL);
+	vgpu_xcall_init(&xcall, VGPU_OP_WRITE_PAGES, 0);
 	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
 	xcall.deadline = deadline;
 	xcall.stats = stats;

@@ -159,7 +159,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 	if (IS_ERR(session))
 		return PTR_ERR(session);
 	do {
-		vgpu_xcall_init(&xcall, VGPU_OP_POLL, object);
+		vgpu_xcall_init(&xcall, VGPU_OP_POLL, object->id);
 		xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL;
 		xcall.stats = &object->export->stats;
 		xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
