@@ -25,6 +25,7 @@
 #include "export.h"
 #include "file.h"
 #include "host.h"
+#include "marshal.h"
 #include "object.h"
 
 /*
@@ -152,6 +153,32 @@ static void ahead_set_waits(struct vgpu_ahead *ahead, bool waits)
 		wake_up(&ahead->wait);
 }
 
+struct ahead_stamps {
+	struct vgpu_object *object;
+	const struct vgpu_reply *reply;
+};
+
+static void ahead_stamp(void *data, u32 clock, s64 *time)
+{
+	struct ahead_stamps *stamps = data;
+	struct vgpu_object *object = stamps->object;
+
+	vgpu_clock_convert(object->host, &object->times, stamps->reply, clock, time);
+}
+
+/*
+ * Converts the time stamps of @len bytes of events of a device; events of other files only look
+ * alike.
+ */
+static void ahead_stamp_events(struct vgpu_object *object, const struct vgpu_reply *reply, u8 *data,
+			       u32 len)
+{
+	static const struct vgpu_marshal_fds fds = { .stamp = ahead_stamp };
+	struct ahead_stamps stamps = { .object = object, .reply = reply };
+
+	vgpu_marshal_events(object->schema, data, len, &fds, &stamps);
+}
+
 /* Reads all queued events into @ahead. Return: number of bytes, 0, or an errno. */
 static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __user *buf)
 {
@@ -173,7 +200,7 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __us
 	ahead_set_waits(ahead, false);
 	if (ret > 0) {
 		memcpy(ahead->data, xcall.reply.data, ret);
-		vgpu_clock_events(file->private_data, xcall.reply.reply, ahead->data, ret);
+		ahead_stamp_events(file->private_data, xcall.reply.reply, ahead->data, ret);
 		WRITE_ONCE(ahead->pos, 0);
 		WRITE_ONCE(ahead->len, ret);
 	}

@@ -14,8 +14,7 @@
 #include "clock.h"
 #include "deadline.h"
 #include "host.h"
-#include "marshal.h"
-#include "object.h"
+#include "schema.h"
 #include "session.h"
 #include "tsc.h"
 
@@ -119,10 +118,9 @@ static s64 clock_offset(struct vgpu_host *host)
  * Converts a time stamp. The offset may shrink when the bounds narrow. Still, later time stamps
  * of one file must not become earlier ones.
  */
-static s64 clock_monotonic(struct vgpu_object *object, s64 time, s64 offset)
+static s64 clock_monotonic(struct vgpu_clock_file *times, s64 time, s64 offset)
 {
 	s64 here = time + offset;
-	struct vgpu_clock_file *times = &object->times;
 
 	here = max_t(s64, here, CLOCK_EARLIEST_NS);
 	spin_lock(&times->lock);
@@ -172,24 +170,25 @@ static void clock_tsc(u32 khz, const struct vgpu_reply *reply, s64 offset, s64 *
 
 /**
  * vgpu_clock_convert - convert a time stamp to this machine's clock
- * @object: object whose driver reported the time
+ * @host: host whose driver reported the time
+ * @times: earlier time stamps of the file
  * @reply: reply with the time; for other clocks than VGPU_CLOCK_MONOTONIC the reply to a call
  *	with VGPU_CALL_CLOCKS
  * @clock: clock of the time stamp, enum vgpu_schema_clock
  * @time: time stamp in nanoseconds (VGPU_CLOCK_TSC: ticks), more than 0 and less than
  *	VGPU_CLOCK_MAX; replaced by the result
  */
-void vgpu_clock_convert(struct vgpu_object *object, const struct vgpu_reply *reply, u32 clock,
-			s64 *time)
+void vgpu_clock_convert(struct vgpu_host *host, struct vgpu_clock_file *times,
+			const struct vgpu_reply *reply, u32 clock, s64 *time)
 {
-	s64 offset = clock_offset(object->host);
+	s64 offset = clock_offset(host);
 	s64 now;
 
 	if (clock == VGPU_CLOCK_FILE)
-		clock = READ_ONCE(object->times.clock);
+		clock = READ_ONCE(times->clock);
 	switch (clock) {
 	case VGPU_CLOCK_MONOTONIC:
-		*time = clock_monotonic(object, *time, offset);
+		*time = clock_monotonic(times, *time, offset);
 		break;
 	case VGPU_CLOCK_REALTIME:
 		*time += offset - (s64)le64_to_cpu(reply->out.ioctl.realtime);
@@ -201,35 +200,7 @@ void vgpu_clock_convert(struct vgpu_object *object, const struct vgpu_reply *rep
 		*time = max_t(s64, *time + (s64)(ktime_get_raw_ns() - now), CLOCK_EARLIEST_NS);
 		break;
 	case VGPU_CLOCK_TSC:
-		clock_tsc(object->host->tsc_khz, reply, offset, time);
+		clock_tsc(host->tsc_khz, reply, offset, time);
 		break;
 	}
-}
-
-struct clock_reader {
-	struct vgpu_object *object;
-	const struct vgpu_reply *reply;
-};
-
-static void clock_stamp(void *data, u32 clock, s64 *time)
-{
-	struct clock_reader *read = data;
-
-	vgpu_clock_convert(read->object, read->reply, clock, time);
-}
-
-/**
- * vgpu_clock_events - convert the time stamps of events
- * @object: object of a device; events of other files only look alike
- * @reply: reply to the READ
- * @data: copy of the events, which is modified
- * @len: length of @data in bytes
- */
-void vgpu_clock_events(struct vgpu_object *object, const struct vgpu_reply *reply, u8 *data,
-		       u32 len)
-{
-	static const struct vgpu_marshal_fds fds = { .stamp = clock_stamp };
-	struct clock_reader read = { .object = object, .reply = reply };
-
-	vgpu_marshal_events(object->schema, data, len, &fds, &read);
 }

@@ -12,7 +12,7 @@
 
 #include "clock_bounds.h"
 
-struct vgpu_object;
+struct vgpu_host;
 struct vgpu_reply;
 
 /**
@@ -46,9 +46,7 @@ void vgpu_clock_init(struct vgpu_clock *clock);
 void vgpu_clock_add(struct vgpu_clock *clock, const struct vgpu_clock_sample *sample);
 
 void vgpu_clock_file_init(struct vgpu_clock_file *times);
-void vgpu_clock_convert(struct vgpu_object *object, const struct vgpu_reply *reply, u32 clock,
-			s64 *time);
-void vgpu_clock_events(struct vgpu_object *object, const struct vgpu_reply *reply, u8 *data,
-		       u32 len);
+void vgpu_clock_convert(struct vgpu_host *host, struct vgpu_clock_file *times,
+			const struct vgpu_reply *reply, u32 clock, s64 *time);
 
 #endif /* VGPU_CLOCK_H */

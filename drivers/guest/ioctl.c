@@ -173,7 +173,8 @@ static void ioctl_stamp(void *data, u32 clock, s64 *time)
 {
 	struct vgpu_ioctl *ioctl = data;
 
-	vgpu_clock_convert(ioctl->object, ioctl->xcall.reply.reply, clock, time);
+	vgpu_clock_convert(ioctl->object->host, &ioctl->object->times, ioctl->xcall.reply.reply,
+			   clock, time);
 }
 
 static void ioctl_choose_clock(void *data, u32 clock)
