@@ -5,15 +5,8 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "drm.h"
-#include "event.h"
-#include "export.h"
 #include "host.h"
-#include "move.h"
-#include "object.h"
-#include "reclaim.h"
 #include "session.h"
-#include "window.h"
 
 #define HOST_CONNECT_TIMEOUT_MS	2000
 #define HOST_MSG_TIMEOUT_MS	10000	/* timeout of a handshake, and of the rest of a message */
@@ -22,10 +15,22 @@
 
 /* Random number of this load of the module, by which a host tells a new guest from an old one. */
 static u8 host_instance[16];
+static const struct vgpu_host_ops *host_ops;
 
-void vgpu_host_global_init(void)
+/**
+ * vgpu_host_global_init - set up before the first connection
+ * @ops: work of what is built on connections; valid as long as the module
+ */
+void vgpu_host_global_init(const struct vgpu_host_ops *ops)
 {
+	host_ops = ops;
 	get_random_bytes(host_instance, sizeof(host_instance));
+}
+
+/* Return: the @ops of vgpu_host_global_init(). */
+const struct vgpu_host_ops *vgpu_host_ops(void)
+{
+	return host_ops;
 }
 
 /* Receives and checks one message of at most VGPU_CONTROL_MSG_MAX bytes. */
@@ -158,16 +163,13 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 	hash_init(host->objects);
 	hash_init(host->events);
 	INIT_LIST_HEAD(&host->signals);
-	INIT_WORK(&host->signal_work, vgpu_event_signal_work);
 	INIT_LIST_HEAD(&host->exports);
 	INIT_LIST_HEAD(&host->parents);
 	INIT_LIST_HEAD(&host->window_entry);
 	INIT_LIST_HEAD(&host->mappings);
 	INIT_LIST_HEAD(&host->move_todo);
 	init_waitqueue_head(&host->move_wait);
-	INIT_DELAYED_WORK(&host->move_work, vgpu_move_work);
-	vgpu_space_set_init(&host->spaces);
-	vgpu_keep_set_init(&host->keeps);
+	host_ops->init(host);
 
 	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);
 	if (ret)
@@ -176,7 +178,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 	ret = host_handshake(host, buf, refused);
 	if (ret)
 		goto err_fini_conn;
-	ret = vgpu_reclaim_start(&host->spaces);
+	ret = host_ops->start(host);
 	if (ret)
 		goto err_fini_conn;
 	kfree(buf);
@@ -185,6 +187,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 err_fini_conn:
 	vgpu_conn_fini(&host->conn);
 err_free_host:
+	host_ops->fini(host);
 	kfree(host);
 err_free_buf:
 	kfree(buf);
@@ -194,50 +197,20 @@ err_free_buf:
 static int host_dispatch(struct vgpu_host *host, const void *buf)
 {
 	const struct vgpu_hdr *hdr = buf;
-	const struct vgpu_event_signal *signal = buf;
-	const struct vgpu_export_del *del = buf;
-	const struct vgpu_release *release = buf;
+	u16 type = le16_to_cpu(hdr->type);
+	unsigned int i;
 
-	switch (le16_to_cpu(hdr->type)) {
-	case VGPU_MSG_EXPORT_ADD:
-		return vgpu_export_add(host, buf);
-	case VGPU_MSG_EXPORT_DEL:
-		vgpu_export_del(host, le32_to_cpu(del->export));
-		return 0;
-	case VGPU_MSG_EXPORT_CHANGE:
-		vgpu_export_change(host, buf);
-		return 0;
-	case VGPU_MSG_EXPORT_FILE:
-		return vgpu_export_file(host, buf);
-	case VGPU_MSG_POLL_EVENT:
-		vgpu_object_poll_event(host, buf);
-		return 0;
-	case VGPU_MSG_EVENT:
-		if (le32_to_cpu(signal->flags) & VGPU_EVENT_OVER)
-			vgpu_event_cancel(host, le32_to_cpu(signal->event));
-		else
-			vgpu_event_signal(host, le32_to_cpu(signal->event));
-		return 0;
-	case VGPU_MSG_WINDOW:
-		vgpu_window_announce(host, buf);
-		return 0;
-	case VGPU_MSG_INVALIDATE:
-		vgpu_window_invalidate(host, buf);
-		return 0;
-	case VGPU_MSG_UNBOUND:
-		vgpu_window_unbound(host, buf);
-		return 0;
-	case VGPU_MSG_RELEASE:
-		vgpu_keep_released(host, le64_to_cpu(release->number));
-		return 0;
+	switch (type) {
 	case VGPU_MSG_PING:
 		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
 		return 0;
 	case VGPU_MSG_PONG:
 		return 0;
-	default:
-		return -EPROTO;
 	}
+	for (i = 0; i < host_ops->nr_handlers; i++)
+		if (host_ops->handlers[i].type == type)
+			return host_ops->handlers[i].handle(host, buf);
+	return -EPROTO;
 }
 
 /* Waits for the next message. Sends a PING when half of the PING timeout has passed without one. */
@@ -285,12 +258,9 @@ int vgpu_host_serve(struct vgpu_host *host)
 	if (!buf)
 		return -ENOMEM;
 	for (;;) {
-		/*
-		 * Settle DRM devices after a burst of exports: a card and its render node are
-		 * one device.
-		 */
+		/* Settle after a burst of messages: a card and its render node are one device. */
 		if (!vgpu_conn_pending(&host->conn))
-			vgpu_drm_settle(host);
+			host_ops->settle(host);
 		ret = host_wait(host, &pinged, &pinged_at, &seq) ?: host_recv(host, buf) ?:
 		      host_dispatch(host, buf);
 		if (ret)
@@ -322,14 +292,9 @@ void vgpu_host_abort(struct vgpu_host *host)
 	spin_unlock(&host->lock);
 	vgpu_conn_shutdown(&host->conn);
 	vgpu_session_abort_all(host);
-	vgpu_object_hangup_all(host);
-	vgpu_window_abort(host);
-	vgpu_move_abort(host);
-	vgpu_space_set_abort(&host->spaces);
-	vgpu_reclaim_stop(&host->spaces);
-	vgpu_export_del_all(host);
+	host_ops->abort(host);
 	vgpu_control_end(&host->control);
-	vgpu_keep_set_abort(host);
+	host_ops->end(host);
 	vgpu_conn_fini(&host->conn);
 	vgpu_host_put(host);
 }
@@ -345,7 +310,7 @@ static void host_free(struct kref *ref)
 {
 	struct vgpu_host *host = container_of(ref, struct vgpu_host, ref);
 
-	vgpu_keep_set_fini(&host->keeps);
+	host_ops->fini(host);
 	kfree_sensitive(host);
 }
 

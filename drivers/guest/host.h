@@ -52,6 +52,7 @@
 #include "space.h"
 #include "wire.h"
 
+struct vgpu_session;
 struct vgpu_window;
 
 /**
@@ -148,7 +149,45 @@ struct vgpu_host {
 	unsigned long fdinfo_pause;
 };
 
-void vgpu_host_global_init(void);
+/**
+ * struct vgpu_host_handler - handler of one type of message
+ * @type: enum vgpu_msg_type
+ * @handle: function that handles the checked message @msg in the thread that receives the host's
+ *	messages; an error that it returns ends the connection
+ */
+struct vgpu_host_handler {
+	u16 type;
+	int (*handle)(struct vgpu_host *host, const void *msg);
+};
+
+/**
+ * struct vgpu_host_ops - work of what is built on connections (main.c)
+ * @handlers: handlers of all messages but PING and PONG
+ * @nr_handlers: number of entries of @handlers
+ * @init: function that initializes the fields of a new host, before the connection is made
+ * @start: function that is called after the handshake; an error ends the connection
+ * @settle: function that the receiving thread calls whenever it has received all messages
+ * @abort: function that ends what uses a lost connection, after its sessions are aborted
+ * @end: function that is called after @abort, when messages to the host are refused
+ * @fini: function that undoes @init for a host without references
+ * @session_init: function that initializes the fields of a new session; returns 0 or -ENOMEM
+ * @session_fini: function that undoes @session_init for a session without references
+ */
+struct vgpu_host_ops {
+	const struct vgpu_host_handler *handlers;
+	unsigned int nr_handlers;
+	void (*init)(struct vgpu_host *host);
+	int (*start)(struct vgpu_host *host);
+	void (*settle)(struct vgpu_host *host);
+	void (*abort)(struct vgpu_host *host);
+	void (*end)(struct vgpu_host *host);
+	void (*fini)(struct vgpu_host *host);
+	int (*session_init)(struct vgpu_session *session);
+	void (*session_fini)(struct vgpu_session *session);
+};
+
+void vgpu_host_global_init(const struct vgpu_host_ops *ops);
+const struct vgpu_host_ops *vgpu_host_ops(void);
 struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused);
 int vgpu_host_serve(struct vgpu_host *host);
 void vgpu_host_shutdown(struct vgpu_host *host);

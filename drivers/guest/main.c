@@ -9,13 +9,18 @@
 #include "control.h"
 #include "device.h"
 #include "dialer.h"
+#include "drm.h"
+#include "event.h"
 #include "export.h"
 #include "flush.h"
 #include "host.h"
 #include "keep.h"
 #include "move.h"
+#include "object.h"
+#include "reclaim.h"
 #include "reserve.h"
 #include "session.h"
+#include "space.h"
 #include "window.h"
 
 #define GUEST_HOSTS_MAX	8
@@ -31,6 +36,140 @@ module_param_array(port, uint, &nr_port, 0444);
 MODULE_PARM_DESC(port, "port of each host (default: " __stringify(VGPU_WIRE_PORT) ")");
 
 static struct vgpu_dialer *dialers[GUEST_HOSTS_MAX];
+
+/* --- messages of a host --------------------------------------------------- */
+
+static int guest_export_add(struct vgpu_host *host, const void *msg)
+{
+	return vgpu_export_add(host, msg);
+}
+
+static int guest_export_del(struct vgpu_host *host, const void *msg)
+{
+	const struct vgpu_export_del *del = msg;
+
+	vgpu_export_del(host, le32_to_cpu(del->export));
+	return 0;
+}
+
+static int guest_export_change(struct vgpu_host *host, const void *msg)
+{
+	vgpu_export_change(host, msg);
+	return 0;
+}
+
+static int guest_export_file(struct vgpu_host *host, const void *msg)
+{
+	return vgpu_export_file(host, msg);
+}
+
+static int guest_poll_event(struct vgpu_host *host, const void *msg)
+{
+	vgpu_object_poll_event(host, msg);
+	return 0;
+}
+
+static int guest_event(struct vgpu_host *host, const void *msg)
+{
+	const struct vgpu_event_signal *signal = msg;
+
+	if (le32_to_cpu(signal->flags) & VGPU_EVENT_OVER)
+		vgpu_event_cancel(host, le32_to_cpu(signal->event));
+	else
+		vgpu_event_signal(host, le32_to_cpu(signal->event));
+	return 0;
+}
+
+static int guest_window(struct vgpu_host *host, const void *msg)
+{
+	vgpu_window_announce(host, msg);
+	return 0;
+}
+
+static int guest_invalidate(struct vgpu_host *host, const void *msg)
+{
+	vgpu_window_invalidate(host, msg);
+	return 0;
+}
+
+static int guest_unbound(struct vgpu_host *host, const void *msg)
+{
+	vgpu_window_unbound(host, msg);
+	return 0;
+}
+
+static int guest_release(struct vgpu_host *host, const void *msg)
+{
+	const struct vgpu_release *release = msg;
+
+	vgpu_keep_released(host, le64_to_cpu(release->number));
+	return 0;
+}
+
+static const struct vgpu_host_handler guest_handlers[] = {
+	{ VGPU_MSG_EXPORT_ADD, guest_export_add },
+	{ VGPU_MSG_EXPORT_DEL, guest_export_del },
+	{ VGPU_MSG_EXPORT_CHANGE, guest_export_change },
+	{ VGPU_MSG_EXPORT_FILE, guest_export_file },
+	{ VGPU_MSG_POLL_EVENT, guest_poll_event },
+	{ VGPU_MSG_EVENT, guest_event },
+	{ VGPU_MSG_WINDOW, guest_window },
+	{ VGPU_MSG_INVALIDATE, guest_invalidate },
+	{ VGPU_MSG_UNBOUND, guest_unbound },
+	{ VGPU_MSG_RELEASE, guest_release },
+};
+
+/* --- hosts and sessions --------------------------------------------------- */
+
+static void guest_host_init(struct vgpu_host *host)
+{
+	INIT_WORK(&host->signal_work, vgpu_event_signal_work);
+	INIT_DELAYED_WORK(&host->move_work, vgpu_move_work);
+	vgpu_space_set_init(&host->spaces);
+	vgpu_keep_set_init(&host->keeps);
+}
+
+static int guest_host_start(struct vgpu_host *host)
+{
+	return vgpu_reclaim_start(&host->spaces);
+}
+
+static void guest_host_abort(struct vgpu_host *host)
+{
+	vgpu_object_hangup_all(host);
+	vgpu_window_abort(host);
+	vgpu_move_abort(host);
+	vgpu_space_set_abort(&host->spaces);
+	vgpu_reclaim_stop(&host->spaces);
+	vgpu_export_del_all(host);
+}
+
+static void guest_host_fini(struct vgpu_host *host)
+{
+	vgpu_keep_set_fini(&host->keeps);
+}
+
+static int guest_session_init(struct vgpu_session *session)
+{
+	vgpu_flush_init(&session->flush);
+	vgpu_keep_claims_init(&session->claims);
+	return vgpu_keep_member_init(&session->keep);
+}
+
+static const struct vgpu_host_ops guest_host_ops = {
+	.handlers = guest_handlers,
+	.nr_handlers = ARRAY_SIZE(guest_handlers),
+	.init = guest_host_init,
+	.start = guest_host_start,
+	.settle = vgpu_drm_settle,
+	.abort = guest_host_abort,
+	.end = vgpu_keep_set_abort,
+	.fini = guest_host_fini,
+	.session_init = guest_session_init,
+	.session_fini = vgpu_keep_member_fini,
+};
+
+/* --- the module ----------------------------------------------------------- */
 
 static void guest_stop_dialers(void)
 {
@@ -75,7 +214,7 @@ static int __init vgpu_guest_init(void)
 {
 	int ret;
 
-	vgpu_host_global_init();
+	vgpu_host_global_init(&guest_host_ops);
 	ret = vgpu_anon_init();
 	if (ret)
 		return ret;

@@ -167,7 +167,7 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 
 	if (!session)
 		return NULL;
-	if (vgpu_keep_member_init(&session->keep)) {
+	if (vgpu_host_ops()->session_init(session)) {
 		kfree(session);
 		return NULL;
 	}
@@ -183,8 +183,6 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 	INIT_LIST_HEAD(&session->vmm_entry);
 	INIT_WORK(&session->start_work, session_start);
 	INIT_WORK(&session->check_work, session_check);
-	vgpu_flush_init(&session->flush);
-	vgpu_keep_claims_init(&session->claims);
 	init_completion(&session->started);
 	mutex_init(&session->reserve_lock);
 	spin_lock_init(&session->lock);
@@ -350,7 +348,7 @@ static void session_free(struct kref *ref)
 {
 	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
 
-	vgpu_keep_member_fini(session);
+	vgpu_host_ops()->session_fini(session);
 	mmdrop(session->mm);
 	vgpu_host_put(session->host);
 	kfree(session);
