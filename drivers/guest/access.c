@@ -14,6 +14,7 @@
 #include "deadline.h"
 #include "export.h"
 #include "mapping.h"
+#include "memory_state.h"
 #include "pages.h"
 #include "session.h"
 #include "space.h"
@@ -71,7 +72,7 @@ static s64 access_read(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned int
  */
 static int access_claim(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline)
 {
-	struct vgpu_flush *flush = &mapping->session->flush;
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
 	int ret;
 
 	for (;;) {
@@ -92,7 +93,7 @@ static s64 access_write(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned in
 		.len = cpu_to_le32(len),
 	};
 	struct vgpu_wire_diff diff = { .ranges = &range, .nr = 1, .bytes = buf, .len = len };
-	struct vgpu_flush *flush = &mapping->session->flush;
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
 	s64 ret;
 
 	ret = access_claim(mapping, pgoff, deadline);

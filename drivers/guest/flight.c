@@ -8,6 +8,7 @@
 #include "flush.h"
 #include "host.h"
 #include "mapping.h"
+#include "memory_state.h"
 #include "session.h"
 #include "space.h"
 
@@ -61,11 +62,12 @@ void vgpu_flight_free(struct vgpu_flight *flight)
 		struct flight_owner *owner = &flight->owners[--flight->nr_owners];
 
 		/* The entry stays if another flight has replaced it: see flight_enter(). */
-		xa_cmpxchg(&owner->mapping->space->flying, owner->index, &session->flush, NULL, 0);
+		xa_cmpxchg(&owner->mapping->space->flying, owner->index,
+			   &session->memory->flush, NULL, 0);
 		vgpu_mapping_put(owner->mapping);
 	}
 	if (session) {
-		wake_up_all(&session->host->spaces.wait);
+		wake_up_all(&session->host->memory->spaces.wait);
 		vgpu_session_put(session);
 	}
 	kvfree(flight);
@@ -82,7 +84,7 @@ void vgpu_flight_free(struct vgpu_flight *flight)
 static bool flush_keeps(struct vgpu_space *space, const struct vgpu_page *page)
 {
 	return page_count(page->page) > 1 && vgpu_mapping_covered(page->owner, page->index) &&
-		atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX;
+		atomic_read(&space->host->memory->spaces.nr_dirty) < SPACE_DIRTY_MAX;
 }
 
 static int flight_put(void *arg, u64 addr, const u8 *data, u32 len)
@@ -103,7 +105,7 @@ static void flight_note(const struct vgpu_wire_diff *diff, u32 nr, u32 len, u8 *
 /* Leave the page dirty, for a run that is younger than @stamp. */
 static void flight_keep(struct vgpu_flight *flight, struct vgpu_page *page, u64 stamp)
 {
-	struct vgpu_flush *flush = &flight->session->flush;
+	struct vgpu_flush *flush = &flight->session->memory->flush;
 
 	page->stamp = stamp;
 	spin_lock(&flush->lock);
@@ -154,7 +156,7 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		if (!page->orig)
 			return -ENOMEM;
 	}
-	ret = flight_enter(&flight->session->flush, space, page->index);
+	ret = flight_enter(&flight->session->memory->flush, space, page->index);
 	if (ret)
 		return ret;
 	flight->owners[flight->nr_owners++] = (struct flight_owner) {
@@ -238,7 +240,7 @@ static struct vgpu_mapping *flush_first_owner(struct vgpu_flush *flush, u64 stam
 /* Take pages of one space in the order in which they became dirty, while there is room. */
 static int flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64 stamp)
 {
-	struct vgpu_flush *flush = &flight->session->flush;
+	struct vgpu_flush *flush = &flight->session->memory->flush;
 	struct vgpu_page *page;
 	int ret = 0;
 	u32 nr;
@@ -259,7 +261,9 @@ static int flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64
 
 struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 {
-	struct vgpu_session *session = container_of(flush, struct vgpu_session, flush);
+	struct vgpu_session_memory *memory = container_of(flush, struct vgpu_session_memory, flush);
+	struct vgpu_session *session = memory->session;
+	struct vgpu_space_set *set = &session->host->memory->spaces;
 	struct vgpu_flight *flight = NULL;
 	struct vgpu_mapping *owner;
 	int ret = 0;
@@ -267,17 +271,16 @@ struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 	while (!ret && (!flight || flight->nr_owners < flight->max_owners) &&
 	       (owner = flush_first_owner(flush, stamp))) {
 		if (!flight)
-			flight = flight_alloc(clamp_t(u32,
-						      atomic_read(&session->host->spaces.nr_dirty),
-						      1, flight_pages(session)));
+			flight = flight_alloc(clamp_t(u32, atomic_read(&set->nr_dirty), 1,
+						      flight_pages(session)));
 		if (flight && !flight->session)
 			flight->session = vgpu_session_get(session);
 		ret = flight ? flight_fill(flight, owner->space, stamp) : -ENOMEM;
 		vgpu_mapping_put(owner);
 	}
 	/* Fewer pages are dirty: wake writers that wait to make other pages dirty. */
-	if (flight && wq_has_sleeper(&session->host->spaces.wait))
-		wake_up_all(&session->host->spaces.wait);
+	if (flight && wq_has_sleeper(&set->wait))
+		wake_up_all(&set->wait);
 	/* Pages that the flight has are sent before the error is reported. */
 	if (ret && (!flight || !flight->nr_owners)) {
 		if (flight)

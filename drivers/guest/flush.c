@@ -40,6 +40,7 @@
 #include "flush.h"
 #include "host.h"
 #include "mapping.h"
+#include "memory_state.h"
 #include "pages.h"
 #include "session.h"
 #include "space.h"
@@ -78,12 +79,12 @@ void vgpu_flush_global_exit(void)
 
 static struct vgpu_session *flush_session(struct vgpu_flush *flush)
 {
-	return container_of(flush, struct vgpu_session, flush);
+	return container_of(flush, struct vgpu_session_memory, flush)->session;
 }
 
 static struct vgpu_space_set *flush_set(struct vgpu_flush *flush)
 {
-	return &flush_session(flush)->host->spaces;
+	return &flush_session(flush)->host->memory->spaces;
 }
 
 /* --- flushes that have something to send ------------------------------------- */
@@ -166,8 +167,8 @@ void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
 void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
 		    struct vgpu_mapping *mapping)
 {
-	struct vgpu_space_set *set = &space->host->spaces;
-	struct vgpu_flush *flush = &mapping->session->flush;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
 
 	lockdep_assert_held(&space->lock);
 	page->owner = vgpu_mapping_get(mapping);
@@ -183,7 +184,7 @@ void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
 struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page)
 {
 	struct vgpu_mapping *owner = page->owner;
-	struct vgpu_flush *flush = &owner->session->flush;
+	struct vgpu_flush *flush = &owner->session->memory->flush;
 
 	lockdep_assert_held(&space->lock);
 	spin_lock(&flush->lock);
@@ -195,7 +196,7 @@ struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page
 	page->whole = false;
 	page->sent = true;
 	xa_clear_mark(&space->pages, page->index, SPACE_DIRTY);
-	atomic_dec(&space->host->spaces.nr_dirty);
+	atomic_dec(&space->host->memory->spaces.nr_dirty);
 	return owner;
 }
 
@@ -294,7 +295,7 @@ static void flush_check_late_locked(struct vgpu_flush *flush)
 /* Mark the flush whose flight has the page at @index as late if it has made no progress. */
 static void flush_check_late(struct vgpu_space *space, pgoff_t index)
 {
-	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
 	struct vgpu_flush *flush;
 
 	xa_lock(&space->flying);
@@ -314,7 +315,7 @@ int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 
 	for (;;) {
 		left = min_t(long, vgpu_deadline_left(deadline), FLUSH_LOOK);
-		left = wait_event_killable_timeout(space->host->spaces.wait,
+		left = wait_event_killable_timeout(space->host->memory->spaces.wait,
 						   !vgpu_flush_is_flying(space, index, own), left);
 		if (left)
 			return left < 0 ? -EINTR : 0;
@@ -586,7 +587,7 @@ static int flush_wait_own(struct vgpu_flush *own, u64 stamp, unsigned long deadl
 int vgpu_flush_all(struct vgpu_space_set *set, struct vgpu_session *session,
 		   unsigned long deadline)
 {
-	struct vgpu_flush *own = session ? &session->flush : NULL;
+	struct vgpu_flush *own = session ? &session->memory->flush : NULL;
 	u64 stamp;
 	int ret = 0;
 
@@ -635,7 +636,7 @@ bool vgpu_flush_queue(struct work_struct *work)
 
 void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay)
 {
-	struct vgpu_host *host = container_of(set, struct vgpu_host, spaces);
+	struct vgpu_host *host = container_of(set, struct vgpu_host_memory, spaces)->host;
 
 	if (delayed_work_pending(&set->expire) &&
 	    time_before_eq(READ_ONCE(set->expire.timer.expires), jiffies + delay))
@@ -653,12 +654,12 @@ int vgpu_space_flush(struct vgpu_session *session)
 {
 	int ret = vgpu_space_await_faults(session->host);
 
-	return ret ?: vgpu_flush_all(&session->host->spaces, session, 0);
+	return ret ?: vgpu_flush_all(&session->host->memory->spaces, session, 0);
 }
 
 int vgpu_space_settle(struct vgpu_session *session)
 {
-	struct vgpu_flush *flush = &session->flush;
+	struct vgpu_flush *flush = &session->memory->flush;
 
 	if (list_empty_careful(&flush->unmaps) && !test_bit(0, &flush->busy))
 		return 0;
@@ -702,7 +703,7 @@ static bool flush_covers(struct vgpu_space *space, struct vgpu_mapping *mapping,
 
 void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 {
-	struct vgpu_flush *flush = &mapping->session->flush;
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
 	u64 addr = vgpu_mapping_addr(mapping, pgoff);
 	struct flush_unmap *unmap;
 
@@ -786,5 +787,5 @@ void vgpu_flush_abort(struct vgpu_space_set *set)
 	spin_unlock(&set->lock);
 	/* The host is down, so set->expire is not queued after this. */
 	if (cancel_delayed_work(&set->expire))
-		vgpu_host_put(container_of(set, struct vgpu_host, spaces));
+		vgpu_host_put(container_of(set, struct vgpu_host_memory, spaces)->host);
 }

@@ -169,11 +169,13 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 	INIT_LIST_HEAD(&host->mappings);
 	INIT_LIST_HEAD(&host->move_todo);
 	init_waitqueue_head(&host->move_wait);
-	host_ops->init(host);
+	ret = host_ops->init(host);
+	if (ret)
+		goto err_free_host;
 
 	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);
 	if (ret)
-		goto err_free_host;
+		goto err_fini_host;
 	*refused = false;
 	ret = host_handshake(host, buf, refused);
 	if (ret)
@@ -186,8 +188,9 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 
 err_fini_conn:
 	vgpu_conn_fini(&host->conn);
-err_free_host:
+err_fini_host:
 	host_ops->fini(host);
+err_free_host:
 	kfree(host);
 err_free_buf:
 	kfree(buf);

@@ -12,7 +12,7 @@
  *	vgpu_session.reserve_lock	mutex (reserve.c)
  *	mmap_lock of the caller, as the core took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
- *	host->keeps.lock		mutex: pinned memory; of the locks below only
+ *	host->memory->keeps.lock	mutex: pinned memory; of the locks below only
  *					host->control.lock and keep_users_lock are taken in it
  *	mapping->mode_lock		rwsem: see mapping.h
  *	space->lock, mapping->lock	mutex and, inside, a spinlock: pages, spans
@@ -25,7 +25,7 @@
  *	object->poll_lock		spinlock: cached readiness
  *	host->control.lock		spinlock: numbers and queue of messages
  *	keep_users_lock (keep.c)	spinlock: pinned pages of each user; taken inside
- *					no other lock than host->keeps.lock
+ *					no other lock than host->memory->keeps.lock
  *	object->times.lock		spinlock, taken inside none of these locks
  *	host->clock.lock		seqlock, taken inside mmap_lock at most
  *
@@ -48,10 +48,9 @@
 #include "clock.h"
 #include "conn.h"
 #include "control.h"
-#include "keep.h"
-#include "space.h"
 #include "wire.h"
 
+struct vgpu_host_memory;
 struct vgpu_session;
 struct vgpu_window;
 
@@ -95,8 +94,7 @@ struct vgpu_window;
  * @move_work: work item that moves mappings
  * @move_wait: wait queue that is woken when a mapping has moved
  * @parents: list of struct vgpu_parent; the receiving thread's only
- * @spaces: device memory that this host's mappings show
- * @keeps: pins of program memory that the host's devices may keep
+ * @memory: state of the host's memory (memory_state.h), from @init of the operations on
  * @fdinfo_pause: time in jiffies until which no fdinfo is asked for; 0: none; any thread reads
  *	and writes it
  */
@@ -144,8 +142,7 @@ struct vgpu_host {
 	wait_queue_head_t move_wait;
 
 	struct list_head parents;
-	struct vgpu_space_set spaces;
-	struct vgpu_keep_set keeps;
+	struct vgpu_host_memory *memory;
 	unsigned long fdinfo_pause;
 };
 
@@ -164,7 +161,8 @@ struct vgpu_host_handler {
  * struct vgpu_host_ops - work of what is built on connections (main.c)
  * @handlers: handlers of all messages but PING and PONG
  * @nr_handlers: number of entries of @handlers
- * @init: function that initializes the fields of a new host, before the connection is made
+ * @init: function that initializes the fields of a new host, before the connection is made;
+ *	returns 0 or -ENOMEM
  * @start: function that is called after the handshake; an error ends the connection
  * @settle: function that the receiving thread calls whenever it has received all messages
  * @abort: function that ends what uses a lost connection, after its sessions are aborted
@@ -176,7 +174,7 @@ struct vgpu_host_handler {
 struct vgpu_host_ops {
 	const struct vgpu_host_handler *handlers;
 	unsigned int nr_handlers;
-	void (*init)(struct vgpu_host *host);
+	int (*init)(struct vgpu_host *host);
 	int (*start)(struct vgpu_host *host);
 	void (*settle)(struct vgpu_host *host);
 	void (*abort)(struct vgpu_host *host);

@@ -22,6 +22,7 @@
 #include "host.h"
 #include "keep.h"
 #include "marshal.h"
+#include "memory_state.h"
 #include "nvidia_address.h"
 #include "nvidia_share.h"
 #include "nvidia_version.h"
@@ -342,7 +343,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	if (!ret && compat)
 		ret = ioctl_reserve(ioctl);
 	if (!ret)
-		ret = vgpu_keep_claim(&session->claims, &ioctl->kept);
+		ret = vgpu_keep_claim(&session->memory->claims, &ioctl->kept);
 	if (ret)
 		goto out_end;
 	if (vgpu_nvidia_shares(object, cmd, &ioctl->m) || vgpu_drm_shares(object, cmd))
@@ -365,7 +366,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		vgpu_blank_ioctl_done(&ioctl->blank, object, arg);
 
 out_end:
-	vgpu_keep_unclaim(&session->claims, &ioctl->kept);
+	vgpu_keep_unclaim(&session->memory->claims, &ioctl->kept);
 	vgpu_video_queue_done(&ioctl->video, object, cmd, arg, !ret);
 	if (ioctl->low_len)
 		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);

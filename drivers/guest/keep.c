@@ -11,11 +11,11 @@
  * group are closed (keep_group.c). A program that names the same pages again and again, as for
  * each frame of a camera, has them pinned once.
  *
- * A pin (struct vgpu_keep) is on one list at a time, under host->keeps.lock: first on the
+ * A pin (struct vgpu_keep) is on one list at a time, under host->memory->keeps.lock: first on the
  * call's own list, which no other task uses, then on the list of the file or its group, or on
- * that of all groups (keep_group.c), then on host->keeps.releasing until the answer. A work item
- * then unpins the pages, because unpinning may wait for a page's lock, and the thread that
- * receives the host's messages must not wait.
+ * that of all groups (keep_group.c), then on host->memory->keeps.releasing until the answer. A
+ * work item then unpins the pages, because unpinning may wait for a page's lock, and the thread
+ * that receives the host's messages must not wait.
  *
  * While a call runs, the shadow has the pages mapped at the program's addresses. That is
  * possible for one call at a time. So a call waits for earlier calls that name some of the same
@@ -39,6 +39,7 @@
 #include "keep.h"
 #include "kept.h"
 #include "marshal.h"
+#include "memory_state.h"
 #include "object.h"
 #include "session.h"
 
@@ -50,7 +51,7 @@
 /**
  * struct vgpu_keep - a pin: the pinned pages of one KEPT field of a call
  * @entry: entry in one of the lists that the comment at the top of this file names; guarded by
- *	host->keeps.lock, except on a call's own list
+ *	host->memory->keeps.lock, except on a call's own list
  * @unpin: work item that unpins the pages and frees this, queued when the pin is on no list
  * @release: preallocated RELEASE message of the pages, because a file may have too many pins
  *	for allocations during its close; NULL once the message is queued
@@ -398,7 +399,7 @@ void vgpu_keep_call_init(struct vgpu_keep_call *call)
 int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 addr, u64 len,
 		  bool write, struct vgpu_marshal_kept *kept)
 {
-	struct vgpu_keep_set *set = &object->host->keeps;
+	struct vgpu_keep_set *set = &object->host->memory->keeps;
 	struct vgpu_keep *keep, *old;
 	bool full;
 
@@ -438,7 +439,7 @@ int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 a
  */
 void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, bool sent)
 {
-	struct vgpu_keep_set *set = &object->host->keeps;
+	struct vgpu_keep_set *set = &object->host->memory->keeps;
 	struct vgpu_keep *keep, *next;
 
 	if (list_empty(&call->pins))
@@ -565,7 +566,7 @@ bool vgpu_keep_may(const struct vgpu_object *object)
  */
 static void keep_release(struct vgpu_host *host, struct list_head *left)
 {
-	struct vgpu_keep_set *set = &host->keeps;
+	struct vgpu_keep_set *set = &host->memory->keeps;
 	struct vgpu_keep *keep;
 
 	lockdep_assert_held(&set->lock);
@@ -596,7 +597,7 @@ static void keep_lose_all(struct list_head *lost)
  */
 void vgpu_keep_close(struct vgpu_object *object)
 {
-	struct vgpu_keep_set *set = &object->host->keeps;
+	struct vgpu_keep_set *set = &object->host->memory->keeps;
 	LIST_HEAD(left);
 
 	if (!vgpu_keep_may(object))
@@ -616,7 +617,7 @@ void vgpu_keep_close(struct vgpu_object *object)
  */
 void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object, bool over)
 {
-	struct vgpu_keep_set *set = &session->host->keeps;
+	struct vgpu_keep_set *set = &session->host->memory->keeps;
 	LIST_HEAD(left);
 
 	mutex_lock(&set->lock);
@@ -633,7 +634,7 @@ void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object,
  */
 void vgpu_keep_released(struct vgpu_host *host, u64 number)
 {
-	struct vgpu_keep_set *set = &host->keeps;
+	struct vgpu_keep_set *set = &host->memory->keeps;
 	struct vgpu_keep *keep, *found = NULL;
 
 	mutex_lock(&set->lock);
@@ -685,9 +686,9 @@ void vgpu_keep_set_abort(struct vgpu_host *host)
 {
 	LIST_HEAD(lost);
 
-	mutex_lock(&host->keeps.lock);
-	list_splice_init(&host->keeps.releasing, &lost);
-	mutex_unlock(&host->keeps.lock);
+	mutex_lock(&host->memory->keeps.lock);
+	list_splice_init(&host->memory->keeps.releasing, &lost);
+	mutex_unlock(&host->memory->keeps.lock);
 	keep_lose_all(&lost);
 }
 

@@ -58,6 +58,7 @@
 #include "host.h"
 #include "keep.h"
 #include "keep_group.h"
+#include "memory_state.h"
 #include "object.h"
 #include "session.h"
 
@@ -91,7 +92,7 @@ struct vgpu_keep_group {
 
 static struct vgpu_keep_set *set_of(const struct vgpu_session *session)
 {
-	return &session->host->keeps;
+	return &session->host->memory->keeps;
 }
 
 /* --- groups --------------------------------------------------------------- */
@@ -197,7 +198,7 @@ void vgpu_keep_member_fini(struct vgpu_session *session)
 	struct vgpu_keep_set *set = set_of(session);
 
 	mutex_lock(&set->lock);
-	group_put(session->keep.group);
+	group_put(session->memory->keep.group);
 	mutex_unlock(&set->lock);
 }
 
@@ -228,7 +229,7 @@ static bool file_is_alone(struct vgpu_keep_file *file)
 static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 {
 	struct vgpu_keep_groups *groups = &set_of(session)->groups;
-	struct vgpu_keep_group *group = group_find(&session->keep.group);
+	struct vgpu_keep_group *group = group_find(&session->memory->keep.group);
 
 	if (file->group) {
 		group_merge(group, group_find(&file->group));
@@ -237,7 +238,7 @@ static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 		file_add(groups, file, group);
 	}
 	/* Make both pointers equal, so that file_is_used() finds them equal without the lock. */
-	group_find(&session->keep.group);
+	group_find(&session->memory->keep.group);
 	group_find(&file->group);
 }
 
@@ -250,7 +251,7 @@ static bool file_is_used(struct vgpu_session *session, struct vgpu_object *objec
 	/* RCU keeps a freed group's memory, so that equal pointers mean the same group. */
 	rcu_read_lock();
 	group = READ_ONCE(object->keep.group);
-	same = group == READ_ONCE(session->keep.group);
+	same = group == READ_ONCE(session->memory->keep.group);
 	rcu_read_unlock();
 	return !group || same;
 }
@@ -266,7 +267,7 @@ static bool file_is_used(struct vgpu_session *session, struct vgpu_object *objec
 int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		   struct vgpu_object *from)
 {
-	struct vgpu_keep_set *set = &object->host->keeps;
+	struct vgpu_keep_set *set = &object->host->memory->keeps;
 	struct vgpu_keep_groups *groups = &set->groups;
 	struct vgpu_keep_file *file = &object->keep;
 	struct vgpu_keep_group *cameras = NULL, *group;
@@ -285,7 +286,7 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		file_join(session, &from->keep);
 	if (cameras && !groups->cameras)
 		groups->cameras = group_get(cameras);
-	group = group_find(cameras ? &groups->cameras : &session->keep.group);
+	group = group_find(cameras ? &groups->cameras : &session->memory->keep.group);
 	group_put(cameras);
 	file_add(groups, file, group);
 	groups->nr_modeset += file_sees_all(object);
@@ -392,7 +393,7 @@ bool vgpu_keep_raw_begin(struct vgpu_session *session, struct vgpu_object *objec
 	mutex_lock(&set->lock);
 	alone = file_is_alone(&object->keep);
 	if (alone) {
-		group = group_find(&session->keep.group);
+		group = group_find(&session->memory->keep.group);
 		group->open++;
 		group->raw++;
 		set->groups.open++;
@@ -429,7 +430,7 @@ void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *objec
 			 struct list_head *left)
 {
 	struct vgpu_keep_groups *groups = &set_of(session)->groups;
-	struct vgpu_keep_group *group = group_find(&session->keep.group);
+	struct vgpu_keep_group *group = group_find(&session->memory->keep.group);
 
 	lockdep_assert_held(&set_of(session)->lock);
 	group->raw--;
@@ -453,7 +454,7 @@ struct list_head *vgpu_keep_list(struct vgpu_object *object)
 {
 	struct vgpu_keep_file *file = &object->keep;
 
-	lockdep_assert_held(&object->host->keeps.lock);
+	lockdep_assert_held(&object->host->memory->keeps.lock);
 	return file->group ? &group_find(&file->group)->kept : &file->kept;
 }
 
@@ -464,11 +465,11 @@ struct list_head *vgpu_keep_list(struct vgpu_object *object)
  */
 void vgpu_keep_leave(struct vgpu_object *object, struct list_head *left)
 {
-	struct vgpu_keep_groups *groups = &object->host->keeps.groups;
+	struct vgpu_keep_groups *groups = &object->host->memory->keeps.groups;
 	struct vgpu_keep_file *file = &object->keep;
 	struct vgpu_keep_group *group;
 
-	lockdep_assert_held(&object->host->keeps.lock);
+	lockdep_assert_held(&object->host->memory->keeps.lock);
 	if (!file->group) {
 		list_splice_tail_init(&file->kept, left);
 		return;

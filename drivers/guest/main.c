@@ -15,6 +15,7 @@
 #include "flush.h"
 #include "host.h"
 #include "keep.h"
+#include "memory_state.h"
 #include "move.h"
 #include "object.h"
 #include "reclaim.h"
@@ -121,17 +122,15 @@ static const struct vgpu_host_handler guest_handlers[] = {
 
 /* --- hosts and sessions --------------------------------------------------- */
 
-static void guest_host_init(struct vgpu_host *host)
+static int guest_host_init(struct vgpu_host *host)
 {
 	INIT_WORK(&host->signal_work, vgpu_event_signal_work);
-	INIT_DELAYED_WORK(&host->move_work, vgpu_move_work);
-	vgpu_space_set_init(&host->spaces);
-	vgpu_keep_set_init(&host->keeps);
+	return vgpu_host_memory_init(host);
 }
 
 static int guest_host_start(struct vgpu_host *host)
 {
-	return vgpu_reclaim_start(&host->spaces);
+	return vgpu_reclaim_start(&host->memory->spaces);
 }
 
 static void guest_host_abort(struct vgpu_host *host)
@@ -139,21 +138,9 @@ static void guest_host_abort(struct vgpu_host *host)
 	vgpu_object_hangup_all(host);
 	vgpu_window_abort(host);
 	vgpu_move_abort(host);
-	vgpu_space_set_abort(&host->spaces);
-	vgpu_reclaim_stop(&host->spaces);
+	vgpu_space_set_abort(&host->memory->spaces);
+	vgpu_reclaim_stop(&host->memory->spaces);
 	vgpu_export_del_all(host);
-}
-
-static void guest_host_fini(struct vgpu_host *host)
-{
-	vgpu_keep_set_fini(&host->keeps);
-}
-
-static int guest_session_init(struct vgpu_session *session)
-{
-	vgpu_flush_init(&session->flush);
-	vgpu_keep_claims_init(&session->claims);
-	return vgpu_keep_member_init(&session->keep);
 }
 
 static const struct vgpu_host_ops guest_host_ops = {
@@ -164,9 +151,9 @@ static const struct vgpu_host_ops guest_host_ops = {
 	.settle = vgpu_drm_settle,
 	.abort = guest_host_abort,
 	.end = vgpu_keep_set_abort,
-	.fini = guest_host_fini,
-	.session_init = guest_session_init,
-	.session_fini = vgpu_keep_member_fini,
+	.fini = vgpu_host_memory_fini,
+	.session_init = vgpu_session_memory_init,
+	.session_fini = vgpu_session_memory_fini,
 };
 
 /* --- the module ----------------------------------------------------------- */

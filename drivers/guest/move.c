@@ -21,6 +21,7 @@
 #include "flush.h"
 #include "host.h"
 #include "mapping.h"
+#include "memory_state.h"
 #include "move.h"
 #include "session.h"
 #include "space.h"
@@ -387,7 +388,9 @@ static int unit_late(struct move_unit *unit, int ret)
 
 static int unit_flush(struct move_unit *unit, unsigned long most)
 {
-	return unit_late(unit, vgpu_flush_soon(&unit->host->spaces, unit->flush_wait, most));
+	struct vgpu_space_set *set = &unit->host->memory->spaces;
+
+	return unit_late(unit, vgpu_flush_soon(set, unit->flush_wait, most));
 }
 
 static void move_pause(struct vgpu_move_pause *pause, unsigned long max)
@@ -508,7 +511,7 @@ static unsigned long unit_in_paused(const struct move_unit *unit)
 
 	list_for_each_entry(mapping, &unit->mappings, unit)
 		left = max3(left, move_paused(&mapping->in_pause),
-			    move_paused(&mapping->session->move_pause));
+			    move_paused(&mapping->session->memory->move_pause));
 	return left;
 }
 
@@ -603,9 +606,9 @@ static int unit_bind(struct move_unit *unit)
 		ret = move_bind(mapping);
 		/* A shadow that does not answer is not asked for its other mappings for a while. */
 		if (ret == -ETIMEDOUT)
-			move_pause(&mapping->session->move_pause, MOVE_RETRY_MAX);
+			move_pause(&mapping->session->memory->move_pause, MOVE_RETRY_MAX);
 		else
-			mapping->session->move_pause.delay = 0;
+			mapping->session->memory->move_pause.delay = 0;
 		if (ret)
 			goto err_unclaim;
 	}

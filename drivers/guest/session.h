@@ -16,14 +16,11 @@
 
 #include "uapi/linux/vgpu_wire.h"
 
-#include "flush.h"
-#include "keep.h"
-#include "move.h"
-
 struct mm_struct;
 struct vgpu_host;
 struct vgpu_lane;
 struct vgpu_mm;
+struct vgpu_session_memory;
 
 /**
  * struct vgpu_session - one mm and one host
@@ -44,12 +41,9 @@ struct vgpu_mm;
  * @started: completion of the attempt to connect the first lane
  * @error: errno of the first lane, or 0; constant once @started is complete
  * @check_work: work item that checks whether the shadow is dead; holds a reference
- * @flush: bytes that programs wrote through the session's mappings, to be sent to the shadow
  * @fdinfo_pause: time in jiffies until which no fdinfo call uses the session; 0: none; any
  *	thread reads and writes it
- * @move_pause: back-off after the shadow did not answer a BIND
- * @claims: addresses of @mm that calls are handing over to devices
- * @keep: group of the files that may have the memory which calls hand over
+ * @memory: state of the session's memory (memory_state.h); constant
  * @reserve_lock: mutex held while the reserved range is set up
  * @is_reserved: true if the reserved range is kept free in @mm
  * @lock: guards all fields below
@@ -83,11 +77,8 @@ struct vgpu_session {
 	struct completion started;
 	int error;
 	struct work_struct check_work;
-	struct vgpu_flush flush;
 	unsigned long fdinfo_pause;
-	struct vgpu_move_pause move_pause;
-	struct vgpu_keep_claims claims;
-	struct vgpu_keep_member keep;
+	struct vgpu_session_memory *memory;
 
 	struct mutex reserve_lock;
 	bool is_reserved;

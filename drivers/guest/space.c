@@ -29,6 +29,7 @@
 #include "flush.h"
 #include "host.h"
 #include "mapping.h"
+#include "memory_state.h"
 #include "pages.h"
 #include "reclaim.h"
 #include "session.h"
@@ -60,7 +61,7 @@ MODULE_PARM_DESC(expire_ms,
 
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 {
-	struct vgpu_space_set *set = &host->spaces;
+	struct vgpu_space_set *set = &host->memory->spaces;
 	struct vgpu_space *space, *new;
 	unsigned int mode;
 
@@ -100,7 +101,7 @@ struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 static void space_page_free(struct vgpu_space *space, struct vgpu_page *page)
 {
 	vgpu_page_free(page);
-	atomic_dec(&space->host->spaces.nr_cached);
+	atomic_dec(&space->host->memory->spaces.nr_cached);
 }
 
 static void space_release(struct kref *ref)
@@ -109,10 +110,10 @@ static void space_release(struct kref *ref)
 	struct vgpu_page *page;
 	unsigned long index;
 
-	spin_lock(&space->host->spaces.lock);
+	spin_lock(&space->host->memory->spaces.lock);
 	hash_del(&space->node);
 	list_del(&space->active);
-	spin_unlock(&space->host->spaces.lock);
+	spin_unlock(&space->host->memory->spaces.lock);
 
 	/* No mapping is left, so no PTE and no dirty page. */
 	xa_for_each(&space->pages, index, page)
@@ -176,7 +177,7 @@ static void space_count_room(struct vgpu_space *space, bool sent)
 {
 	lockdep_assert_held(&space->lock);
 	if (sent)
-		atomic64_inc(&space->host->spaces.drops);
+		atomic64_inc(&space->host->memory->spaces.drops);
 }
 
 /*
@@ -250,7 +251,7 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 /* Drop clean pages of a range. Return: number of pages that stay, as they are dirty. */
 static unsigned long space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
-	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
 
 	/* A fetch that is under way is repeated, as after a call: see the file's first race. */
 	atomic64_inc_return(&set->drops);
@@ -277,7 +278,7 @@ static void space_let_go(struct vgpu_space *space)
 	mutex_lock(&space->lock);
 	WRITE_ONCE(space->holds, space->holds - 1);
 	mutex_unlock(&space->lock);
-	wake_up_all(&space->host->spaces.wait);
+	wake_up_all(&space->host->memory->spaces.wait);
 }
 
 /*
@@ -286,7 +287,7 @@ static void space_let_go(struct vgpu_space *space)
  */
 static bool space_has_room(const struct vgpu_space *space)
 {
-	return atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX &&
+	return atomic_read(&space->host->memory->spaces.nr_dirty) < SPACE_DIRTY_MAX &&
 		!(READ_ONCE(space->holds) && time_before(jiffies, READ_ONCE(space->held)));
 }
 
@@ -340,7 +341,7 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsign
 	 * and a program that writes all the time would make each attempt fail.
 	 */
 	space_hold(space);
-	ret = vgpu_flush_soon(&space->host->spaces, wait, wait);
+	ret = vgpu_flush_soon(&space->host->memory->spaces, wait, wait);
 	if (!ret)
 		space_clean_sent(space, pgoff, nr);
 	if (!ret && space_renew(space, pgoff, nr))
@@ -449,8 +450,8 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 			       struct vgpu_session *own)
 {
-	struct vgpu_space_set *set = &mapping->space->host->spaces;
-	struct vgpu_flush *flush = &mapping->session->flush;
+	struct vgpu_space_set *set = &mapping->space->host->memory->spaces;
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
 	unsigned long deadline = 0;
 	void *buf;
 	s64 fresh, ret;
@@ -593,7 +594,7 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 
 int vgpu_space_await_faults(struct vgpu_host *host)
 {
-	struct vgpu_space_set *set = &host->spaces;
+	struct vgpu_space_set *set = &host->memory->spaces;
 
 	if (!atomic_read(&set->starved))
 		return 0;
@@ -602,17 +603,17 @@ int vgpu_space_await_faults(struct vgpu_host *host)
 
 bool vgpu_space_is_renewed(struct vgpu_host *host)
 {
-	if (atomic_read(&host->spaces.starved))
+	if (atomic_read(&host->memory->spaces.starved))
 		return false;
-	atomic64_inc_return(&host->spaces.drops);
+	atomic64_inc_return(&host->memory->spaces.drops);
 	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
-	return !atomic_read(&host->spaces.nr_cached);
+	return !atomic_read(&host->memory->spaces.nr_cached);
 }
 
 void vgpu_space_drop(struct vgpu_host *host, struct vgpu_session *session)
 {
-	WRITE_ONCE(host->spaces.expire_doubled, 0);
-	space_drop(&host->spaces, session);
+	WRITE_ONCE(host->memory->spaces.expire_doubled, 0);
+	space_drop(&host->memory->spaces, session);
 }
 
 static void space_expire_later(struct vgpu_space_set *set)
@@ -640,7 +641,7 @@ static void space_expire(struct work_struct *work)
 		if (atomic_read(&set->nr_cached))
 			space_expire_later(set);
 	}
-	vgpu_host_put(container_of(set, struct vgpu_host, spaces));
+	vgpu_host_put(container_of(set, struct vgpu_host_memory, spaces)->host);
 }
 
 void vgpu_space_set_init(struct vgpu_space_set *set)
@@ -705,7 +706,7 @@ static int space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgof
 /* Enter the space into set->active. The caller has added pages, or does so under the same lock. */
 static void space_activate(struct vgpu_space *space)
 {
-	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
 
 	lockdep_assert_held(&space->lock);
 	spin_lock(&set->lock);
@@ -747,7 +748,7 @@ static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu
 			u32 nr, s64 drops)
 {
 	struct vgpu_space *space = mapping->space;
-	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
 	u32 i, left = 0;
 	int ret;
 
@@ -858,7 +859,8 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
 			    struct space_fetch *fetch, unsigned long deadline)
 {
 	struct vgpu_space *space = mapping->space;
-	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_flush *own = &mapping->session->memory->flush;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
 	s64 drops = atomic64_read(&set->drops);
 	s64 got;
 	u32 nr;
@@ -868,7 +870,7 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
 	ret = vgpu_flush_all(set, mapping->session, deadline);
 	/* vgpu_flush_all() may have given up on another session, whose flight has the page. */
 	if (!ret)
-		ret = vgpu_flush_await_landed(space, index, &mapping->session->flush, deadline);
+		ret = vgpu_flush_await_landed(space, index, own, deadline);
 	if (ret)
 		return ret;
 	nr = space_landed(space, index, fetch->nr);
@@ -914,7 +916,7 @@ static void space_starve_end(struct vgpu_space_set *set)
 
 static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long deadline)
 {
-	struct vgpu_space_set *set = &mapping->space->host->spaces;
+	struct vgpu_space_set *set = &mapping->space->host->memory->spaces;
 	u32 nr = space_ahead(mapping, index);
 	unsigned long until = deadline;
 	struct space_fetch *fetch;
@@ -977,7 +979,7 @@ static bool space_can_write(struct vgpu_space *space, pgoff_t index)
 /* Wait for space_can_write(). Return: 0, -EINTR, -ETIMEDOUT. */
 static int space_await_room(struct vgpu_space *space, pgoff_t index, unsigned long deadline)
 {
-	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
 	long left;
 
 	while (!space_can_write(space, index)) {
@@ -1030,7 +1032,7 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 	if (vgpu_page_is_dirty(page))
 		return 0;
 	if (!space_may_dirty(space, page)) {
-		vgpu_flush_later(&space->host->spaces);
+		vgpu_flush_later(&space->host->memory->spaces);
 		return VM_FAULT_RETRY;
 	}
 	whole = page->whole || (mapping->apart && !READ_ONCE(space->shared));
@@ -1054,7 +1056,7 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 static bool space_add_blank(struct vgpu_mapping *mapping, struct vgpu_page *page, pgoff_t index)
 {
 	struct vgpu_space *space = mapping->space;
-	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
 
 	/* Without room the page is fetched, as a fetch makes room first. */
 	if (!vgpu_blank_is(mapping, index) || atomic_read(&set->nr_cached) >= SPACE_CACHED_MAX)
@@ -1063,7 +1065,7 @@ static bool space_add_blank(struct vgpu_mapping *mapping, struct vgpu_page *page
 	page->whole = true;
 	/* Most buffers are written once and in order: send pages while others are written. */
 	if (!(++mapping->nr_blank % SPACE_BLANK_FLUSH))
-		vgpu_flush_start(&mapping->session->flush);
+		vgpu_flush_start(&mapping->session->memory->flush);
 	if (space_page_add(space, page, index, atomic64_read(&set->drops)))
 		goto err_count;
 	if (space_make_dirty(mapping, page))
@@ -1253,7 +1255,7 @@ void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offse
 	struct vgpu_page *page;
 
 	/* A fetch that is under way may lack these bytes, so it is repeated, as after a call. */
-	atomic64_inc_return(&space->host->spaces.drops);
+	atomic64_inc_return(&space->host->memory->spaces.drops);
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
 	if (page) {
