@@ -26,6 +26,7 @@
 #include "connector.h"
 #include "drm.h"
 #include "export.h"
+#include "export_node.h"
 #include "file.h"
 #include "host.h"
 #include "object.h"
@@ -123,7 +124,7 @@ static void drm_unregister(struct vgpu_drm *drm)
 	drm_unlink(drm->primary);
 	drm_unlink(drm->render);
 	if (drm->primary)
-		vgpu_connectors_hide(&drm->primary->connectors);
+		vgpu_connectors_hide(&vgpu_export_node(drm->primary)->connectors);
 	drm->dev = NULL;
 	mutex_unlock(&vgpu_drm_lock);
 	drm_dev_unplug(dev);
@@ -194,7 +195,7 @@ void vgpu_drm_del(struct vgpu_export *export)
 	if (drm->dev)
 		drm_unlink(export);
 	if (drm->primary == export) {
-		vgpu_connectors_fini(&export->connectors);
+		vgpu_connectors_fini(&vgpu_export_node(export)->connectors);
 		drm->primary = NULL;
 	} else {
 		drm->render = NULL;
@@ -240,8 +241,8 @@ static void drm_show_connectors(struct vgpu_host *host)
 	mutex_lock(&vgpu_drm_lock);
 	list_for_each_entry(drm, &drm_list, entry)
 		if (drm->host == host && drm->dev && drm->primary &&
-		    drm->primary->connectors.fresh)
-			vgpu_connectors_show(&drm->primary->connectors, drm->dev);
+		    vgpu_export_node(drm->primary)->connectors.fresh)
+			vgpu_connectors_show(&vgpu_export_node(drm->primary)->connectors, drm->dev);
 	mutex_unlock(&vgpu_drm_lock);
 }
 
@@ -330,8 +331,8 @@ void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change
 	if (!drm || drm->primary != export || !drm->dev)
 		goto out_unlock;
 	/* Programs read the connectors' files when they get the uevent below. */
-	if (export->connectors.fresh)
-		vgpu_connectors_show(&export->connectors, drm->dev);
+	if (vgpu_export_node(export)->connectors.fresh)
+		vgpu_connectors_show(&vgpu_export_node(export)->connectors, drm->dev);
 	if (flags & VGPU_CHANGE_HOTPLUG)
 		drm_uevent(drm->dev, VGPU_CHANGE_HOTPLUG, le32_to_cpu(msg->connector),
 			   le32_to_cpu(msg->property));
@@ -358,7 +359,7 @@ void vgpu_drm_file(struct vgpu_export *export, const char *name, const u8 *data,
 	mutex_lock(&vgpu_drm_lock);
 	drm = drm_find(export);
 	if (drm && drm->primary == export)
-		vgpu_connectors_file(&export->connectors, name, data, len);
+		vgpu_connectors_file(&vgpu_export_node(export)->connectors, name, data, len);
 	mutex_unlock(&vgpu_drm_lock);
 }
 

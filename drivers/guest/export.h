@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Exports: device files that a host offers, each shown as /dev/vgpuN. */
+/* Exports: device files that a host offers. */
 #ifndef VGPU_EXPORT_H
 #define VGPU_EXPORT_H
 
@@ -11,8 +11,6 @@
 
 #include "uapi/linux/vgpu_wire.h"
 
-#include "connector.h"
-#include "nvidia_address.h"
 #include "schema.h"
 #include "stats.h"
 
@@ -20,7 +18,7 @@ struct vgpu_host;
 struct vgpu_parent;
 
 /**
- * struct vgpu_export - one export of one host
+ * struct vgpu_export - one export of one host; part of a struct vgpu_export_node
  * @dev: device of class vgpu; its reference count is that of the export
  * @cdev: character device of /dev/vgpuN
  * @host: host of the export (a reference)
@@ -41,8 +39,6 @@ struct vgpu_parent;
  * @stats: counters
  * @fences: score, above 0 if programs wait for the fences that they get
  * @learned: numbers that the schema has learned
- * @address: address of an NVIDIA card; guarded by host->lock
- * @connectors: connectors of a DRM card
  * @part: buffer of a file about the device (struct vgpu_export_file) that arrives in several
  *	messages, or NULL; @part and @part_len are used only by the thread that receives the
  *	host's messages
@@ -69,19 +65,11 @@ struct vgpu_export {
 	struct vgpu_stats stats;
 	atomic_t fences;
 	struct vgpu_schema_learned learned;
-	struct vgpu_nvidia_address address;
-	struct vgpu_connectors connectors;
 	u8 *part;
 	u32 part_len;
 };
 
-int vgpu_export_global_init(void);
-void vgpu_export_global_exit(void);
-int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg);
-void vgpu_export_del(struct vgpu_host *host, u32 id);
-void vgpu_export_del_all(struct vgpu_host *host);
-void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change *msg);
-int vgpu_export_file(struct vgpu_host *host, const struct vgpu_export_file *msg);
+struct vgpu_export *vgpu_export_find(struct vgpu_host *host, u32 id);
 dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor);
 struct vgpu_export *vgpu_export_get(struct vgpu_export *export);
 void vgpu_export_put(struct vgpu_export *export);

@@ -11,7 +11,7 @@
 #include "dialer.h"
 #include "drm.h"
 #include "event.h"
-#include "export.h"
+#include "export_node.h"
 #include "flush.h"
 #include "host.h"
 #include "keep.h"

@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 
 #include "export.h"
+#include "export_node.h"
 #include "host.h"
 #include "marshal.h"
 #include "nvidia_address.h"
@@ -155,7 +156,7 @@ void vgpu_nvidia_address_set(struct vgpu_export *export, struct device *parent)
 	    sscanf(name, "%8x:%2x:%2x.", &domain, &bus, &slot) != 3)
 		return;
 	spin_lock(&export->host->lock);
-	export->address = (struct vgpu_nvidia_address) {
+	vgpu_export_node(export)->address = (struct vgpu_nvidia_address) {
 		.known = true,
 		.there = domain,
 		.here = pci_domain_nr(to_pci_dev(parent)->bus),
@@ -172,7 +173,7 @@ void vgpu_nvidia_address_set(struct vgpu_export *export, struct device *parent)
 void vgpu_nvidia_address_clear(struct vgpu_export *export)
 {
 	spin_lock(&export->host->lock);
-	export->address.known = false;
+	vgpu_export_node(export)->address.known = false;
 	spin_unlock(&export->host->lock);
 }
 
@@ -188,7 +189,7 @@ static u32 translate(struct vgpu_host *host, u32 domain, u32 bus, u32 slot, bool
 
 	spin_lock(&host->lock);
 	list_for_each_entry(export, &host->exports, entry) {
-		const struct vgpu_nvidia_address *address = &export->address;
+		const struct vgpu_nvidia_address *address = &vgpu_export_node(export)->address;
 		u32 other = to_host ? address->there : address->here;
 
 		if (!address->known || domain != (to_host ? address->here : address->there) ||
