@@ -22,6 +22,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 
+#include "class.h"
 #include "compat.h"
 #include "connector.h"
 #include "drm.h"
@@ -386,7 +387,7 @@ void vgpu_drm_orphan(struct device *parent)
  * guest's. Programs look for the device at that address in the guest, where the host's address
  * may be in another domain, or belong to another device.
  */
-static void drm_localize_unique(struct vgpu_object *object, char __user *unique, size_t len)
+static void drm_localize_unique(const struct vgpu_object *object, char __user *unique, size_t len)
 {
 	struct device *parent = object->drm->dev;
 	char text[24], own[24], host[24];
@@ -406,17 +407,14 @@ static void drm_localize_unique(struct vgpu_object *object, char __user *unique,
 		dev_dbg(parent, "program took its memory away\n");
 }
 
-/**
- * vgpu_drm_ioctl_done - process the results of a successful ioctl on a DRM node
- * @object: object of the file
- * @cmd: command of the ioctl
- * @arg: argument of the ioctl, with the results
- */
-void vgpu_drm_ioctl_done(struct vgpu_object *object, unsigned int cmd, unsigned long arg)
+/* Process the results of a successful ioctl on a DRM node. */
+static void drm_ioctl_done(const struct vgpu_object *object, unsigned int cmd, unsigned long arg)
 {
 	struct drm_unique32 unique32;
 	struct drm_unique unique;
 
+	if (!object->drm)
+		return;
 	if (cmd == DRM_IOCTL_GET_UNIQUE &&
 	    !copy_from_user(&unique, (void __user *)arg, sizeof(unique)))
 		drm_localize_unique(object, unique.unique, unique.unique_len);
@@ -440,14 +438,9 @@ static bool drm_nr_is(const struct vgpu_object *object, unsigned int cmd, const 
 	return false;
 }
 
-/**
- * vgpu_drm_shares - find out if an ioctl gives a buffer a name that other files can use
- * @object: object of the file
- * @cmd: command of the ioctl
- *
- * Return: false if it does not.
- */
-bool vgpu_drm_shares(const struct vgpu_object *object, unsigned int cmd)
+/* Return: true if the ioctl gives a buffer a name that other files can use. */
+static bool drm_shares(const struct vgpu_object *object, unsigned int cmd,
+		       const struct vgpu_marshal *m)
 {
 	static const unsigned int cmds[] = {
 		DRM_IOCTL_GEM_FLINK, DRM_IOCTL_MODE_ADDFB, DRM_IOCTL_MODE_ADDFB2,
@@ -456,14 +449,8 @@ bool vgpu_drm_shares(const struct vgpu_object *object, unsigned int cmd)
 	return drm_nr_is(object, cmd, cmds, ARRAY_SIZE(cmds));
 }
 
-/**
- * vgpu_drm_takes - find out if an ioctl opens a buffer of another file by its name
- * @object: object of the file
- * @cmd: command of the ioctl
- *
- * Return: false if it does not.
- */
-bool vgpu_drm_takes(const struct vgpu_object *object, unsigned int cmd)
+/* Return: true if the ioctl opens a buffer of another file by its name. */
+static bool drm_takes(const struct vgpu_object *object, unsigned int cmd)
 {
 	static const unsigned int cmds[] = {
 		DRM_IOCTL_GEM_OPEN, DRM_IOCTL_MODE_GETFB, DRM_IOCTL_MODE_GETFB2,
@@ -471,6 +458,12 @@ bool vgpu_drm_takes(const struct vgpu_object *object, unsigned int cmd)
 
 	return drm_nr_is(object, cmd, cmds, ARRAY_SIZE(cmds));
 }
+
+const struct vgpu_class_ops vgpu_drm_class_ops = {
+	.ioctl_shares = drm_shares,
+	.ioctl_takes = drm_takes,
+	.ioctl_done = drm_ioctl_done,
+};
 
 static bool drm_minor_is(const struct drm_minor *minor, unsigned int index)
 {

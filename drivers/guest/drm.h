@@ -8,19 +8,18 @@
 struct device;
 struct file;
 struct inode;
+struct vgpu_class_ops;
 struct vgpu_export;
 struct vgpu_export_change;
 struct vgpu_host;
-struct vgpu_object;
+
+extern const struct vgpu_class_ops vgpu_drm_class_ops;
 
 void vgpu_drm_add(struct vgpu_export *export);
 void vgpu_drm_del(struct vgpu_export *export);
 void vgpu_drm_settle(struct vgpu_host *host);
 void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change *msg);
 void vgpu_drm_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len);
-void vgpu_drm_ioctl_done(struct vgpu_object *object, unsigned int cmd, unsigned long arg);
-bool vgpu_drm_shares(const struct vgpu_object *object, unsigned int cmd);
-bool vgpu_drm_takes(const struct vgpu_object *object, unsigned int cmd);
 void vgpu_drm_orphan(struct device *parent);
 int vgpu_drm_open(struct inode *inode, struct file *file);
 

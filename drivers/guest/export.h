@@ -14,6 +14,7 @@
 #include "schema.h"
 #include "stats.h"
 
+struct vgpu_class_ops;
 struct vgpu_host;
 struct vgpu_parent;
 
@@ -30,6 +31,7 @@ struct vgpu_parent;
  * @rdev_minor: minor number of the host's device file
  * @node: number of the export's node of a class other than DRM; 0: none; read without a lock
  * @parent: parent of the export's nodes; NULL: /dev/vgpuN is the only node
+ * @class_ops: operations of the export's class; constant
  * @gone: true if new opens fail; set once, read without a lock
  * @name: name of the export
  * @driver: name of the host's driver
@@ -56,6 +58,7 @@ struct vgpu_export {
 	u32 rdev_minor;
 	dev_t node;
 	struct vgpu_parent *parent;
+	const struct vgpu_class_ops *class_ops;
 	bool gone;
 	char name[VGPU_NAME_LEN];
 	char driver[VGPU_NAME_LEN];

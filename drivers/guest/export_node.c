@@ -5,10 +5,12 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/idr.h>
+#include <linux/kconfig.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "class.h"
 #include "compat.h"
 #include "device.h"
 #include "drm.h"
@@ -18,7 +20,9 @@
 #include "host.h"
 #include "node.h"
 #include "parent.h"
+#include "schema.h"
 #include "sound.h"
+#include "video_queue.h"
 
 #define EXPORT_MINORS	256
 
@@ -162,6 +166,33 @@ static const char *export_bus_name(const struct vgpu_export_add *msg)
 	}
 }
 
+/* Return: operations of the class to which the export's device belongs. */
+static const struct vgpu_class_ops *export_class_ops(const struct vgpu_export *export)
+{
+	static const struct vgpu_class_ops none;
+
+	switch (export->kind) {
+	case VGPU_EXPORT_DRM_PRIMARY:
+	case VGPU_EXPORT_DRM_RENDER:
+		return &vgpu_drm_class_ops;
+	case VGPU_EXPORT_VIDEO:
+	case VGPU_EXPORT_VBI:
+	case VGPU_EXPORT_RADIO:
+	case VGPU_EXPORT_SDR:
+	case VGPU_EXPORT_TOUCH:
+	case VGPU_EXPORT_MEDIA:
+		return &vgpu_video_class_ops;
+	case VGPU_EXPORT_SOUND:
+		return IS_ENABLED(CONFIG_SOUND) ? &vgpu_sound_class_ops : &none;
+	case VGPU_EXPORT_NVIDIA:
+		return &vgpu_nvidia_class_ops;
+	default:
+		/* A device of NVIDIA's driver may be exported without a node of its class. */
+		return vgpu_export_schema(export) == &vgpu_schema_nvidia ?
+			&vgpu_nvidia_class_ops : &none;
+	}
+}
+
 static bool export_is_drm(const struct vgpu_export *export)
 {
 	return export->kind == VGPU_EXPORT_DRM_PRIMARY || export->kind == VGPU_EXPORT_DRM_RENDER;
@@ -231,6 +262,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	strscpy(export->path, msg->path, sizeof(export->path));
 	strscpy(export->title, msg->title, sizeof(export->title));
 	snprintf(export->bus, sizeof(export->bus), "%s%s", export_bus_name(msg), msg->bus_id);
+	export->class_ops = export_class_ops(export);
 	vgpu_connectors_init(&node->connectors);
 	cdev_init(&export->cdev, &vgpu_file_fops);
 	export->cdev.owner = THIS_MODULE;

@@ -8,14 +8,15 @@
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/file.h>
+#include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "blank.h"
 #include "call.h"
+#include "class.h"
 #include "clock.h"
-#include "drm.h"
 #include "event.h"
 #include "export.h"
 #include "file.h"
@@ -23,16 +24,11 @@
 #include "keep.h"
 #include "marshal.h"
 #include "memory_state.h"
-#include "nvidia_address.h"
-#include "nvidia_share.h"
-#include "nvidia_version.h"
 #include "object.h"
 #include "op.h"
 #include "reserve.h"
 #include "schema.h"
 #include "session.h"
-#include "sound.h"
-#include "video_queue.h"
 #include "window.h"
 
 /**
@@ -42,13 +38,13 @@
  * @session: session of the call
  * @xcall: the call
  * @m: marshalled argument
- * @video: state of video_queue.c, if the ioctl is about a V4L2 buffer
  * @low: address below 4 GiB of a range for the segments of a 32-bit program's ioctl
  * @low_len: length of that range in bytes; 0: none was reserved
  * @seen: state of the object before the call
  * @blank: state of blank.c: effect of the ioctl on blank buffers
  * @kept: memory that the ioctl hands over to the device
  * @refused: true if the errno is not the driver's
+ * @class_call: state of the object's class for this ioctl
  */
 struct vgpu_ioctl {
 	struct file *file;
@@ -56,13 +52,13 @@ struct vgpu_ioctl {
 	struct vgpu_session *session;
 	struct vgpu_xcall xcall;
 	struct vgpu_marshal m;
-	struct vgpu_video_call video;
 	unsigned long low;
 	u64 low_len;
 	struct vgpu_poll_seen seen;
 	struct vgpu_blank_call blank;
 	struct vgpu_keep_call kept;
 	bool refused;
+	u8 class_call[] __aligned(__alignof__(u64));
 };
 
 static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
@@ -224,6 +220,7 @@ static int ioctl_reserve(struct vgpu_ioctl *ioctl)
 static long ioctl_call(struct file *file, struct vgpu_session *session, struct vgpu_ioctl *ioctl,
 		       unsigned int cmd, bool compat)
 {
+	const struct vgpu_class_ops *class_ops = ioctl->object->export->class_ops;
 	struct vgpu_marshal *m = &ioctl->m;
 	struct vgpu_xcall *xcall = &ioctl->xcall;
 	struct kvec in = { .iov_base = m->data, .iov_len = m->data_len };
@@ -254,7 +251,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 		vgpu_stats_unknown(xcall->stats, cmd, m->unknown_class, 0);
 	if (m->flags & VGPU_IOCTL_NO_MAPPED)
 		xcall->flags |= VGPU_XCALL_NO_MAPPED;
-	vgpu_nvidia_address_given(ioctl->object, cmd, m);
+	if (class_ops->ioctl_send)
+		class_ops->ioctl_send(ioctl->object, cmd, m);
 	xcall->nr_segs = m->nr_segs;
 	xcall->segs = m->segs;
 	xcall->nr_fixups = m->nr_fixups;
@@ -279,10 +277,9 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 		return ret;
 	ret = vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
 	ioctl->refused = le32_to_cpu(xcall->reply.reply->flags) & VGPU_REPLY_REFUSED;
-	if (ioctl->refused)
-		return ret;
-	vgpu_nvidia_version_checked(ioctl->object->export, cmd, m, &xcall->reply, ret);
-	return ret ?: vgpu_nvidia_address_told(ioctl->object, cmd, m, &xcall->reply);
+	if (!ioctl->refused && class_ops->ioctl_reply)
+		ret = class_ops->ioctl_reply(ioctl->object, cmd, m, &xcall->reply, ret);
+	return ret;
 }
 
 /* Returns true if a file goes to the driver or comes from it: a dma-buf, perhaps. */
@@ -304,6 +301,7 @@ static bool ioctl_shares(const struct vgpu_marshal *m)
 static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bool compat)
 {
 	struct vgpu_object *object = file->private_data;
+	const struct vgpu_class_ops *class_ops = object->export->class_ops;
 	struct vgpu_session *session;
 	struct vgpu_ioctl *ioctl;
 	long ret;
@@ -313,7 +311,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	session = vgpu_session_current(object->host, 0);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
-	ioctl = kmalloc(sizeof(*ioctl), GFP_KERNEL);
+	ioctl = kmalloc(struct_size(ioctl, class_call, class_ops->call_size), GFP_KERNEL);
 	if (!ioctl) {
 		ret = -ENOMEM;
 		goto out_put_session;
@@ -331,7 +329,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
 	ioctl->m.learned = &object->export->learned;
 	ioctl->m.live = vgpu_window_is_there(object->host);
-	vgpu_video_queue_begin(&ioctl->video, object, cmd, arg, compat);
+	if (class_ops->ioctl_begin)
+		class_ops->ioctl_begin(ioctl->class_call, object, cmd, arg, compat);
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
 	if (ret && ioctl->m.wants_live && !ioctl->m.live)
 		vgpu_window_missed(object->export);
@@ -346,9 +345,9 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		ret = vgpu_keep_claim(&session->memory->claims, &ioctl->kept);
 	if (ret)
 		goto out_end;
-	if (vgpu_nvidia_shares(object, cmd, &ioctl->m) || vgpu_drm_shares(object, cmd))
+	if (class_ops->ioctl_shares && class_ops->ioctl_shares(object, cmd, &ioctl->m))
 		vgpu_keep_share(session, object);
-	if (vgpu_drm_takes(object, cmd))
+	if (class_ops->ioctl_takes && class_ops->ioctl_takes(object, cmd))
 		vgpu_keep_enter(session, object);
 	if (ioctl_shares(&ioctl->m))
 		WRITE_ONCE(object->space->shared, true);
@@ -358,16 +357,15 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		WRITE_ONCE(object->live, true);
 	if (!ret && ioctl->m.copied)
 		WRITE_ONCE(object->copied, ioctl->m.copied);
-	if (!ret && object->drm)
-		vgpu_drm_ioctl_done(object, cmd, arg);
-	if (!ret)
-		vgpu_sound_ioctl_done(object, cmd, arg);
+	if (!ret && class_ops->ioctl_done)
+		class_ops->ioctl_done(object, cmd, arg);
 	if (!ret)
 		vgpu_blank_ioctl_done(&ioctl->blank, object, arg);
 
 out_end:
 	vgpu_keep_unclaim(&session->memory->claims, &ioctl->kept);
-	vgpu_video_queue_done(&ioctl->video, object, cmd, arg, !ret);
+	if (class_ops->ioctl_end)
+		class_ops->ioctl_end(ioctl->class_call, object, cmd, arg, !ret);
 	if (ioctl->low_len)
 		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);
 	vgpu_keep_settle(object, &ioctl->kept, ioctl->xcall.sent);

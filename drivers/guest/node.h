@@ -8,6 +8,7 @@
 
 struct device;
 struct file;
+struct vgpu_class_ops;
 struct vgpu_export;
 struct vgpu_node_ops;
 
@@ -64,6 +65,7 @@ extern const struct vgpu_node_ops vgpu_video_node_ops;
 extern const struct vgpu_node_ops vgpu_sound_node_ops;
 extern const struct vgpu_node_ops vgpu_media_node_ops;
 extern const struct vgpu_node_ops vgpu_nvidia_node_ops;
+extern const struct vgpu_class_ops vgpu_nvidia_class_ops;
 
 int vgpu_nvidia_global_init(void);
 void vgpu_nvidia_global_exit(void);

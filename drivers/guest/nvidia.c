@@ -29,13 +29,16 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "class.h"
 #include "compat.h"
 #include "device.h"
 #include "export.h"
 #include "host.h"
 #include "node.h"
 #include "nvidia_address.h"
+#include "nvidia_share.h"
 #include "nvidia_version.h"
+#include "object.h"
 
 /* Numbers of NVIDIA's driver for its own nodes (Documentation/admin-guide/devices.txt). */
 #define NVIDIA_MAJOR		195
@@ -808,3 +811,17 @@ void vgpu_nvidia_global_exit(void)
 	destroy_workqueue(nvidia_proc_queue);
 	class_unregister(&nvidia_class);
 }
+
+static long nvidia_ioctl_reply(struct vgpu_object *object, unsigned int cmd,
+			       const struct vgpu_marshal *m, const struct vgpu_reply_view *reply,
+			       long ret)
+{
+	vgpu_nvidia_version_checked(object->export, cmd, m, reply, ret);
+	return ret ?: vgpu_nvidia_address_told(object, cmd, m, reply);
+}
+
+const struct vgpu_class_ops vgpu_nvidia_class_ops = {
+	.ioctl_shares = vgpu_nvidia_shares,
+	.ioctl_send = vgpu_nvidia_address_given,
+	.ioctl_reply = nvidia_ioctl_reply,
+};

@@ -59,7 +59,8 @@ static bool share_control(const u8 *control)
  *
  * Return: false if the call shares nothing.
  */
-bool vgpu_nvidia_shares(const struct vgpu_object *object, u32 cmd, const struct vgpu_marshal *m)
+bool vgpu_nvidia_shares(const struct vgpu_object *object, unsigned int cmd,
+			const struct vgpu_marshal *m)
 {
 	u64 addr = m->nr_segs ? m->info[0].addr : 0;
 	u32 nr = _IOC_NR(cmd);

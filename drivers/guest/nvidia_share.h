@@ -8,6 +8,7 @@
 struct vgpu_marshal;
 struct vgpu_object;
 
-bool vgpu_nvidia_shares(const struct vgpu_object *object, u32 cmd, const struct vgpu_marshal *m);
+bool vgpu_nvidia_shares(const struct vgpu_object *object, unsigned int cmd,
+			const struct vgpu_marshal *m);
 
 #endif /* VGPU_NVIDIA_SHARE_H */

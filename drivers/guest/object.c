@@ -20,6 +20,7 @@
 #include "ahead.h"
 #include "blank.h"
 #include "call.h"
+#include "class.h"
 #include "control.h"
 #include "event.h"
 #include "export.h"
@@ -31,7 +32,6 @@
 #include "schema.h"
 #include "session.h"
 #include "space.h"
-#include "video_queue.h"
 
 static void object_free(struct vgpu_object *object)
 {
@@ -44,7 +44,8 @@ static void object_free(struct vgpu_object *object)
 	put_device(object->node);
 	put_pid(object->opener);
 	vgpu_ahead_free(object);
-	vgpu_video_queue_free(object);
+	if (object->export->class_ops->free)
+		object->export->class_ops->free(object);
 	vgpu_export_put(object->export);
 	vgpu_host_put(object->host);
 	kfree(object);

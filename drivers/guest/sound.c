@@ -24,6 +24,7 @@
 
 #include "compat.h"
 #include "device.h"
+#include "class.h"
 #include "export.h"
 #include "file.h"
 #include "node.h"
@@ -122,15 +123,11 @@ static int sound_card_offset(unsigned int cmd)
 	}
 }
 
-/**
- * vgpu_sound_ioctl_done - replace the host's card number in the results of an ioctl
- * @object: object of the ioctl, opened by a sound node or otherwise
- * @cmd: command of the successful ioctl
- * @arg: argument of the ioctl
- *
- * A program that unmaps its argument meanwhile may miss the change.
+/*
+ * Replace the host's card number in the results of an ioctl. A program that unmaps its argument
+ * meanwhile may miss the change.
  */
-void vgpu_sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd, unsigned long arg)
+static void sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd, unsigned long arg)
 {
 	int card = READ_ONCE(object->card);
 	int offset = card < 0 ? -1 : sound_card_offset(cmd);
@@ -138,6 +135,10 @@ void vgpu_sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd, u
 	if (offset >= 0 && put_user(card, (int __user *)(arg + offset)))
 		pr_debug("%s: no number of a card\n", current->comm);
 }
+
+const struct vgpu_class_ops vgpu_sound_class_ops = {
+	.ioctl_done = sound_ioctl_done,
+};
 
 /* --- nodes ---------------------------------------------------------------- */
 

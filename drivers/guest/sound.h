@@ -5,13 +5,14 @@
 
 #include <linux/kconfig.h>
 
-struct vgpu_object;
+struct vgpu_class_ops;
+
+extern const struct vgpu_class_ops vgpu_sound_class_ops;
 
 #if IS_ENABLED(CONFIG_SOUND)
 
 int vgpu_sound_global_init(void);
 void vgpu_sound_global_exit(void);
-void vgpu_sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd, unsigned long arg);
 
 #else
 
@@ -21,11 +22,6 @@ static inline int vgpu_sound_global_init(void)
 }
 
 static inline void vgpu_sound_global_exit(void)
-{
-}
-
-static inline void vgpu_sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd,
-					 unsigned long arg)
 {
 }
 

@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
 
+#include "class.h"
 #include "file.h"
 #include "host.h"
 #include "object.h"
@@ -316,17 +317,12 @@ static void buffer_done(struct vgpu_video_call *call, struct vgpu_object *object
 		pr_debug("%s: no numbers of fds\n", current->comm);
 }
 
-/**
- * vgpu_video_queue_begin - read a buffer before an ioctl and store its fds
- * @call: out: state of the ioctl
- * @object: object of the ioctl, of any driver
- * @cmd: command of the ioctl
- * @arg: argument of the ioctl
- * @compat: true for a 32-bit program
- */
-void vgpu_video_queue_begin(struct vgpu_video_call *call, struct vgpu_object *object,
-			    unsigned int cmd, unsigned long arg, bool compat)
+/* Read a buffer before an ioctl and store its fds. @data: out: struct vgpu_video_call */
+static void queue_ioctl_begin(void *data, struct vgpu_object *object, unsigned int cmd,
+			      unsigned long arg, bool compat)
 {
+	struct vgpu_video_call *call = data;
+
 	call->gave = false;
 	call->layout = object->schema == &vgpu_schema_v4l2 ? layout_of(cmd, compat) : NULL;
 	if (!call->layout || (_IOC_NR(cmd) != _IOC_NR(VIDIOC_QBUF) &&
@@ -336,19 +332,14 @@ void vgpu_video_queue_begin(struct vgpu_video_call *call, struct vgpu_object *ob
 		queue_give(call, object);
 }
 
-/**
- * vgpu_video_queue_done - replace the host's fds in the results of an ioctl by the program's
- * @call: state of vgpu_video_queue_begin()
- * @object: object of the ioctl
- * @cmd: command of the ioctl
- * @arg: argument of the ioctl
- * @ok: true if the ioctl succeeded
- *
- * A program that changes its argument meanwhile may get wrong fds.
+/*
+ * Replace the host's fds in the results of an ioctl by the program's. A program that changes its
+ * argument meanwhile may get wrong fds.
  */
-void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *object,
-			   unsigned int cmd, unsigned long arg, bool ok)
+static void queue_ioctl_end(void *data, struct vgpu_object *object, unsigned int cmd,
+			    unsigned long arg, bool ok)
 {
+	struct vgpu_video_call *call = data;
 	struct v4l2_remove_buffers removed;
 	u32 type;
 
@@ -374,7 +365,7 @@ void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *obj
 }
 
 /* Free the stored fds after the last file of @object was closed. */
-void vgpu_video_queue_free(struct vgpu_object *object)
+static void queue_free(struct vgpu_object *object)
 {
 	struct vgpu_video_queued *entry;
 	unsigned long key;
@@ -383,3 +374,10 @@ void vgpu_video_queue_free(struct vgpu_object *object)
 		kfree(entry);
 	xa_destroy(&object->queued);
 }
+
+const struct vgpu_class_ops vgpu_video_class_ops = {
+	.call_size = sizeof(struct vgpu_video_call),
+	.ioctl_begin = queue_ioctl_begin,
+	.ioctl_end = queue_ioctl_end,
+	.free = queue_free,
+};

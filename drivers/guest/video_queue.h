@@ -7,7 +7,7 @@
 #include <linux/videodev2.h>
 
 struct video_layout;
-struct vgpu_object;
+struct vgpu_class_ops;
 
 /**
  * struct vgpu_video_buffer - parts of a struct v4l2_buffer
@@ -61,10 +61,6 @@ struct vgpu_video_call {
 	struct vgpu_video_queued before;
 };
 
-void vgpu_video_queue_begin(struct vgpu_video_call *call, struct vgpu_object *object,
-			    unsigned int cmd, unsigned long arg, bool compat);
-void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *object,
-			   unsigned int cmd, unsigned long arg, bool ok);
-void vgpu_video_queue_free(struct vgpu_object *object);
+extern const struct vgpu_class_ops vgpu_video_class_ops;
 
 #endif /* VGPU_VIDEO_QUEUE_H */
