@@ -12,6 +12,7 @@
 #include <linux/compat.h>
 #include <linux/err.h>
 #include <linux/list.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
@@ -57,8 +58,23 @@ struct vgpu_drm {
 static DEFINE_MUTEX(vgpu_drm_lock);
 static LIST_HEAD(drm_list);
 
+static int drm_node_open(struct inode *inode, struct file *file);
+
+static const struct file_operations drm_fops = {
+	VGPU_FILE_OPERATIONS,
+	.open = drm_node_open,
+	.poll = vgpu_poll,
+	VGPU_FOPS_UNSIGNED_OFFSET
+};
+
+static const struct file_operations drm_fops_no_poll = {
+	VGPU_FILE_OPERATIONS,
+	.open = drm_node_open,
+	VGPU_FOPS_UNSIGNED_OFFSET
+};
+
 static const struct drm_driver drm_driver_primary = {
-	.fops = &vgpu_file_drm_fops,
+	.fops = &drm_fops,
 	.name = "vgpu",
 	.desc = "device of another machine",
 	VGPU_DRM_DRIVER_DATE
@@ -67,7 +83,7 @@ static const struct drm_driver drm_driver_primary = {
 
 static const struct drm_driver drm_driver_render = {
 	.driver_features = DRIVER_RENDER,
-	.fops = &vgpu_file_drm_fops,
+	.fops = &drm_fops,
 	.name = "vgpu",
 	.desc = "device of another machine",
 	VGPU_DRM_DRIVER_DATE
@@ -471,7 +487,7 @@ static bool drm_minor_is(const struct drm_minor *minor, unsigned int index)
 }
 
 /* Open a DRM node. The core holds a reference of the drm_device during the call. */
-int vgpu_drm_open(struct inode *inode, struct file *file)
+static int drm_node_open(struct inode *inode, struct file *file)
 {
 	unsigned int index = iminor(inode);
 	struct vgpu_export *export = NULL;
@@ -500,7 +516,7 @@ int vgpu_drm_open(struct inode *inode, struct file *file)
 		return -ENODEV;
 	if (export) {
 		vgpu_set_unsigned_offset(file);
-		ret = vgpu_file_open_export(file, export, dev);
+		ret = vgpu_file_open_export(file, export, dev, &drm_fops_no_poll);
 		vgpu_export_put(export);
 	} else {
 		ret = -EACCES;

@@ -6,8 +6,6 @@
 #include <linux/types.h>
 
 struct device;
-struct file;
-struct inode;
 struct vgpu_class_ops;
 struct vgpu_export;
 struct vgpu_export_change;
@@ -21,6 +19,5 @@ void vgpu_drm_settle(struct vgpu_host *host);
 void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change *msg);
 void vgpu_drm_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len);
 void vgpu_drm_orphan(struct device *parent);
-int vgpu_drm_open(struct inode *inode, struct file *file);
 
 #endif /* VGPU_DRM_H */

@@ -15,7 +15,6 @@
 #include "blank.h"
 #include "call.h"
 #include "compat.h"
-#include "drm.h"
 #include "export.h"
 #include "file.h"
 #include "host.h"
@@ -32,8 +31,6 @@
 
 /* Flags that each call carries: the access mode, and the flags that fcntl() can change. */
 #define FILE_CALL_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
-
-static int vgpu_file_release(struct inode *inode, struct file *file);
 
 /**
  * vgpu_file_object - get the object that a file shows
@@ -127,10 +124,12 @@ s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
  * @file: file that is being opened
  * @export: export to open
  * @drm: DRM device, which the object gets a reference of, or NULL
+ * @no_poll: operations for a file that cannot be polled
  *
  * Return: 0 or the result of the driver's open.
  */
-int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm)
+int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm,
+			  const struct file_operations *no_poll)
 {
 	struct vgpu_host *host = export->host;
 	struct vgpu_session *session;
@@ -172,7 +171,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	mutex_unlock(&object->file_lock);
 	/* All sets of file operations have the same owner, so the module reference stays valid. */
 	if (!(object->fops & VGPU_FOP_POLL))
-		file->f_op = drm ? &vgpu_file_drm_fops_no_poll : &vgpu_file_fops_no_poll;
+		file->f_op = no_poll;
 	else if ((object->fops & VGPU_FOP_FASYNC) && !drm)
 		file->f_op = &vgpu_file_fops_fasync;
 
@@ -186,10 +185,11 @@ static int vgpu_file_open(struct inode *inode, struct file *file)
 {
 	struct vgpu_export *export = container_of(inode->i_cdev, struct vgpu_export, cdev);
 
-	return vgpu_file_open_export(file, export, NULL);
+	return vgpu_file_open_export(file, export, NULL, &vgpu_file_fops_no_poll);
 }
 
-static int vgpu_file_release(struct inode *inode, struct file *file)
+/* f_op->release */
+int vgpu_file_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_object *object = file->private_data;
 
@@ -201,7 +201,8 @@ static int vgpu_file_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t *ppos)
+/* f_op->read */
+ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t *ppos)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_xcall xcall;
@@ -234,8 +235,8 @@ static ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count,
 	return ret;
 }
 
-static ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count,
-			       loff_t *ppos)
+/* f_op->write */
+ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count, loff_t *ppos)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_xcall xcall;
@@ -278,7 +279,8 @@ static ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t
 	return ret;
 }
 
-static loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
+/* f_op->llseek */
+loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_xcall xcall;
@@ -298,7 +300,8 @@ static loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
 	return ret;
 }
 
-static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
+/* f_op->mmap */
+int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct vgpu_object *object = file->private_data;
 	int ret;
@@ -312,14 +315,14 @@ static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /*
- * The shadow maps the file at the same address. If a program leaves the address to the kernel,
- * a mapping of 2 MiB or more begins at a multiple of 2 MiB, whatever its offset in the file.
- * Device memory begins at such addresses, so PMD mappings are possible here, in the window and
- * in the shadow.
+ * f_op->get_unmapped_area. The shadow maps the file at the same address. If a program leaves the
+ * address to the kernel, a mapping of 2 MiB or more begins at a multiple of 2 MiB, whatever its
+ * offset in the file. Device memory begins at such addresses, so PMD mappings are possible here,
+ * in the window and in the shadow.
  */
-static unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned long addr,
-						 unsigned long len, unsigned long pgoff,
-						 unsigned long flags)
+unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned long addr,
+					  unsigned long len, unsigned long pgoff,
+					  unsigned long flags)
 {
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
 	if (!addr && len >= PMD_SIZE)
@@ -328,46 +331,21 @@ static unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned lon
 	return vgpu_get_unmapped_area(file, addr, len, pgoff, flags);
 }
 
-#define FILE_OPERATIONS						\
-	.owner = THIS_MODULE,					\
-	.release = vgpu_file_release,				\
-	.unlocked_ioctl = vgpu_ioctl_native,			\
-	.compat_ioctl = vgpu_ioctl_compat,			\
-	.mmap = vgpu_file_mmap,					\
-	.get_unmapped_area = vgpu_file_get_unmapped_area,	\
-	.read = vgpu_file_read,					\
-	.write = vgpu_file_write,				\
-	.llseek = vgpu_file_llseek,				\
-	.show_fdinfo = vgpu_fdinfo_show
-
 const struct file_operations vgpu_file_fops = {
-	FILE_OPERATIONS,
+	VGPU_FILE_OPERATIONS,
 	.open = vgpu_file_open,
 	.poll = vgpu_poll,
 };
 
 const struct file_operations vgpu_file_fops_no_poll = {
-	FILE_OPERATIONS,
+	VGPU_FILE_OPERATIONS,
 	.open = vgpu_file_open,
 };
 
 /* Devices that may send SIGIO have fasync. No DRM device sends SIGIO. */
 const struct file_operations vgpu_file_fops_fasync = {
-	FILE_OPERATIONS,
+	VGPU_FILE_OPERATIONS,
 	.open = vgpu_file_open,
 	.poll = vgpu_poll,
 	.fasync = vgpu_fasync,
-};
-
-const struct file_operations vgpu_file_drm_fops = {
-	FILE_OPERATIONS,
-	.open = vgpu_drm_open,
-	.poll = vgpu_poll,
-	VGPU_FOPS_UNSIGNED_OFFSET
-};
-
-const struct file_operations vgpu_file_drm_fops_no_poll = {
-	FILE_OPERATIONS,
-	.open = vgpu_drm_open,
-	VGPU_FOPS_UNSIGNED_OFFSET
 };
