@@ -24,7 +24,7 @@
 
 /*
  * Offsets in struct nv_alloc_memory, nv_alloc, nv_alloc_rights, nv_control and nv_xfer of
- * drivers/guest/schema_nvidia.c.
+ * drivers/guest/argument/schema/nvidia.c.
  */
 #define ALLOC_CLASS		12
 #define ALLOC_MEMORY_STATUS	40

@@ -9,7 +9,7 @@
 #include "fake_host.h"
 #include "fuzz.h"
 #include "fuzz_marshal.h"
-#include "marshal_user.h"
+#include "argument/marshal_user.h"
 #include "tap.h"
 
 /* Ends the program at an unmet expectation, which unit tests only report. */

@@ -6,8 +6,8 @@
 #ifndef FUZZ_MARSHAL_H
 #define FUZZ_MARSHAL_H
 
-#include "schema.h"
-#include "schema_i915.h"
+#include "argument/schema.h"
+#include "argument/schema/i915.h"
 
 #define NR_RELOCS	8
 #define MEMORY_MAX	(4 * 4096)

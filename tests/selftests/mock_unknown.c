@@ -13,7 +13,7 @@
 
 #include "kselftest_harness.h"
 
-/* The number is that of drivers/guest/stats.h. */
+/* The number is that of drivers/guest/base/stats.h. */
 #define ROOM		16
 #define CALLS		5
 #define FLOOD		100

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "fake_user.h"
-#include "marshal_user.h"
+#include "argument/marshal_user.h"
 
 struct user user;
 long vgpu_user_alloc_fail;

@@ -7,7 +7,7 @@
 #ifndef FAKE_USER_H
 #define FAKE_USER_H
 
-#include "marshal.h"
+#include "argument/marshal.h"
 
 #define USER_BASE	0x20000000UL	/* fits a 32-bit pointer */
 #define USER_SIZE	(160UL << 20)

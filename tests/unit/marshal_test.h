@@ -4,8 +4,8 @@
 #define MARSHAL_TEST_H
 
 #include "fake_host.h"
-#include "marshal_user.h"
-#include "schema_uapi.h"
+#include "argument/marshal_user.h"
+#include "argument/schema_uapi.h"
 #include "tap.h"
 #include "tests/mock/vgpu_mock.h"
 

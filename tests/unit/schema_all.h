@@ -3,8 +3,8 @@
 #ifndef SCHEMA_ALL_H
 #define SCHEMA_ALL_H
 
-#include "schema.h"
-#include "schema_i915.h"
+#include "argument/schema.h"
+#include "argument/schema/i915.h"
 
 static const struct vgpu_schema *const all_schemas[] = {
 	&vgpu_schema_drm, &vgpu_schema_drm_mode, &vgpu_schema_virtgpu, &vgpu_schema_vgem,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clock_bounds.h"
+#include "link/clock_bounds.h"
 #include "tap.h"
 
 #define US	1000LL

@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 
-#include "schema.h"
-#include "schema_uapi.h"
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
 #include "tests/mock/vgpu_mock.h"
 #include "schema_all.h"
 #include "tap.h"

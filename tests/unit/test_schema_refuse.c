@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "fake_host.h"
-#include "schema_uapi.h"
+#include "argument/schema_uapi.h"
 #include "tap.h"
 
 static struct host host;

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Processing of a reply: writes results to the caller's memory and objects to its fd table.
+ *
+ * Only bytes that the driver changed are written to memory that went along with the call. Other
+ * threads of the program may write to the other bytes meanwhile, and natively the driver would
+ * not write them.
+ */
+#include "argument/marshal_mem.h"
+
+static int copy_changes(u64 addr, const u8 *old, const u8 *new, u32 len)
+{
+	u32 pos = 0, run;
+
+	while (pos < len) {
+		run = vgpu_wire_diff_next(old, new, len, &pos);
+		if (!run)
+			break;
+		if (copy_to_user(u64_to_user_ptr(addr + pos), new + pos, run))
+			return -EFAULT;
+		pos += run;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Return: number of bytes of an OUT segment that the driver has filled. */
+static u32 out_len(const struct vgpu_marshal *m, const struct vgpu_marshal_seg *info,
+		   const u8 *data)
+{
+	const struct vgpu_marshal_seg *parent = &m->info[info->parent];
+	const struct vgpu_schema_ref *ref = &info->field->out_count;
+	u32 offset = info->parent_base + ref->offset;
+	u64 n, bytes;
+
+	if (ref->kind != VGPU_REF_FIELD || !(parent->dir & VGPU_OUT) ||
+	    offset + ref->size > parent->len)
+		return info->len;
+	n = vgpu_marshal_int(data + parent->out_off + offset, ref->size);
+	if (check_mul_overflow(n, (u64)info->unit, &bytes))
+		return info->len;
+	return min_t(u64, bytes, info->len);
+}
+
+static int copy_seg(const struct vgpu_marshal *m, const struct vgpu_marshal_seg *info,
+		    const u8 *data, long result)
+{
+	const u8 *new = data + info->out_off;
+	u32 len;
+
+	if (!(info->dir & VGPU_OUT))
+		return 0;
+	if (info->dir & VGPU_IN)
+		return copy_changes(info->addr, m->data + info->in_off, new, info->len);
+	if (result < 0)
+		return 0;
+	len = out_len(m, info, data);
+	return copy_to_user(u64_to_user_ptr(info->addr), new, len) ? -EFAULT : 0;
+}
+
+/*
+ * Prepare the places of fds, device numbers and process ids for the comparison with the reply,
+ * by changing the copy of what was sent. A place that gets a value of the guest later is made
+ * equal to the reply, so that nothing is copied now. A place with an fd that was not open gets
+ * the program's value back if the driver wrote to it.
+ */
+static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data,
+		   long result)
+{
+	const struct vgpu_marshal_seg *info = &m->info[held->seg];
+	const u8 *new = data + info->out_off + held->offset;
+	u8 *old = m->data + info->in_off + held->offset;
+
+	if (info->dir != VGPU_INOUT)
+		return;
+	if (held->kind == VGPU_HELD_OUT && held->filled) {
+		memcpy(old, new, sizeof(u32));
+	} else if (held->kind == VGPU_HELD_CLOSED &&
+		   vgpu_marshal_int(new, sizeof(u32)) != VGPU_MARSHAL_NO_FD) {
+		memcpy(old, &held->fd, sizeof(u32));
+	} else if (held->kind == VGPU_HELD_RDEV && memcmp(old, new, VGPU_MARSHAL_RDEV)) {
+		memcpy(old, new, VGPU_MARSHAL_RDEV);
+		held->filled = true;
+	} else if (held->kind == VGPU_HELD_PID && result >= 0) {
+		held->fd = !held->mask ||
+			(vgpu_marshal_int(data + info->out_off + held->fixup, sizeof(u32)) &
+			 held->mask);
+		held->filled = held->fd || (s32)vgpu_marshal_int(new, sizeof(u32)) > 0;
+		if (held->filled)
+			memcpy(old, new, held->size);
+	}
+}
+
+/*
+ * Note whether the driver has written a time. In memory that was sent (IN) a changed place was
+ * written; the copy of what was sent is made equal to the reply then, so that nothing is copied
+ * now. Other memory was written if the ioctl succeeded and the driver has filled the place.
+ */
+static void settle_stamp(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data,
+			 long result)
+{
+	const struct vgpu_marshal_seg *info = &m->info[held->seg];
+	const struct vgpu_schema_field *field = held->field;
+	u32 base = held->offset - field->offset;
+	const u8 *new = data + info->out_off + held->offset;
+	u8 *old = m->data + info->in_off + held->offset;
+
+	if (!(info->dir & VGPU_IN)) {
+		if (result < 0 || held->offset + field->size > out_len(m, info, data))
+			return;
+	} else if (!memcmp(old, new, field->size)) {
+		return;
+	}
+	if (!vgpu_marshal_stamp_counts(field, data + info->out_off + base, info->len - base))
+		return;
+	if (info->dir & VGPU_IN)
+		memcpy(old, new, field->size);
+	held->filled = true;
+}
+
+static struct vgpu_marshal_held *out_find(struct vgpu_marshal *m, u32 fixup)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++)
+		if (m->held[i].kind == VGPU_HELD_OUT && m->held[i].fixup == fixup)
+			return &m->held[i];
+	return NULL;
+}
+
+/* Take over each object of the reply, even if others fail. */
+static int fds_reserve(struct vgpu_marshal *m, const struct vgpu_reply_view *reply)
+{
+	u32 nr = le16_to_cpu(reply->reply->nr_objects);
+	int error = 0;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		const struct vgpu_object_desc *desc = &reply->objects[i];
+		struct vgpu_marshal_held *held = out_find(m, le32_to_cpu(desc->fixup));
+		void *handle = NULL;
+		int fd = m->fds->reserve(m->fds_data, desc, &handle);
+
+		if (fd < 0) {
+			error = error ? error : fd;
+			continue;
+		}
+		/* The check of the reply has ensured that each place has one object. */
+		if (!held || held->filled) {
+			m->fds->abort(m->fds_data, fd, handle);
+			error = error ? error : -EIO;
+			continue;
+		}
+		held->handle = handle;
+		held->fd = fd;
+		held->filled = true;
+	}
+	return error;
+}
+
+static bool held_is_ret(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held)
+{
+	return le16_to_cpu(m->fixups[held->fixup].type) == VGPU_FIXUP_FD_RET;
+}
+
+static int fds_copy(const struct vgpu_marshal *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+
+		if (held->kind != VGPU_HELD_OUT || !held->filled || held_is_ret(m, held))
+			continue;
+		if (copy_to_user(u64_to_user_ptr(m->info[held->seg].addr + held->offset),
+				 &held->fd, sizeof(held->fd)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* Write the integers whose bits are partly hidden from the program. */
+static int hidden_copy(const struct vgpu_marshal *m, const u8 *data, long result)
+{
+	u32 i, seen, value;
+
+	if (result < 0)
+		return 0;
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+		const struct vgpu_marshal_seg *info = &m->info[held->seg];
+
+		if (held->kind != VGPU_HELD_HIDDEN)
+			continue;
+		seen = vgpu_marshal_int(data + info->out_off + held->offset, sizeof(value));
+		value = held->mask == U32_MAX ? U32_MAX : seen & ~held->mask;
+		if (value == seen)
+			continue;
+		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), &value,
+				 sizeof(value)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int rdevs_copy(const struct vgpu_marshal *m, const u8 *data)
+{
+	u32 i, rdev[VGPU_MARSHAL_RDEV / sizeof(u32)];
+
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+		const struct vgpu_marshal_seg *info = &m->info[held->seg];
+
+		if (held->kind != VGPU_HELD_RDEV || !held->filled)
+			continue;
+		memcpy(rdev, data + info->out_off + held->offset, sizeof(rdev));
+		m->fds->rdev(m->fds_data, &rdev[0], &rdev[1]);
+		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), rdev, sizeof(rdev)))
+			return -EFAULT;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int pids_copy(const struct vgpu_marshal *m)
+{
+	u64 wide;
+	u32 i, pid;
+
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+
+		if (held->kind != VGPU_HELD_PID || !held->filled)
+			continue;
+		pid = held->fd ? m->fds->pid(m->fds_data, held->mask ? VGPU_MARSHAL_OPENER :
+					     VGPU_MARSHAL_THREAD) : 0;
+		wide = pid;
+		if (copy_to_user(u64_to_user_ptr(m->info[held->seg].addr + held->offset),
+				 held->size == sizeof(pid) ? (void *)&pid : (void *)&wide,
+				 held->size))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/*
+ * Write the ids of lists that the driver has changed, all bytes of each. walk_pids() may have
+ * sent another id than the program's, so a byte that came back unchanged may differ from the
+ * program's byte. The id of the shadow becomes the program's own.
+ */
+static int list_copy(const struct vgpu_marshal *m, const u8 *data, long result)
+{
+	const struct vgpu_marshal_held *held;
+	const struct vgpu_marshal_seg *info;
+	u32 i, offset, pid;
+	int n;
+
+	if (result < 0)
+		return 0;
+	for (i = 0; i < m->nr_held; i++) {
+		held = &m->held[i];
+		info = &m->info[held->seg];
+		if (held->kind != VGPU_HELD_PIDS)
+			continue;
+		offset = held->offset;
+		for (n = 0; n < held->fd; n++, offset += held->field->unit) {
+			pid = vgpu_marshal_int(data + info->out_off + offset, sizeof(pid));
+			if (pid == vgpu_marshal_int(m->data + info->in_off + offset, sizeof(pid)))
+				continue;
+			if (pid == VGPU_MARSHAL_SHADOW)
+				pid = m->fds->pid(m->fds_data, VGPU_MARSHAL_PROCESS);
+			if (copy_to_user(u64_to_user_ptr(info->addr + offset), &pid, sizeof(pid)))
+				return -EFAULT;
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+static int stamps_copy(const struct vgpu_marshal *m, const u8 *data)
+{
+	u8 stamp[VGPU_MARSHAL_STAMP];
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+		const struct vgpu_marshal_seg *info = &m->info[held->seg];
+
+		if (held->kind != VGPU_HELD_STAMP || !held->filled)
+			continue;
+		memcpy(stamp, data + info->out_off + held->offset, held->field->size);
+		vgpu_marshal_stamp(held->field, stamp, m->fds, m->fds_data);
+		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), stamp,
+				 held->field->size))
+			return -EFAULT;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
+{
+	u32 i;
+	int error;
+
+	for (i = 0; i < m->nr_held; i++) {
+		struct vgpu_marshal_held *held = &m->held[i];
+
+		if (held->kind == VGPU_HELD_CLOSED || held->kind == VGPU_HELD_RDEV ||
+		    held->kind == VGPU_HELD_PID ||
+		    (held->kind == VGPU_HELD_OUT && !held_is_ret(m, held)))
+			settle(m, held, data, result);
+		else if (held->kind == VGPU_HELD_STAMP)
+			settle_stamp(m, held, data, result);
+	}
+	for (i = 0; i < m->nr_segs; i++) {
+		error = copy_seg(m, &m->info[i], data, result);
+		if (error)
+			return error;
+	}
+	error = hidden_copy(m, data, result);
+	if (!error)
+		error = rdevs_copy(m, data);
+	if (!error)
+		error = pids_copy(m);
+	if (!error)
+		error = list_copy(m, data, result);
+	if (!error)
+		error = stamps_copy(m, data);
+	return error ? error : fds_copy(m);
+}
+
+/*
+ * Fail with -EFAULT if a page of the argument is not writable: natively the driver writes the
+ * argument in any case, even if no byte changes.
+ */
+static int arg_check(const struct vgpu_marshal *m)
+{
+	const struct vgpu_marshal_seg *info = &m->info[0];
+	u64 pos, end = info->addr + min_t(u32, m->arg_written, info->len);
+
+	for (pos = info->addr; pos < end; pos = (pos | (VGPU_PAGE_SIZE - 1)) + 1)
+		if (!vgpu_user_may_write(pos))
+			return -EFAULT;
+	return 0;
+}
+
+static void fds_install(struct vgpu_marshal *m, bool ok, long *result)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++) {
+		struct vgpu_marshal_held *held = &m->held[i];
+
+		if (held->kind != VGPU_HELD_OUT || !held->filled)
+			continue;
+		held->filled = false;
+		if (!ok) {
+			m->fds->abort(m->fds_data, held->fd, held->handle);
+			continue;
+		}
+		if (held_is_ret(m, held))
+			*result = held->fd;
+		/* Another thread may close the fd from now on. */
+		m->fds->install(m->fds_data, held->fd, held->handle);
+	}
+}
+
+/*
+ * Keep the eventfds: the driver has them after a successful call, whatever happens to the
+ * results.
+ */
+static void events_keep(struct vgpu_marshal *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++)
+		if (m->held[i].kind == VGPU_HELD_EVENT)
+			m->held[i].filled = true;
+}
+
+/* Tell the caller the clock that the driver has accepted. */
+static void clock_choose(struct vgpu_marshal *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++)
+		if (m->held[i].kind == VGPU_HELD_CLOCK)
+			m->fds->choose_clock(m->fds_data, m->held[i].mask);
+}
+
+/*
+ * Remember the number in the argument (of a DRM property) if the driver has returned one of the
+ * lesson's names for the number.
+ */
+static void learn(struct vgpu_marshal *m, const u8 *data)
+{
+	const struct vgpu_schema_lesson *lesson = m->ioctl->lesson;
+	const struct vgpu_marshal_seg *info = &m->info[0];
+	u32 i, number;
+
+	if (!m->nr_segs || info->dir != VGPU_INOUT || lesson->number + sizeof(u32) > info->len ||
+	    lesson->name + lesson->name_len > info->len)
+		return;
+	number = vgpu_marshal_int(m->data + info->in_off + lesson->number, sizeof(u32));
+	for (i = 0; lesson->names[i]; i++)
+		if (!strncmp((const char *)data + info->out_off + lesson->name, lesson->names[i],
+			     lesson->name_len))
+			WRITE_ONCE(m->learned->number[i], number);
+}
+
+long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *reply, long result)
+{
+	int error;
+
+	if (le32_to_cpu(reply->reply->flags) & VGPU_REPLY_REFUSED)
+		return result;
+	/*
+	 * The driver got an fd that is not open in place of a file that the host does not have:
+	 * the program gets the error for such a file.
+	 */
+	if (result == -EBADF && m->fd_error)
+		result = m->fd_error;
+	if (result >= 0 && m->learned && m->ioctl && m->ioctl->lesson)
+		learn(m, reply->data);
+	if (result >= 0) {
+		events_keep(m);
+		clock_choose(m);
+	}
+	error = fds_reserve(m, reply);
+	if (!error)
+		error = results_copy(m, reply->data, result);
+	/* A device that is gone fails before the argument is written. */
+	if (!error && m->arg_written && result != -ENODEV)
+		error = arg_check(m);
+	fds_install(m, !error, &result);
+	return error ? error : result;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Schemas of dma-bufs, and of the devices that make them. */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+static const struct vgpu_schema_field export_sync_file[] = {
+	{ VGPU_FD_OUT(struct dma_buf_export_sync_file, fd) },
+};
+
+static const struct vgpu_schema_field import_sync_file[] = {
+	{ VGPU_FD_IN(struct dma_buf_import_sync_file, fd) },
+};
+
+static const struct vgpu_schema_ioctl dma_buf_ioctls[] = {
+	{ VGPU_IOCTL(DMA_BUF_IOCTL_SYNC, struct dma_buf_sync) },
+	/* The command has the size of a number, but the argument is a string. */
+	{ .cmd = DMA_BUF_SET_NAME_B, .name = "DMA_BUF_SET_NAME", .arg = VGPU_ARG_STRING,
+	  .size = DMA_BUF_NAME_LEN, .flags = VGPU_IOCTL_NO_MAPPED },
+	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_EXPORT_SYNC_FILE, struct dma_buf_export_sync_file,
+			  export_sync_file), .flags = VGPU_IOCTL_NO_MAPPED },
+	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_IMPORT_SYNC_FILE, struct dma_buf_import_sync_file,
+			  import_sync_file), .flags = VGPU_IOCTL_NO_MAPPED },
+};
+
+const struct vgpu_schema vgpu_schema_dma_buf = {
+	.name = "dma-buf",
+	.ioctls = dma_buf_ioctls,
+	.nr_ioctls = ARRAY_SIZE(dma_buf_ioctls),
+};
+
+static const struct vgpu_schema_field heap_alloc[] = {
+	{ VGPU_FD_OUT(struct dma_heap_allocation_data, fd) },
+};
+
+static const struct vgpu_schema_ioctl dma_heap_ioctls[] = {
+	{ VGPU_IOCTL_WITH(DMA_HEAP_IOCTL_ALLOC, struct dma_heap_allocation_data, heap_alloc),
+	  .flags = VGPU_IOCTL_NO_MAPPED },
+};
+
+const struct vgpu_schema vgpu_schema_dma_heap = {
+	.name = "dma-heap",
+	.ioctls = dma_heap_ioctls,
+	.nr_ioctls = ARRAY_SIZE(dma_heap_ioctls),
+};
+
+/* The device would keep memory of the guest: fail as for a file of the wrong kind. */
+static const struct vgpu_schema_ioctl udmabuf_ioctls[] = {
+	{ .body = VGPU_PLAIN(struct udmabuf_create), VGPU_IOCTL_REFUSE(UDMABUF_CREATE, EINVAL) },
+	{ .body = VGPU_PLAIN(struct udmabuf_create_list),
+	  VGPU_IOCTL_REFUSE(UDMABUF_CREATE_LIST, EINVAL) },
+};
+
+const struct vgpu_schema vgpu_schema_udmabuf = {
+	.name = "udmabuf",
+	.ioctls = udmabuf_ioctls,
+	.nr_ioctls = ARRAY_SIZE(udmabuf_ioctls),
+};

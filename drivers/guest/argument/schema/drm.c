@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of DRM core: drm.h, without mode setting (schema/drm_mode.c). drm_ioctl() goes by the
+ * number of a command, takes any size of struct, and copies the struct out on failure as well.
+ *
+ * An array that the driver fills only if it fits, or only as far as it has elements, is
+ * VGPU_INOUT: the program's bytes stay where the driver writes nothing.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+/* drm_copy_field() copies as much as fits, and returns the whole length. */
+#define TEXT(s, text, len) \
+	{ VGPU_PTR(s, text), .dir = VGPU_INOUT, .count = VGPU_FIELD(s, len) }
+
+static const struct vgpu_schema_field version[] = {
+	TEXT(struct drm_version, name, name_len),
+	TEXT(struct drm_version, date, date_len),
+	TEXT(struct drm_version, desc, desc_len),
+};
+
+static const struct vgpu_schema_field unique[] = {
+	TEXT(struct drm_unique, unique, unique_len),
+};
+
+static const struct vgpu_schema_field set_unique[] = {
+	{ VGPU_PTR(struct drm_unique, unique), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct drm_unique, unique_len) },
+};
+
+/* Ioctls of DRI1: drivers without it reject them, whatever the argument is. */
+static const struct vgpu_schema_field buf_info[] = {
+	{ VGPU_PTR(struct drm_buf_info, list), .dir = VGPU_INOUT,
+	  .unit = sizeof(struct drm_buf_desc), .count = VGPU_FIELD(struct drm_buf_info, count) },
+};
+
+static const struct vgpu_schema_field buf_free[] = {
+	{ VGPU_PTR(struct drm_buf_free, list), .dir = VGPU_IN, .unit = sizeof(int),
+	  .count = VGPU_FIELD(struct drm_buf_free, count) },
+};
+
+static const struct vgpu_schema_field ctx_res[] = {
+	{ VGPU_PTR(struct drm_ctx_res, contexts), .dir = VGPU_INOUT,
+	  .unit = sizeof(struct drm_ctx), .count = VGPU_FIELD(struct drm_ctx_res, count) },
+};
+
+static const struct vgpu_schema_field dma[] = {
+	{ VGPU_PTR(struct drm_dma, send_indices), .dir = VGPU_IN, .unit = sizeof(int),
+	  .count = VGPU_FIELD(struct drm_dma, send_count) },
+	{ VGPU_PTR(struct drm_dma, send_sizes), .dir = VGPU_IN, .unit = sizeof(int),
+	  .count = VGPU_FIELD(struct drm_dma, send_count) },
+	{ VGPU_PTR(struct drm_dma, request_indices), .dir = VGPU_INOUT, .unit = sizeof(int),
+	  .count = VGPU_FIELD(struct drm_dma, request_count) },
+	{ VGPU_PTR(struct drm_dma, request_sizes), .dir = VGPU_INOUT, .unit = sizeof(int),
+	  .count = VGPU_FIELD(struct drm_dma, request_count) },
+};
+
+static const struct vgpu_schema_field prime_export[] = {
+	{ VGPU_FD_OUT(struct drm_prime_handle, fd) },
+};
+
+static const struct vgpu_schema_field prime_import[] = {
+	{ VGPU_FD_IN(struct drm_prime_handle, fd) },
+};
+
+static const struct vgpu_schema_field syncobj_export[] = {
+	{ VGPU_FD_OUT(struct drm_syncobj_handle, fd) },
+};
+
+static const struct vgpu_schema_field syncobj_import[] = {
+	{ VGPU_FD_IN(struct drm_syncobj_handle, fd) },
+};
+
+#define HANDLES(s) \
+	{ VGPU_PTR(s, handles), .dir = VGPU_IN, .unit = sizeof(__u32), \
+	  .count = VGPU_FIELD(s, count_handles) }
+
+#define POINTS(s, d) \
+	{ VGPU_PTR(s, points), .dir = (d), .unit = sizeof(__u64), \
+	  .count = VGPU_FIELD(s, count_handles) }
+
+/*
+ * Timeouts of these waits are absolute times, unlike those of most drivers; the deadline is
+ * absolute, too.
+ */
+#define TIMES(s) \
+	{ VGPU_TIME(s, timeout_nsec) }, \
+	{ VGPU_TIME(s, deadline_nsec), \
+	  .when = VGPU_WHEN_FLAG(s, flags, DRM_SYNCOBJ_WAIT_FLAGS_WAIT_DEADLINE) }
+
+static const struct vgpu_schema_field syncobj_wait[] = {
+	TIMES(struct vgpu_syncobj_wait),
+	HANDLES(struct vgpu_syncobj_wait),
+};
+
+static const struct vgpu_schema_field syncobj_timeline_wait[] = {
+	TIMES(struct vgpu_syncobj_timeline_wait),
+	HANDLES(struct vgpu_syncobj_timeline_wait),
+	POINTS(struct vgpu_syncobj_timeline_wait, VGPU_IN),
+};
+
+static const struct vgpu_schema_field syncobj_array[] = {
+	HANDLES(struct drm_syncobj_array),
+};
+
+static const struct vgpu_schema_field syncobj_query[] = {
+	HANDLES(struct drm_syncobj_timeline_array),
+	POINTS(struct drm_syncobj_timeline_array, VGPU_INOUT),
+};
+
+static const struct vgpu_schema_field syncobj_timeline_signal[] = {
+	HANDLES(struct drm_syncobj_timeline_array),
+	POINTS(struct drm_syncobj_timeline_array, VGPU_IN),
+};
+
+static const struct vgpu_schema_field syncobj_eventfd[] = {
+	{ VGPU_EVENT_IN(struct drm_syncobj_eventfd, fd) },
+};
+
+/*
+ * If the program requests an event, request.signal stays in the place of reply.tval_sec. An
+ * unchanged place is not converted.
+ */
+static const struct vgpu_schema_field wait_vblank[] = {
+	{ VGPU_STAMP_PARTS(union drm_wait_vblank, reply.tval_sec, 2 * sizeof(long),
+			   USEC_PER_SEC) },
+};
+
+static const struct vgpu_schema_field wait_vblank32[] = {
+	{ VGPU_STAMP_PARTS(union drm_wait_vblank32, reply.tval_sec, 2 * sizeof(__s32),
+			   USEC_PER_SEC) },
+};
+
+static const struct vgpu_schema_field get_sequence[] = {
+	{ VGPU_STAMP(struct drm_crtc_get_sequence, sequence_ns) },
+};
+
+static const struct vgpu_schema_field client_name[] = {
+	{ VGPU_PTR(struct drm_set_client_name, name), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct drm_set_client_name, name_len) },
+};
+
+static const struct vgpu_schema_field client[] = {
+	{ VGPU_PID(struct drm_client, pid) },
+};
+
+static const struct vgpu_schema_field client32[] = {
+	{ VGPU_PID(struct drm_client32, pid) },
+};
+
+static const struct vgpu_schema_field version32[] = {
+	TEXT(struct drm_version32, name, name_len),
+	TEXT(struct drm_version32, date, date_len),
+	TEXT(struct drm_version32, desc, desc_len),
+};
+
+static const struct vgpu_schema_field unique32[] = {
+	TEXT(struct drm_unique32, unique, unique_len),
+};
+
+/* Ioctls that only query, or only change the driver's bookkeeping. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+/* Structs with longs or pointers, which are different for 32-bit programs. */
+#define LONGS	.flags = VGPU_IOCTL_NATIVE
+
+static const struct vgpu_schema_ioctl drm_ioctls[] = {
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VERSION, struct drm_version, version),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_UNIQUE, struct drm_unique, unique),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL(DRM_IOCTL_GET_MAGIC, struct drm_auth), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_IRQ_BUSID, struct drm_irq_busid), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_GET_MAP, struct drm_map), LONGS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_CLIENT, struct drm_client, client), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_GET_STATS, struct drm_stats), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_SET_VERSION, struct drm_set_version), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODESET_CTL, struct drm_modeset_ctl) },
+	{ VGPU_IOCTL(DRM_IOCTL_GEM_CLOSE, struct drm_gem_close) },
+	{ VGPU_IOCTL(DRM_IOCTL_GEM_FLINK, struct drm_gem_flink) },
+	{ VGPU_IOCTL(DRM_IOCTL_GEM_OPEN, struct drm_gem_open) },
+	{ VGPU_IOCTL(DRM_IOCTL_GET_CAP, struct drm_get_cap), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_SET_CLIENT_CAP, struct drm_set_client_cap), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SET_UNIQUE, struct drm_unique, set_unique), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_AUTH_MAGIC, struct drm_auth), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_BLOCK, struct drm_block) },
+	{ VGPU_IOCTL(DRM_IOCTL_UNBLOCK, struct drm_block) },
+	{ VGPU_IOCTL(DRM_IOCTL_CONTROL, struct drm_control) },
+	{ VGPU_IOCTL(DRM_IOCTL_ADD_MAP, struct drm_map), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_ADD_BUFS, struct drm_buf_desc), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_MARK_BUFS, struct drm_buf_desc), LONGS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_INFO_BUFS, struct drm_buf_info, buf_info), LONGS },
+	/* MAP_BUFS is missing: it would map memory in the shadow only. */
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_FREE_BUFS, struct drm_buf_free, buf_free), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_RM_MAP, struct drm_map), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_SET_SAREA_CTX, struct drm_ctx_priv_map), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_GET_SAREA_CTX, struct drm_ctx_priv_map), LONGS },
+	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_SET_MASTER),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_ADMIN },
+	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_DROP_MASTER),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_ADMIN },
+	{ VGPU_IOCTL(DRM_IOCTL_ADD_CTX, struct drm_ctx) },
+	{ VGPU_IOCTL(DRM_IOCTL_RM_CTX, struct drm_ctx) },
+	{ VGPU_IOCTL(DRM_IOCTL_MOD_CTX, struct drm_ctx) },
+	{ VGPU_IOCTL(DRM_IOCTL_GET_CTX, struct drm_ctx) },
+	{ VGPU_IOCTL(DRM_IOCTL_SWITCH_CTX, struct drm_ctx) },
+	{ VGPU_IOCTL(DRM_IOCTL_NEW_CTX, struct drm_ctx) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_RES_CTX, struct drm_ctx_res, ctx_res), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_ADD_DRAW, struct drm_draw) },
+	{ VGPU_IOCTL(DRM_IOCTL_RM_DRAW, struct drm_draw) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_DMA, struct drm_dma, dma), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_LOCK, struct drm_lock) },
+	{ VGPU_IOCTL(DRM_IOCTL_UNLOCK, struct drm_lock) },
+	{ VGPU_IOCTL(DRM_IOCTL_FINISH, struct drm_lock) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PRIME_HANDLE_TO_FD, struct drm_prime_handle, prime_export) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PRIME_FD_TO_HANDLE, struct drm_prime_handle, prime_import) },
+	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_AGP_ACQUIRE) },
+	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_AGP_RELEASE) },
+	{ VGPU_IOCTL(DRM_IOCTL_AGP_ENABLE, struct drm_agp_mode), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_AGP_INFO, struct drm_agp_info), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_AGP_ALLOC, struct drm_agp_buffer), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_AGP_FREE, struct drm_agp_buffer), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_AGP_BIND, struct drm_agp_binding), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_AGP_UNBIND, struct drm_agp_binding), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_SG_ALLOC, struct drm_scatter_gather), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_SG_FREE, struct drm_scatter_gather), LONGS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_WAIT_VBLANK, union drm_wait_vblank, wait_vblank), LONGS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_CRTC_GET_SEQUENCE, struct drm_crtc_get_sequence,
+			  get_sequence), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_CRTC_QUEUE_SEQUENCE, struct drm_crtc_queue_sequence) },
+	{ VGPU_IOCTL(DRM_IOCTL_UPDATE_DRAW, struct drm_update_draw), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_CREATE, struct drm_syncobj_create), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_DESTROY, struct drm_syncobj_destroy), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, struct drm_syncobj_handle,
+			  syncobj_export), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, struct drm_syncobj_handle,
+			  syncobj_import), BOOKS },
+	/* A wait returns when the device is done: mapped memory has changed then. */
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_WAIT, struct vgpu_syncobj_wait, syncobj_wait) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_RESET, struct drm_syncobj_array, syncobj_array),
+	  BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_SIGNAL, struct drm_syncobj_array, syncobj_array) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, struct vgpu_syncobj_timeline_wait,
+			  syncobj_timeline_wait) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_QUERY, struct drm_syncobj_timeline_array,
+			  syncobj_query) },
+	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_TRANSFER, struct drm_syncobj_transfer), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, struct drm_syncobj_timeline_array,
+			  syncobj_timeline_signal) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_EVENTFD, struct drm_syncobj_eventfd,
+			  syncobj_eventfd), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SET_CLIENT_NAME, struct drm_set_client_name, client_name),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_GEM_CHANGE_HANDLE, struct drm_gem_change_handle) },
+};
+
+static const struct vgpu_schema_ioctl drm_compat[] = {
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VERSION32, struct drm_version32, version32), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_UNIQUE32, struct drm_unique32, unique32), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_CLIENT32, struct drm_client32, client32) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_WAIT_VBLANK32, union drm_wait_vblank32, wait_vblank32) },
+};
+
+/* Events that read() returns. Events of drivers have types of their own. */
+static const struct vgpu_schema_field vblank_event[] = {
+	{ VGPU_STAMP_PARTS(struct drm_event_vblank, tv_sec, 2 * sizeof(__u32), USEC_PER_SEC) },
+};
+
+static const struct vgpu_schema_field sequence_event[] = {
+	{ VGPU_STAMP(struct drm_event_crtc_sequence, time_ns) },
+};
+
+static const struct vgpu_schema_event drm_events[] = {
+	{ DRM_EVENT_VBLANK, VGPU_STRUCT(struct drm_event_vblank, vblank_event) },
+	{ DRM_EVENT_FLIP_COMPLETE, VGPU_STRUCT(struct drm_event_vblank, vblank_event) },
+	{ DRM_EVENT_CRTC_SEQUENCE, VGPU_STRUCT(struct drm_event_crtc_sequence, sequence_event) },
+};
+
+const struct vgpu_schema vgpu_schema_drm = {
+	.name = "drm",
+	.ioctls = drm_ioctls,
+	.nr_ioctls = ARRAY_SIZE(drm_ioctls),
+	.compat = drm_compat,
+	.nr_compat = ARRAY_SIZE(drm_compat),
+	.events = drm_events,
+	.nr_events = ARRAY_SIZE(drm_events),
+	.base = &vgpu_schema_drm_mode,
+};

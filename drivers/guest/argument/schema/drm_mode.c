@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of DRM mode setting: drm_mode.h. The rules are in schema/drm.c.
+ *
+ * Programs make queries twice: first without room for arrays, which returns the counts, then
+ * with room. The driver returns the whole count each time, and fills an array if it fits, or as
+ * far as there is room, depending on the ioctl.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+/* Entry for an array of @t that the driver may fill, and for one that it reads. */
+#define FILLS(s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+#define READS(s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+
+static const struct vgpu_schema_field card_res[] = {
+	FILLS(struct drm_mode_card_res, fb_id_ptr, __u32, count_fbs),
+	FILLS(struct drm_mode_card_res, crtc_id_ptr, __u32, count_crtcs),
+	FILLS(struct drm_mode_card_res, connector_id_ptr, __u32, count_connectors),
+	FILLS(struct drm_mode_card_res, encoder_id_ptr, __u32, count_encoders),
+};
+
+/* GETCRTC has the same struct, but does not access the connectors. */
+static const struct vgpu_schema_field set_crtc[] = {
+	READS(struct drm_mode_crtc, set_connectors_ptr, __u32, count_connectors),
+};
+
+/* The driver takes exactly gamma_size elements, or fails with -EINVAL. */
+#define LUT(d, colour) \
+	{ VGPU_PTR(struct drm_mode_crtc_lut, colour), .dir = (d), .unit = sizeof(__u16), \
+	  .count = VGPU_FIELD(struct drm_mode_crtc_lut, gamma_size) }
+
+static const struct vgpu_schema_field get_gamma[] = {
+	LUT(VGPU_OUT, red),
+	LUT(VGPU_OUT, green),
+	LUT(VGPU_OUT, blue),
+};
+
+static const struct vgpu_schema_field set_gamma[] = {
+	LUT(VGPU_IN, red),
+	LUT(VGPU_IN, green),
+	LUT(VGPU_IN, blue),
+};
+
+static const struct vgpu_schema_field get_connector[] = {
+	FILLS(struct drm_mode_get_connector, encoders_ptr, __u32, count_encoders),
+	FILLS(struct drm_mode_get_connector, modes_ptr, struct drm_mode_modeinfo, count_modes),
+	FILLS(struct drm_mode_get_connector, props_ptr, __u32, count_props),
+	FILLS(struct drm_mode_get_connector, prop_values_ptr, __u64, count_props),
+};
+
+static const struct vgpu_schema_field get_property[] = {
+	FILLS(struct drm_mode_get_property, values_ptr, __u64, count_values),
+	FILLS(struct drm_mode_get_property, enum_blob_ptr, struct drm_mode_property_enum,
+	      count_enum_blobs),
+};
+
+static const struct vgpu_schema_field get_blob[] = {
+	FILLS(struct drm_mode_get_blob, data, __u8, length),
+};
+
+static const struct vgpu_schema_field dirty_fb[] = {
+	READS(struct drm_mode_fb_dirty_cmd, clips_ptr, struct drm_clip_rect, num_clips),
+};
+
+static const struct vgpu_schema_field plane_res[] = {
+	FILLS(struct drm_mode_get_plane_res, plane_id_ptr, __u32, count_planes),
+};
+
+static const struct vgpu_schema_field get_plane[] = {
+	FILLS(struct drm_mode_get_plane, format_type_ptr, __u32, count_format_types),
+};
+
+static const struct vgpu_schema_field obj_get_properties[] = {
+	FILLS(struct drm_mode_obj_get_properties, props_ptr, __u32, count_props),
+	FILLS(struct drm_mode_obj_get_properties, prop_values_ptr, __u64, count_props),
+};
+
+/*
+ * The meaning of a property's value depends on the property. The number of a property is found
+ * by its name, by programs and by the schema. The values of these properties are fds, or
+ * pointers to fds.
+ */
+static const char *const fence_names[] = {
+	"IN_FENCE_FD", "OUT_FENCE_PTR", "WRITEBACK_OUT_FENCE_PTR", NULL
+};
+
+static const struct vgpu_schema_lesson fence_lesson = {
+	.number = offsetof(struct drm_mode_get_property, prop_id),
+	.name = offsetof(struct drm_mode_get_property, name),
+	.name_len = DRM_PROP_NAME_LEN,
+	.names = fence_names,
+};
+
+static const struct vgpu_schema_field fence_fd[] = {
+	{ .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) },
+};
+
+static const struct vgpu_schema_struct fence = VGPU_STRUCT(__s32, fence_fd);
+
+#define WHEN_NAMED(n)	VGPU_WHEN_BESIDE(struct drm_mode_atomic, props_ptr, __u32, n)
+
+/* The driver writes -1 there first, and again on failure. */
+#define OUT_FENCE(n) \
+	{ .type = VGPU_FIELD_PTR, .size = sizeof(__u64), .dir = VGPU_INOUT, .elem = &fence, \
+	  .when = WHEN_NAMED(n) }
+
+static const struct vgpu_schema_field property_value[] = {
+	{ .type = VGPU_FIELD_FD_IN, .size = sizeof(__s32), .when = WHEN_NAMED(1) },
+	OUT_FENCE(2),
+	OUT_FENCE(3),
+};
+
+static const struct vgpu_schema_struct property_values = VGPU_STRUCT(__u64, property_value);
+
+/* The number of properties of each object is in an array: their sum is the count. */
+#define OBJECTS	VGPU_FIELD(struct drm_mode_atomic, count_objs)
+#define PROPERTIES VGPU_SUM(struct drm_mode_atomic, count_props_ptr, __u32)
+
+static const struct vgpu_schema_field atomic[] = {
+	{ VGPU_PTR(struct drm_mode_atomic, objs_ptr), .dir = VGPU_IN, .unit = sizeof(__u32),
+	  .count = OBJECTS },
+	{ VGPU_PTR(struct drm_mode_atomic, count_props_ptr), .dir = VGPU_IN,
+	  .unit = sizeof(__u32), .count = OBJECTS },
+	{ VGPU_PTR(struct drm_mode_atomic, props_ptr), .dir = VGPU_IN, .unit = sizeof(__u32),
+	  .count = PROPERTIES },
+	{ VGPU_PTR(struct drm_mode_atomic, prop_values_ptr), .dir = VGPU_IN,
+	  .elem = &property_values, .count = PROPERTIES },
+};
+
+static const struct vgpu_schema_field create_blob[] = {
+	READS(struct drm_mode_create_blob, data, __u8, length),
+};
+
+static const struct vgpu_schema_field create_lease[] = {
+	READS(struct drm_mode_create_lease, object_ids, __u32, object_count),
+	{ VGPU_FD_OUT(struct drm_mode_create_lease, fd) },
+};
+
+static const struct vgpu_schema_field list_lessees[] = {
+	FILLS(struct drm_mode_list_lessees, lessees_ptr, __u32, count_lessees),
+};
+
+static const struct vgpu_schema_field get_lease[] = {
+	FILLS(struct drm_mode_get_lease, objects_ptr, __u32, count_objects),
+};
+
+/* Ioctls that only query, or only change the driver's bookkeeping. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+
+/* Programs draw all of a dumb buffer before they show it: its bytes are undefined. */
+static const struct vgpu_schema_blank create_dumb =
+	VGPU_BLANK_MADE(struct drm_mode_create_dumb, handle);
+
+static const struct vgpu_schema_blank map_dumb =
+	VGPU_BLANK_PLACED(struct drm_mode_map_dumb, handle, offset);
+
+static const struct vgpu_schema_ioctl mode_ioctls[] = {
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETRESOURCES, struct drm_mode_card_res, card_res),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETCRTC, struct drm_mode_crtc), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_SETCRTC, struct drm_mode_crtc, set_crtc) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CURSOR, struct drm_mode_cursor) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETGAMMA, struct drm_mode_crtc_lut, get_gamma), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_SETGAMMA, struct drm_mode_crtc_lut, set_gamma), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETENCODER, struct drm_mode_get_encoder), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETCONNECTOR, struct drm_mode_get_connector,
+			  get_connector), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_ATTACHMODE, struct drm_mode_mode_cmd) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_DETACHMODE, struct drm_mode_mode_cmd) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPROPERTY, struct drm_mode_get_property,
+			  get_property), BOOKS, .lesson = &fence_lesson },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_SETPROPERTY, struct drm_mode_connector_set_property) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPROPBLOB, struct drm_mode_get_blob, get_blob),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETFB, struct drm_mode_fb_cmd), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_ADDFB, struct drm_mode_fb_cmd) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_RMFB, unsigned int) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_PAGE_FLIP, struct drm_mode_crtc_page_flip) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_DIRTYFB, struct drm_mode_fb_dirty_cmd, dirty_fb) },
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CREATE_DUMB, struct drm_mode_create_dumb),
+	  .blank = &create_dumb },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_MAP_DUMB, struct drm_mode_map_dumb), .blank = &map_dumb },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_DESTROY_DUMB, struct drm_mode_destroy_dumb) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPLANERESOURCES, struct drm_mode_get_plane_res,
+			  plane_res), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPLANE, struct drm_mode_get_plane, get_plane),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_SETPLANE, struct drm_mode_set_plane) },
+	/* 32-bit programs on x86 have no padding before modifier. */
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_ADDFB2, struct drm_mode_fb_cmd2),
+	  .flags = VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_OBJ_GETPROPERTIES, struct drm_mode_obj_get_properties,
+			  obj_get_properties), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_OBJ_SETPROPERTY, struct drm_mode_obj_set_property) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CURSOR2, struct drm_mode_cursor2) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_ATOMIC, struct drm_mode_atomic, atomic) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_CREATEPROPBLOB, struct drm_mode_create_blob,
+			  create_blob), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_DESTROYPROPBLOB, struct drm_mode_destroy_blob), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_CREATE_LEASE, struct drm_mode_create_lease,
+			  create_lease), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_LIST_LESSEES, struct drm_mode_list_lessees,
+			  list_lessees), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GET_LEASE, struct drm_mode_get_lease, get_lease),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_REVOKE_LEASE, struct drm_mode_revoke_lease), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETFB2, struct drm_mode_fb_cmd2),
+	  .flags = VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CLOSEFB, struct drm_mode_closefb) },
+};
+
+const struct vgpu_schema vgpu_schema_drm_mode = {
+	.name = "drm_mode",
+	.ioctls = mode_ioctls,
+	.nr_ioctls = ARRAY_SIZE(mode_ioctls),
+};

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Schema of media devices and their requests: media.h. */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+#define TOPOLOGY struct media_v2_topology
+
+/* Entry for an array; programs query the numbers of elements first, without room. */
+#define ALL(what, t) \
+	VGPU_PTR(TOPOLOGY, ptr_ ## what), .dir = VGPU_INOUT, .unit = sizeof(t), \
+	.count = VGPU_FIELD(TOPOLOGY, num_ ## what)
+
+static const struct vgpu_schema_field interface[] = {
+	{ VGPU_RDEV(struct media_v2_interface, devnode) },
+};
+
+static const struct vgpu_schema_struct a_interface =
+	VGPU_STRUCT(struct media_v2_interface, interface);
+
+static const struct vgpu_schema_field topology[] = {
+	{ ALL(entities, struct media_v2_entity) },
+	{ ALL(interfaces, struct media_v2_interface), .elem = &a_interface },
+	{ ALL(pads, struct media_v2_pad) },
+	{ ALL(links, struct media_v2_link) },
+};
+
+static const struct vgpu_schema_field entity[] = {
+	{ VGPU_RDEV(struct media_entity_desc, dev) },
+};
+
+static const struct vgpu_schema_field request_alloc[] = {
+	{ .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) },
+};
+
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl media_ioctls[] = {
+	{ VGPU_IOCTL(MEDIA_IOC_DEVICE_INFO, struct media_device_info), BOOKS },
+	{ VGPU_IOCTL_WITH(MEDIA_IOC_ENUM_ENTITIES, struct media_entity_desc, entity), BOOKS },
+	/*
+	 * The numbers of pads and links are in the result of ENUM_ENTITIES: left to demand
+	 * paging.
+	 */
+	{ VGPU_IOCTL(MEDIA_IOC_ENUM_LINKS, struct media_links_enum),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL(MEDIA_IOC_SETUP_LINK, struct media_link_desc), BOOKS },
+	{ VGPU_IOCTL_WITH(MEDIA_IOC_G_TOPOLOGY, TOPOLOGY, topology), BOOKS },
+	/* INOUT, because the fields of an OUT struct are not processed. */
+	{ VGPU_IOCTL_WITH(MEDIA_IOC_REQUEST_ALLOC, int, request_alloc), BOOKS,
+	  .dir = VGPU_INOUT },
+	{ VGPU_IOCTL_NO_ARG(MEDIA_REQUEST_IOC_QUEUE) },
+	{ VGPU_IOCTL_NO_ARG(MEDIA_REQUEST_IOC_REINIT) },
+};
+
+const struct vgpu_schema vgpu_schema_media = {
+	.name = "media",
+	.ioctls = media_ioctls,
+	.nr_ioctls = ARRAY_SIZE(media_ioctls),
+};

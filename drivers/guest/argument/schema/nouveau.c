@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of nouveau: nouveau_drm.h; other ioctls are DRM core's.
+ *
+ * Headers before 6.6 lack the structs that VM_BIND and EXEC point to: a guest that is built
+ * with such headers leaves them to demand paging.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+#define READS(s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+
+#define PUSHBUF	struct drm_nouveau_gem_pushbuf
+
+/*
+ * The driver corrects wrong presumed places of buffers in @buffers (INOUT). Only then it reads
+ * @relocs, which are sent nevertheless, because programs pass few.
+ */
+static const struct vgpu_schema_field pushbuf[] = {
+	{ VGPU_PTR(PUSHBUF, buffers), .dir = VGPU_INOUT,
+	  .unit = sizeof(struct drm_nouveau_gem_pushbuf_bo),
+	  .count = VGPU_FIELD(PUSHBUF, nr_buffers) },
+	READS(PUSHBUF, relocs, struct drm_nouveau_gem_pushbuf_reloc, nr_relocs),
+	READS(PUSHBUF, push, struct drm_nouveau_gem_pushbuf_push, nr_push),
+};
+
+#ifdef DRM_IOCTL_NOUVEAU_EXEC
+#define SYNCS(s) \
+	READS(s, wait_ptr, struct drm_nouveau_sync, wait_count), \
+	READS(s, sig_ptr, struct drm_nouveau_sync, sig_count)
+
+static const struct vgpu_schema_field vm_bind[] = {
+	SYNCS(struct drm_nouveau_vm_bind),
+	READS(struct drm_nouveau_vm_bind, op_ptr, struct drm_nouveau_vm_bind_op, op_count),
+};
+
+static const struct vgpu_schema_field exec[] = {
+	SYNCS(struct drm_nouveau_exec),
+	READS(struct drm_nouveau_exec, push_ptr, struct drm_nouveau_exec_push, push_count),
+};
+#endif
+
+/* Ioctls that only query, or only change the driver's bookkeeping. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GETPARAM, struct drm_nouveau_getparam), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_CHANNEL_ALLOC, struct drm_nouveau_channel_alloc) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_CHANNEL_FREE, struct drm_nouveau_channel_free) },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_GROBJ_ALLOC, struct vgpu_nouveau_grobj_alloc), BOOKS },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_NOTIFIEROBJ_ALLOC, struct vgpu_nouveau_notifierobj_alloc),
+	  BOOKS },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_GPUOBJ_FREE, struct vgpu_nouveau_gpuobj_free) },
+	/* Messages have any length, which the command states, and contain no addresses. */
+	{ VGPU_IOCTL(VGPU_NOUVEAU_NVIF, struct vgpu_nouveau_nvif) },
+	/* The GPU would access all memory of the process: fail like a GPU without that support. */
+	{ .body = VGPU_PLAIN(struct drm_nouveau_svm_init),
+	  VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_INIT, ENOSYS) },
+	{ .body = VGPU_PLAIN(struct drm_nouveau_svm_bind),
+	  VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_BIND, ENOSYS) },
+#ifdef DRM_IOCTL_NOUVEAU_EXEC
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_VM_INIT, struct drm_nouveau_vm_init), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_VM_BIND, struct drm_nouveau_vm_bind, vm_bind) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_EXEC, struct drm_nouveau_exec, exec) },
+#endif
+#ifdef DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO, struct drm_nouveau_get_zcull_info), BOOKS },
+#endif
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_NEW, struct drm_nouveau_gem_new) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_GEM_PUSHBUF, PUSHBUF, pushbuf) },
+	/* Programs poll with these ioctls: when the device is done, memory has changed. */
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_PREP, struct drm_nouveau_gem_cpu_prep) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_FINI, struct drm_nouveau_gem_cpu_fini) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_INFO, struct drm_nouveau_gem_info), BOOKS },
+};
+
+const struct vgpu_schema vgpu_schema_nouveau = {
+	.name = "nouveau",
+	.ioctls = nouveau_ioctls,
+	.nr_ioctls = ARRAY_SIZE(nouveau_ioctls),
+	.base = &vgpu_schema_drm,
+};

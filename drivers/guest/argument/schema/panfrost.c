@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Schema of panfrost: panfrost_drm.h; other ioctls are DRM core's. */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+#define SUBMIT	struct drm_panfrost_submit
+
+static const struct vgpu_schema_field submit[] = {
+	{ VGPU_PTR(SUBMIT, in_syncs), .dir = VGPU_IN, .unit = sizeof(__u32),
+	  .count = VGPU_FIELD(SUBMIT, in_sync_count) },
+	{ VGPU_PTR(SUBMIT, bo_handles), .dir = VGPU_IN, .unit = sizeof(__u32),
+	  .count = VGPU_FIELD(SUBMIT, bo_handle_count) },
+};
+
+static const struct vgpu_schema_field wait_bo[] = {
+	{ VGPU_TIME(struct drm_panfrost_wait_bo, timeout_ns) },
+};
+
+#ifdef DRM_IOCTL_PANFROST_SYNC_BO
+static const struct vgpu_schema_field sync_bo[] = {
+	{ VGPU_PTR(struct drm_panfrost_sync_bo, ops), .dir = VGPU_IN,
+	  .unit = sizeof(struct drm_panfrost_bo_sync_op),
+	  .count = VGPU_FIELD(struct drm_panfrost_sync_bo, op_count) },
+};
+#endif
+
+/* New buffers are blank (blank.h): zeroed shmem, and the GPU uses only buffers that a job names. */
+static const struct vgpu_schema_blank create_bo =
+	VGPU_BLANK_MADE(struct drm_panfrost_create_bo, handle);
+
+static const struct vgpu_schema_blank mmap_bo =
+	VGPU_BLANK_PLACED(struct drm_panfrost_mmap_bo, handle, offset);
+
+/* Ioctls that only query, or only change the driver's bookkeeping. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SUBMIT, SUBMIT, submit) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_WAIT_BO, struct drm_panfrost_wait_bo, wait_bo) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_CREATE_BO, struct drm_panfrost_create_bo),
+	  .blank = &create_bo },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MMAP_BO, struct drm_panfrost_mmap_bo), BOOKS,
+	  .blank = &mmap_bo },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_PARAM, struct drm_panfrost_get_param), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_BO_OFFSET, struct drm_panfrost_get_bo_offset),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_PERFCNT_ENABLE, struct drm_panfrost_perfcnt_enable) },
+	/* The length of the data depends on the GPU: buf_ptr is left to demand paging. */
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_PERFCNT_DUMP, struct drm_panfrost_perfcnt_dump) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MADVISE, struct drm_panfrost_madvise) },
+#ifdef DRM_IOCTL_PANFROST_SET_LABEL_BO
+	/* The label is a string of unknown length, which is left to demand paging. */
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_SET_LABEL_BO, struct drm_panfrost_set_label_bo), BOOKS },
+#endif
+#ifdef DRM_IOCTL_PANFROST_JM_CTX_CREATE
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_JM_CTX_CREATE, struct drm_panfrost_jm_ctx_create),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_JM_CTX_DESTROY, struct drm_panfrost_jm_ctx_destroy) },
+#endif
+#ifdef DRM_IOCTL_PANFROST_SYNC_BO
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SYNC_BO, struct drm_panfrost_sync_bo, sync_bo) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_QUERY_BO_INFO, struct drm_panfrost_query_bo_info),
+	  BOOKS },
+#endif
+};
+
+const struct vgpu_schema vgpu_schema_panfrost = {
+	.name = "panfrost",
+	.ioctls = panfrost_ioctls,
+	.nr_ioctls = ARRAY_SIZE(panfrost_ioctls),
+	.base = &vgpu_schema_drm,
+};

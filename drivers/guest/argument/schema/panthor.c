@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of panthor: panthor_drm.h, which exists from 6.10; other ioctls are DRM core's. The
+ * numbers of ioctls are an enum, so the preprocessor cannot tell which ones the header has:
+ * newer ioctls are left to demand paging.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+#ifdef DRM_PANTHOR_OBJ_ARRAY
+/* Entry for an array, which an inner struct with address, count and stride describes. */
+#define ARRAY(s, member, e) \
+	{ VGPU_PTR(s, member.array), .dir = VGPU_IN, .elem = (e), \
+	  .count = VGPU_FIELD(s, member.count), .stride = VGPU_FIELD(s, member.stride) }
+
+static const struct vgpu_schema_field dev_query[] = {
+	{ VGPU_PTR(struct drm_panthor_dev_query, pointer), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct drm_panthor_dev_query, size) },
+};
+
+static const struct vgpu_schema_field bind_op[] = {
+	ARRAY(struct drm_panthor_vm_bind_op, syncs, NULL),
+};
+
+static const struct vgpu_schema_struct a_bind_op =
+	VGPU_STRUCT(struct drm_panthor_vm_bind_op, bind_op);
+
+static const struct vgpu_schema_field vm_bind[] = {
+	ARRAY(struct drm_panthor_vm_bind, ops, &a_bind_op),
+};
+
+static const struct vgpu_schema_field group_create[] = {
+	ARRAY(struct drm_panthor_group_create, queues, NULL),
+};
+
+static const struct vgpu_schema_field queue_submit[] = {
+	ARRAY(struct drm_panthor_queue_submit, syncs, NULL),
+};
+
+static const struct vgpu_schema_struct a_queue_submit =
+	VGPU_STRUCT(struct drm_panthor_queue_submit, queue_submit);
+
+static const struct vgpu_schema_field group_submit[] = {
+	ARRAY(struct drm_panthor_group_submit, queue_submits, &a_queue_submit),
+};
+
+/* Ioctls that only query, or only change the driver's bookkeeping. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl panthor_ioctls[] = {
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_DEV_QUERY, struct drm_panthor_dev_query, dev_query),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_CREATE, struct drm_panthor_vm_create), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_DESTROY, struct drm_panthor_vm_destroy) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_VM_BIND, struct drm_panthor_vm_bind, vm_bind) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_GET_STATE, struct drm_panthor_vm_get_state), BOOKS },
+	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_CREATE, struct drm_panthor_bo_create) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_MMAP_OFFSET, struct drm_panthor_bo_mmap_offset), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_CREATE, struct drm_panthor_group_create,
+			  group_create), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_GROUP_DESTROY, struct drm_panthor_group_destroy) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_SUBMIT, struct drm_panthor_group_submit,
+			  group_submit) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_GROUP_GET_STATE, struct drm_panthor_group_get_state) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_TILER_HEAP_CREATE, struct drm_panthor_tiler_heap_create),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_TILER_HEAP_DESTROY,
+		     struct drm_panthor_tiler_heap_destroy) },
+};
+#endif
+
+const struct vgpu_schema vgpu_schema_panthor = {
+	.name = "panthor",
+#ifdef DRM_PANTHOR_OBJ_ARRAY
+	.ioctls = panthor_ioctls,
+	.nr_ioctls = ARRAY_SIZE(panthor_ioctls),
+#endif
+	.base = &vgpu_schema_drm,
+};

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schemas of ALSA's PCM and control devices: sound/asound.h. Only the driver knows the size of
+ * a frame, so samples are left to demand paging. All other arguments of a PCM device except fds
+ * are plain data, which needs no entry if the command has the right direction.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+/*
+ * Pages with positions. Either the driver or the program moves a position on, and the other one
+ * reads it without a call. Libraries use SYNC_PTR if these pages cannot be mapped.
+ */
+static const struct vgpu_schema_live sound_live[] = {
+	{ SNDRV_PCM_MMAP_OFFSET_STATUS_OLD, ENXIO },
+	{ SNDRV_PCM_MMAP_OFFSET_CONTROL_OLD, ENXIO },
+	{ SNDRV_PCM_MMAP_OFFSET_STATUS_NEW, ENXIO },
+	{ SNDRV_PCM_MMAP_OFFSET_CONTROL_NEW, ENXIO },
+};
+
+/*
+ * Choice of a clock for the times of the file. The audio timestamp is no time but counts
+ * samples. Programs before protocol 2.0.12 use the field of the choice for something else.
+ */
+static const struct vgpu_schema_field choose_clock[] = {
+	{ .type = VGPU_FIELD_CLOCK, .size = sizeof(int) },
+};
+
+#define SW_PARAMS(s) \
+	{ VGPU_CHOOSE_CLOCK(s, tstamp_type), \
+	  .when = VGPU_WHEN_LEAST(s, proto, SNDRV_PROTOCOL_VERSION(2, 0, 12)) }
+
+#define TIME(s, member) \
+	{ VGPU_STAMP_PARTS(s, member, sizeof_field(s, member), NSEC_PER_SEC), \
+	  .clock = VGPU_CLOCK_FILE }
+
+#define STATUS(s) TIME(s, trigger_tstamp), TIME(s, tstamp), TIME(s, driver_tstamp)
+
+static const struct vgpu_schema_field sw_params[] = {
+	SW_PARAMS(struct snd_pcm_sw_params)
+};
+
+static const struct vgpu_schema_field sw_params32[] = {
+	SW_PARAMS(struct vgpu_pcm_sw_params32)
+};
+
+static const struct vgpu_schema_field status[] = {
+	STATUS(struct vgpu_pcm_status)
+};
+
+static const struct vgpu_schema_field status32[] = {
+	STATUS(struct vgpu_pcm_status32)
+};
+
+static const struct vgpu_schema_field status32_time32[] = {
+	STATUS(struct vgpu_pcm_status32_time32)
+};
+
+static const struct vgpu_schema_field sync_ptr[] = { TIME(struct vgpu_pcm_sync_ptr, tstamp) };
+
+static const struct vgpu_schema_field sync_ptr32_time32[] = {
+	TIME(struct vgpu_pcm_sync_ptr32_time32, tstamp)
+};
+
+/* INOUT, because the fields of an OUT struct are not processed. */
+#define TIMES	.dir = VGPU_INOUT
+#define EXACT	.flags = VGPU_IOCTL_EXACT
+
+/* INOUT, because the driver writes a result to an argument that the command declares IN. */
+#define RESULT	.dir = VGPU_INOUT, .flags = VGPU_IOCTL_NATIVE
+
+static const struct vgpu_schema_ioctl sound_ioctls[] = {
+	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_TTSTAMP, int, choose_clock) },
+	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_SW_PARAMS, struct snd_pcm_sw_params, sw_params),
+	  .flags = VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS, struct vgpu_pcm_status, status), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR, struct vgpu_pcm_sync_ptr, sync_ptr), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT, struct vgpu_pcm_status, status), EXACT },
+	/* The command has the size of a struct, but the argument is an integer. */
+	{ VGPU_IOCTL_NO_ARG(SNDRV_PCM_IOCTL_PAUSE) },
+	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_REWIND, snd_pcm_uframes_t), RESULT },
+	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_FORWARD, snd_pcm_uframes_t), RESULT },
+	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEI_FRAMES, struct snd_xferi), RESULT },
+	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEN_FRAMES, struct snd_xfern), RESULT },
+	{ VGPU_IOCTL_FD(SNDRV_PCM_IOCTL_LINK) },
+};
+
+static const struct vgpu_schema_ioctl sound_compat[] = {
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SW_PARAMS32, struct vgpu_pcm_sw_params32, sw_params32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS32_TIME32, struct vgpu_pcm_status32_time32,
+			  status32_time32), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS32, struct vgpu_pcm_status32, status32), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR32_TIME32, struct vgpu_pcm_sync_ptr32_time32,
+			  sync_ptr32_time32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT32_TIME32, struct vgpu_pcm_status32_time32,
+			  status32_time32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT32, struct vgpu_pcm_status32, status32), EXACT },
+};
+
+const struct vgpu_schema vgpu_schema_sound = {
+	.name = "sound",
+	.ioctls = sound_ioctls,
+	.nr_ioctls = ARRAY_SIZE(sound_ioctls),
+	.compat = sound_compat,
+	.nr_compat = ARRAY_SIZE(sound_compat),
+	.nr_live = ARRAY_SIZE(sound_live),
+	.live = sound_live,
+};
+
+/*
+ * The owner of a locked element is the process that opened the file which locked the element.
+ * The guest knows that process for this file. Other owners are processes of the host, or have
+ * opened another file; their id becomes 0, as for processes outside of the caller's namespace.
+ */
+static const struct vgpu_schema_field elem_info[] = {
+	{ VGPU_PID(struct snd_ctl_elem_info, owner), .mask = SNDRV_CTL_ELEM_ACCESS_OWNER,
+	  .out_count = VGPU_FIELD(struct snd_ctl_elem_info, access) },
+};
+
+/* The driver returns the number of elements that it has filled. */
+static const struct vgpu_schema_field elem_list[] = {
+	{ VGPU_PTR(struct snd_ctl_elem_list, pids), .dir = VGPU_OUT,
+	  .unit = sizeof(struct snd_ctl_elem_id),
+	  .count = VGPU_FIELD(struct snd_ctl_elem_list, space),
+	  .out_count = VGPU_FIELD(struct snd_ctl_elem_list, used) },
+};
+
+/* The driver rejects longer names without reading them. */
+#define NAMES_MAX	(64 * 1024)
+
+static const struct vgpu_schema_field elem_add[] = {
+	{ VGPU_PTR(struct snd_ctl_elem_info, value.enumerated.names_ptr), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct snd_ctl_elem_info, value.enumerated.names_length),
+	  .max = NAMES_MAX,
+	  .when = VGPU_WHEN_EQUAL(struct snd_ctl_elem_info, type,
+				  (__force u32)SNDRV_CTL_ELEM_TYPE_ENUMERATED) },
+};
+
+/*
+ * Entry for a struct whose length field counts the bytes behind its head. The driver of the
+ * element reads or writes these bytes, or both.
+ */
+#define TLV(c) \
+	VGPU_IOCTL(c, struct snd_ctl_tlv), .size = sizeof(struct snd_ctl_tlv), \
+	.size_from = VGPU_FIELD(struct snd_ctl_tlv, length), .flags = VGPU_IOCTL_SIZE_BEHIND
+
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+/* Structs with pointers and longs, which are different for 32-bit programs. */
+#define LONGS	.flags = VGPU_IOCTL_NATIVE
+
+static const struct vgpu_schema_ioctl control_ioctls[] = {
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PVERSION, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_CARD_INFO, struct snd_ctl_card_info), BOOKS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_LIST, struct snd_ctl_elem_list, elem_list),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	/* The struct of 32-bit programs differs only in the values at its end. */
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_INFO, struct snd_ctl_elem_info, elem_info) },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_READ, struct snd_ctl_elem_value), LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_WRITE, struct snd_ctl_elem_value), LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_LOCK, struct snd_ctl_elem_id), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_UNLOCK, struct snd_ctl_elem_id), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_SUBSCRIBE_EVENTS, int), BOOKS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_ADD, struct snd_ctl_elem_info, elem_add), LONGS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_REPLACE, struct snd_ctl_elem_info, elem_add),
+	  LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_REMOVE, struct snd_ctl_elem_id), BOOKS },
+	{ TLV(SNDRV_CTL_IOCTL_TLV_READ) },
+	{ TLV(SNDRV_CTL_IOCTL_TLV_WRITE) },
+	{ TLV(SNDRV_CTL_IOCTL_TLV_COMMAND) },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_HWDEP_NEXT_DEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_HWDEP_INFO, struct snd_hwdep_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_NEXT_DEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_INFO, struct snd_pcm_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_PREFER_SUBDEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_NEXT_DEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_INFO, struct snd_rawmidi_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_PREFER_SUBDEVICE, int), BOOKS },
+#ifdef SNDRV_CTL_IOCTL_UMP_NEXT_DEVICE	/* 6.5 */
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_NEXT_DEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_ENDPOINT_INFO, struct snd_ump_endpoint_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_BLOCK_INFO, struct snd_ump_block_info), BOOKS },
+#endif
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_POWER, int) },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_POWER_STATE, int), BOOKS },
+};
+
+const struct vgpu_schema vgpu_schema_sound_control = {
+	.name = "sound-control",
+	.ioctls = control_ioctls,
+	.nr_ioctls = ARRAY_SIZE(control_ioctls),
+};

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Schema of sync_file: fences that are files. */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+static const struct vgpu_schema_field sync_merge[] = {
+	{ VGPU_FD_IN(struct sync_merge_data, fd2) },
+	{ VGPU_FD_OUT(struct sync_merge_data, fence) },
+};
+
+/* The time is 0 before the fence is signaled. */
+static const struct vgpu_schema_field fence_info[] = {
+	{ VGPU_STAMP(struct sync_fence_info, timestamp_ns) },
+};
+
+static const struct vgpu_schema_struct a_fence_info =
+	VGPU_STRUCT(struct sync_fence_info, fence_info);
+
+static const struct vgpu_schema_field sync_info[] = {
+	{ VGPU_PTR(struct sync_file_info, sync_fence_info), .dir = VGPU_OUT,
+	  .elem = &a_fence_info,
+	  .count = VGPU_FIELD(struct sync_file_info, num_fences),
+	  .out_count = VGPU_FIELD(struct sync_file_info, num_fences) },
+};
+
+static const struct vgpu_schema_field sync_deadline[] = {
+	{ VGPU_TIME(struct sync_set_deadline, deadline_ns) },
+};
+
+static const struct vgpu_schema_ioctl sync_file_ioctls[] = {
+	{ VGPU_IOCTL_WITH(SYNC_IOC_MERGE, struct sync_merge_data, sync_merge),
+	  .flags = VGPU_IOCTL_NO_MAPPED },
+	/* The status tells if the device has finished with mapped memory. */
+	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, struct sync_file_info, sync_info) },
+	{ VGPU_IOCTL_WITH(SYNC_IOC_SET_DEADLINE, struct sync_set_deadline, sync_deadline),
+	  .flags = VGPU_IOCTL_NO_MAPPED },
+};
+
+const struct vgpu_schema vgpu_schema_sync_file = {
+	.name = "sync_file",
+	.ioctls = sync_file_ioctls,
+	.nr_ioctls = ARRAY_SIZE(sync_file_ioctls),
+};

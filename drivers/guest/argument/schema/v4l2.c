@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of V4L2: videodev2.h. The core copies the argument and the array that the argument
+ * points to out on success, and for some ioctls on failure as well.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+#define BUFFER	struct v4l2_buffer
+#define PLANE	struct v4l2_plane
+/* Structs of 32-bit programs; those with 32-bit times have a name with TIME32. */
+#define BUFFER32	struct v4l2_buffer32
+#define BUFFER32_TIME32	struct v4l2_buffer32_time32
+#define PLANE32		struct v4l2_plane32
+
+/* --- buffers -------------------------------------------------------------- */
+
+/*
+ * Buffers in memory of the process: if the host cannot get its pages, the ioctl fails as with a
+ * driver that does not support them, which programs check first. The capability is hidden as
+ * well then.
+ */
+#define NO_USERPTR(s) \
+	{ VGPU_USERPTR(s, memory), .error = EINVAL, .unkept = true, .alone = true, \
+	  .when = VGPU_WHEN_EQUAL(s, memory, V4L2_MEMORY_USERPTR) }
+#define NO_USERPTR_CAP(s) \
+	{ VGPU_HIDE(s, capabilities), .mask = V4L2_BUF_CAP_SUPPORTS_USERPTR, .unkept = true, \
+	  .alone = true }
+
+static const struct vgpu_schema_field reqbufs[] = {
+	NO_USERPTR(struct v4l2_requestbuffers),
+	NO_USERPTR_CAP(struct v4l2_requestbuffers),
+};
+
+static const struct vgpu_schema_field create_bufs[] = {
+	NO_USERPTR(struct v4l2_create_buffers),
+	NO_USERPTR_CAP(struct v4l2_create_buffers),
+};
+
+static const struct vgpu_schema_field create_bufs32[] = {
+	NO_USERPTR(struct v4l2_create_buffers32),
+	NO_USERPTR_CAP(struct v4l2_create_buffers32),
+};
+
+#define MEMORY_IS(up, b, v) \
+	.when = { .ref = VGPU_FIELD_UP(up, b, memory), .mask = ~0ULL, .value = (v) }
+
+/*
+ * Fields of a queued buffer or plane, which may be a dma-buf, or memory of the process. @b,
+ * which is @up structs above @s, says which. Kept memory belongs to the file: videobuf2 holds
+ * the pages while the queue has the buffer, also after any process has dequeued it, and a queue
+ * has only one owner file.
+ */
+#define MEMORY_IN(s, up, b) \
+	{ VGPU_FD_IN(s, m.fd), MEMORY_IS(up, b, V4L2_MEMORY_DMABUF) }, \
+	{ VGPU_KEPT(s, m.userptr), .dir = VGPU_IN, .alone = true, .count = VGPU_FIELD(s, length), \
+	  MEMORY_IS(up, b, V4L2_MEMORY_USERPTR) }
+
+#define PLANE_IN(p, b)	MEMORY_IN(p, 1, b)
+
+static const struct vgpu_schema_field plane_in[] = { PLANE_IN(PLANE, BUFFER) };
+static const struct vgpu_schema_field plane32_in[] = { PLANE_IN(PLANE32, BUFFER32) };
+static const struct vgpu_schema_field plane32_time32_in[] = {
+	PLANE_IN(PLANE32, BUFFER32_TIME32)
+};
+
+static const struct vgpu_schema_struct a_plane_in = VGPU_STRUCT(PLANE, plane_in);
+static const struct vgpu_schema_struct a_plane32_in = VGPU_STRUCT(PLANE32, plane32_in);
+static const struct vgpu_schema_struct a_plane32_time32_in =
+	VGPU_STRUCT(PLANE32, plane32_time32_in);
+
+#define PLANES_OF(b, t) \
+	VGPU_PTR(b, m.planes), .dir = VGPU_INOUT, .count = VGPU_FIELD(b, length), \
+	.when = VGPU_WHEN_EQUAL(b, type, t)
+
+/*
+ * Time at which the buffer was filled. With V4L2_BUF_FLAG_TIMESTAMP_COPY it is a number of the
+ * program that goes with the contents of the buffer.
+ */
+#define BUFFER_TIME(b) \
+	{ VGPU_STAMP_PARTS(b, timestamp, sizeof_field(b, timestamp), USEC_PER_SEC), \
+	  .when = { .ref = VGPU_FIELD(b, flags), .mask = V4L2_BUF_FLAG_TIMESTAMP_MASK, \
+		    .value = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC } }
+
+/* Fields of QBUF and PREPARE_BUF. */
+#define BUFFER_IN(b, e) \
+	NO_USERPTR(b), \
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .elem = (e) }, \
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .elem = (e) }, \
+	MEMORY_IN(b, 0, b), \
+	{ VGPU_FD_IN(b, request_fd), .when = VGPU_WHEN_FLAG(b, flags, V4L2_BUF_FLAG_REQUEST_FD) }, \
+	BUFFER_TIME(b)
+
+static const struct vgpu_schema_field buffer_in[] = { BUFFER_IN(BUFFER, &a_plane_in) };
+static const struct vgpu_schema_field buffer32_in[] = { BUFFER_IN(BUFFER32, &a_plane32_in) };
+static const struct vgpu_schema_field buffer32_time32_in[] = {
+	BUFFER_IN(BUFFER32_TIME32, &a_plane32_time32_in)
+};
+
+/* Fields of QUERYBUF and DQBUF; video_queue.c replaces the host's fds of queued buffers. */
+#define BUFFER_OUT(b, p) \
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .unit = sizeof(p) }, \
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .unit = sizeof(p) }, \
+	BUFFER_TIME(b)
+
+static const struct vgpu_schema_field buffer_out[] = { BUFFER_OUT(BUFFER, PLANE) };
+static const struct vgpu_schema_field buffer32_out[] = { BUFFER_OUT(BUFFER32, PLANE32) };
+static const struct vgpu_schema_field buffer32_time32_out[] = {
+	BUFFER_OUT(BUFFER32_TIME32, PLANE32)
+};
+
+#define EVENT_TIME(e) \
+	{ VGPU_STAMP_PARTS(e, timestamp, sizeof_field(e, timestamp), NSEC_PER_SEC) }
+
+static const struct vgpu_schema_field event[] = {
+	EVENT_TIME(struct v4l2_event)
+};
+
+static const struct vgpu_schema_field event32[] = {
+	EVENT_TIME(struct v4l2_event32)
+};
+
+static const struct vgpu_schema_field event32_time32[] = {
+	EVENT_TIME(struct v4l2_event32_time32)
+};
+
+static const struct vgpu_schema_field expbuf[] = {
+	{ VGPU_FD_OUT(struct v4l2_exportbuffer, fd) },
+};
+
+/* --- formats -------------------------------------------------------------- */
+
+/*
+ * Newer drivers have no overlays. The size of the bitmap depends on how the driver adjusts the
+ * window, so the bitmap is left to demand paging.
+ */
+static const struct vgpu_schema_field window[] = {
+	{ VGPU_PTR(struct v4l2_window, clips), .dir = VGPU_INOUT,
+	  .unit = sizeof(struct v4l2_clip),
+	  .count = VGPU_FIELD(struct v4l2_window, clipcount) },
+};
+
+static const struct vgpu_schema_struct a_window = VGPU_STRUCT(struct v4l2_window, window);
+
+#define WINDOW(t) \
+	{ VGPU_INSIDE(struct v4l2_format, fmt.win), .elem = &a_window, \
+	  .when = VGPU_WHEN_EQUAL(struct v4l2_format, type, t) }
+
+static const struct vgpu_schema_field format[] = {
+	WINDOW(V4L2_BUF_TYPE_VIDEO_OVERLAY),
+	WINDOW(V4L2_BUF_TYPE_VIDEO_OUTPUT_OVERLAY),
+};
+
+static const struct vgpu_schema_field get_edid[] = {
+	{ VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
+	  .count = VGPU_FIELD(struct v4l2_edid, blocks) },
+};
+
+/* The array is copied out, too, but unchanged. */
+static const struct vgpu_schema_field set_edid[] = {
+	{ VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
+	  .count = VGPU_FIELD(struct v4l2_edid, blocks) },
+};
+
+/* --- controls ------------------------------------------------------------- */
+
+/* Strings, arrays and structs have a size; the size of plain numbers is 0. */
+static const struct vgpu_schema_field ext_control[] = {
+	{ VGPU_PTR(struct v4l2_ext_control, ptr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct v4l2_ext_control, size) },
+};
+
+static const struct vgpu_schema_struct an_ext_control =
+	VGPU_STRUCT(struct v4l2_ext_control, ext_control);
+
+static const struct vgpu_schema_field ext_controls[] = {
+	{ VGPU_PTR(struct v4l2_ext_controls, controls), .dir = VGPU_INOUT,
+	  .elem = &an_ext_control, .count = VGPU_FIELD(struct v4l2_ext_controls, count) },
+	{ VGPU_FD_IN(struct v4l2_ext_controls, request_fd),
+	  .when = VGPU_WHEN_EQUAL(struct v4l2_ext_controls, which,
+				  V4L2_CTRL_WHICH_REQUEST_VAL) },
+};
+
+static const struct vgpu_schema_field ext_control32[] = {
+	{ VGPU_PTR(struct v4l2_ext_control32, ptr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct v4l2_ext_control32, size) },
+};
+
+static const struct vgpu_schema_struct an_ext_control32 =
+	VGPU_STRUCT(struct v4l2_ext_control32, ext_control32);
+
+static const struct vgpu_schema_field ext_controls32[] = {
+	{ VGPU_PTR(struct v4l2_ext_controls32, controls), .dir = VGPU_INOUT,
+	  .elem = &an_ext_control32, .count = VGPU_FIELD(struct v4l2_ext_controls32, count) },
+	{ VGPU_FD_IN(struct v4l2_ext_controls32, request_fd),
+	  .when = VGPU_WHEN_EQUAL(struct v4l2_ext_controls32, which,
+				  V4L2_CTRL_WHICH_REQUEST_VAL) },
+};
+
+/* --- table ---------------------------------------------------------------- */
+
+/* Ioctls that only query, or only change the driver's bookkeeping. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+/* Structs with longs or pointers, which are different for 32-bit programs. */
+#define LONGS	.flags = VGPU_IOCTL_NATIVE
+#define BOTH	.flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE
+/* INOUT, because the fields of an OUT struct are not processed. */
+#define TIMES	.dir = VGPU_INOUT
+
+static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
+	{ VGPU_IOCTL(VIDIOC_QUERYCAP, struct v4l2_capability), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUM_FMT, struct v4l2_fmtdesc), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_G_FMT, struct v4l2_format, format), BOTH },
+	{ VGPU_IOCTL_WITH(VIDIOC_S_FMT, struct v4l2_format, format), LONGS },
+	/* BOOKS is missing: new buffers may get the mmap offsets of freed, still cached ones. */
+	{ VGPU_IOCTL_WITH(VIDIOC_REQBUFS, struct v4l2_requestbuffers, reqbufs) },
+	{ VGPU_IOCTL_WITH(VIDIOC_QUERYBUF, BUFFER, buffer_out), BOTH },
+	{ VGPU_IOCTL(VIDIOC_G_FBUF, struct v4l2_framebuffer), BOTH },
+	{ VGPU_IOCTL(VIDIOC_S_FBUF, struct v4l2_framebuffer), LONGS },
+	{ VGPU_IOCTL(VIDIOC_OVERLAY, int) },
+	{ VGPU_IOCTL_WITH(VIDIOC_QBUF, BUFFER, buffer_in), LONGS },
+	{ VGPU_IOCTL_WITH(VIDIOC_EXPBUF, struct v4l2_exportbuffer, expbuf), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQBUF, BUFFER, buffer_out), LONGS },
+	{ VGPU_IOCTL(VIDIOC_STREAMON, int) },
+	{ VGPU_IOCTL(VIDIOC_STREAMOFF, int) },
+	{ VGPU_IOCTL(VIDIOC_G_PARM, struct v4l2_streamparm), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_PARM, struct v4l2_streamparm), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_STD, v4l2_std_id), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_STD, v4l2_std_id) },
+	{ VGPU_IOCTL(VIDIOC_ENUMSTD, struct v4l2_standard), BOTH },
+	{ VGPU_IOCTL(VIDIOC_ENUMINPUT, struct v4l2_input), BOTH },
+	{ VGPU_IOCTL(VIDIOC_G_CTRL, struct v4l2_control), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_CTRL, struct v4l2_control), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_TUNER, struct v4l2_tuner), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_TUNER, struct v4l2_tuner), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_AUDIO, struct v4l2_audio), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_AUDIO, struct v4l2_audio), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERYCTRL, struct v4l2_queryctrl), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERYMENU, struct v4l2_querymenu), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_INPUT, int), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_INPUT, int) },
+	{ VGPU_IOCTL_WITH(VIDIOC_G_EDID, struct v4l2_edid, get_edid), BOTH },
+	{ VGPU_IOCTL_WITH(VIDIOC_S_EDID, struct v4l2_edid, set_edid), LONGS },
+	{ VGPU_IOCTL(VIDIOC_G_OUTPUT, int), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_OUTPUT, int) },
+	{ VGPU_IOCTL(VIDIOC_ENUMOUTPUT, struct v4l2_output), BOTH },
+	{ VGPU_IOCTL(VIDIOC_G_AUDOUT, struct v4l2_audioout), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_AUDOUT, struct v4l2_audioout), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_MODULATOR, struct v4l2_modulator), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_MODULATOR, struct v4l2_modulator), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_FREQUENCY, struct v4l2_frequency), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_FREQUENCY, struct v4l2_frequency), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_CROPCAP, struct v4l2_cropcap), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_CROP, struct v4l2_crop), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_CROP, struct v4l2_crop) },
+	{ VGPU_IOCTL(VIDIOC_G_JPEGCOMP, struct v4l2_jpegcompression), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_JPEGCOMP, struct v4l2_jpegcompression), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERYSTD, v4l2_std_id), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_TRY_FMT, struct v4l2_format, format), BOTH },
+	{ VGPU_IOCTL(VIDIOC_ENUMAUDIO, struct v4l2_audio), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUMAUDOUT, struct v4l2_audioout), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_PRIORITY, __u32), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_PRIORITY, __u32), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_SLICED_VBI_CAP, struct v4l2_sliced_vbi_cap), BOOKS },
+	{ VGPU_IOCTL_NO_ARG(VIDIOC_LOG_STATUS), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_G_EXT_CTRLS, struct v4l2_ext_controls, ext_controls), BOTH },
+	{ VGPU_IOCTL_WITH(VIDIOC_S_EXT_CTRLS, struct v4l2_ext_controls, ext_controls), BOTH },
+	{ VGPU_IOCTL_WITH(VIDIOC_TRY_EXT_CTRLS, struct v4l2_ext_controls, ext_controls), BOTH },
+	{ VGPU_IOCTL(VIDIOC_ENUM_FRAMESIZES, struct v4l2_frmsizeenum), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUM_FRAMEINTERVALS, struct v4l2_frmivalenum), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_ENC_INDEX, struct v4l2_enc_idx), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENCODER_CMD, struct v4l2_encoder_cmd) },
+	{ VGPU_IOCTL(VIDIOC_TRY_ENCODER_CMD, struct v4l2_encoder_cmd), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_DBG_S_REGISTER, struct v4l2_dbg_register) },
+	{ VGPU_IOCTL(VIDIOC_DBG_G_REGISTER, struct v4l2_dbg_register), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_HW_FREQ_SEEK, struct v4l2_hw_freq_seek) },
+	{ VGPU_IOCTL(VIDIOC_S_DV_TIMINGS, struct v4l2_dv_timings) },
+	{ VGPU_IOCTL(VIDIOC_G_DV_TIMINGS, struct v4l2_dv_timings), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQEVENT, struct v4l2_event, event), TIMES, LONGS },
+	{ VGPU_IOCTL(VIDIOC_SUBSCRIBE_EVENT, struct v4l2_event_subscription), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_UNSUBSCRIBE_EVENT, struct v4l2_event_subscription), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_CREATE_BUFS, struct v4l2_create_buffers, create_bufs), LONGS },
+	{ VGPU_IOCTL_WITH(VIDIOC_PREPARE_BUF, BUFFER, buffer_in), LONGS },
+	{ VGPU_IOCTL(VIDIOC_G_SELECTION, struct v4l2_selection), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_SELECTION, struct v4l2_selection) },
+	{ VGPU_IOCTL(VIDIOC_DECODER_CMD, struct v4l2_decoder_cmd) },
+	{ VGPU_IOCTL(VIDIOC_TRY_DECODER_CMD, struct v4l2_decoder_cmd), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUM_DV_TIMINGS, struct v4l2_enum_dv_timings), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERY_DV_TIMINGS, struct v4l2_dv_timings), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_DV_TIMINGS_CAP, struct v4l2_dv_timings_cap), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUM_FREQ_BANDS, struct v4l2_frequency_band), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_DBG_G_CHIP_INFO, struct v4l2_dbg_chip_info), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERY_EXT_CTRL, struct v4l2_query_ext_ctrl), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_REMOVE_BUFS, struct v4l2_remove_buffers) },
+};
+
+/* Each number has two commands: for 32-bit and for 64-bit times. */
+#define EXACT		.flags = VGPU_IOCTL_EXACT
+#define EXACT_BOOKS	.flags = VGPU_IOCTL_EXACT | VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl v4l2_compat[] = {
+	{ VGPU_IOCTL_WITH(VIDIOC_QUERYBUF32_TIME32, BUFFER32_TIME32, buffer32_time32_out),
+	  EXACT_BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_QUERYBUF32, BUFFER32, buffer32_out), EXACT_BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_QBUF32_TIME32, BUFFER32_TIME32, buffer32_time32_in), EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_QBUF32, BUFFER32, buffer32_in), EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQBUF32_TIME32, BUFFER32_TIME32, buffer32_time32_out), EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQBUF32, BUFFER32, buffer32_out), EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_G_EXT_CTRLS32, struct v4l2_ext_controls32, ext_controls32),
+	  BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_S_EXT_CTRLS32, struct v4l2_ext_controls32, ext_controls32),
+	  BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_TRY_EXT_CTRLS32, struct v4l2_ext_controls32, ext_controls32),
+	  BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQEVENT32_TIME32, struct v4l2_event32_time32, event32_time32),
+	  TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQEVENT32, struct v4l2_event32, event32), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_CREATE_BUFS32, struct v4l2_create_buffers32, create_bufs32) },
+	{ VGPU_IOCTL_WITH(VIDIOC_PREPARE_BUF32_TIME32, BUFFER32_TIME32, buffer32_time32_in),
+	  EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_PREPARE_BUF32, BUFFER32, buffer32_in), EXACT },
+};
+
+const struct vgpu_schema vgpu_schema_v4l2 = {
+	.name = "v4l2",
+	.ioctls = v4l2_ioctls,
+	.nr_ioctls = ARRAY_SIZE(v4l2_ioctls),
+	.compat = v4l2_compat,
+	.nr_compat = ARRAY_SIZE(v4l2_compat),
+	/* A buffer belongs to the driver from QBUF to DQBUF. */
+	.apart = true,
+};

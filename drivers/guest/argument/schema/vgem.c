@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schemas of vgem, vgem_drm.h, and of vkms, which has no ioctls of its own; other ioctls are
+ * DRM core's. Neither has a device that writes to a buffer while programs do: vkms writes only
+ * by its writeback connector, to a whole framebuffer.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+static const struct vgpu_schema_ioctl vgem_ioctls[] = {
+	{ VGPU_IOCTL(DRM_IOCTL_VGEM_FENCE_ATTACH, struct drm_vgem_fence_attach) },
+	{ VGPU_IOCTL(DRM_IOCTL_VGEM_FENCE_SIGNAL, struct drm_vgem_fence_signal) },
+};
+
+const struct vgpu_schema vgpu_schema_vgem = {
+	.name = "vgem",
+	.ioctls = vgem_ioctls,
+	.nr_ioctls = ARRAY_SIZE(vgem_ioctls),
+	.base = &vgpu_schema_drm,
+	.apart = true,
+};
+
+const struct vgpu_schema vgpu_schema_vkms = {
+	.name = "vkms",
+	.base = &vgpu_schema_drm,
+	.apart = true,
+};

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Schema of virtio-gpu: virtgpu_drm.h; other ioctls are DRM core's. */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "argument/schema.h"
+#include "argument/schema_uapi.h"
+
+#define EXEC	struct vgpu_virtgpu_execbuffer
+
+/* An fd of a fence is passed in or out, or is replaced by another one. */
+static const struct vgpu_schema_field execbuffer[] = {
+	{ VGPU_PTR(EXEC, command), .dir = VGPU_IN, .count = VGPU_FIELD(EXEC, size) },
+	{ VGPU_PTR(EXEC, bo_handles), .dir = VGPU_IN, .unit = sizeof(__u32),
+	  .count = VGPU_FIELD(EXEC, num_bo_handles) },
+	{ VGPU_FD_IN(EXEC, fence_fd),
+	  .when = VGPU_WHEN_FLAG(EXEC, flags, VIRTGPU_EXECBUF_FENCE_FD_IN) },
+	{ VGPU_FD_OUT(EXEC, fence_fd),
+	  .when = VGPU_WHEN_FLAG(EXEC, flags, VIRTGPU_EXECBUF_FENCE_FD_OUT) },
+	{ VGPU_PTR(EXEC, in_syncobjs), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(EXEC, num_in_syncobjs), .stride = VGPU_FIELD(EXEC, syncobj_stride) },
+	{ VGPU_PTR(EXEC, out_syncobjs), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(EXEC, num_out_syncobjs), .stride = VGPU_FIELD(EXEC, syncobj_stride) },
+};
+
+/* The value is an int for all parameters. */
+static const struct vgpu_schema_field getparam[] = {
+	{ VGPU_PTR(struct drm_virtgpu_getparam, value), .dir = VGPU_OUT, .unit = sizeof(__s32) },
+};
+
+/* The driver fills at most what the device has, which may be less. */
+static const struct vgpu_schema_field get_caps[] = {
+	{ VGPU_PTR(struct drm_virtgpu_get_caps, addr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct drm_virtgpu_get_caps, size) },
+};
+
+static const struct vgpu_schema_field create_blob[] = {
+	{ VGPU_PTR(struct drm_virtgpu_resource_create_blob, cmd), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct drm_virtgpu_resource_create_blob, cmd_size) },
+};
+
+/*
+ * Contexts other than virgl's have a ring in mapped memory, to which the library writes
+ * commands and where it waits for answers. In copy mode it would wait for ever, or take old
+ * bytes for an answer. Libraries report that there is no device if a context cannot be made.
+ */
+#define PARAM		struct drm_virtgpu_context_set_param
+#define PARAM_IS(n)	.when = VGPU_WHEN_EQUAL(PARAM, param, n)
+#define RING(capset) \
+	{ VGPU_LIVE(PARAM, value), .error = EINVAL, .when = VGPU_WHEN_EQUAL(PARAM, value, capset) }
+
+static const struct vgpu_schema_field context_param[] = {
+	{ VGPU_PTR(PARAM, value), .dir = VGPU_IN, .count = VGPU_CONST(VGPU_VIRTGPU_DEBUG_NAME_LEN),
+	  PARAM_IS(VGPU_VIRTGPU_DEBUG_NAME) },
+	{ VGPU_PLAIN_IF(PARAM, value), PARAM_IS(VIRTGPU_CONTEXT_PARAM_NUM_RINGS) },
+	{ VGPU_PLAIN_IF(PARAM, value), PARAM_IS(VIRTGPU_CONTEXT_PARAM_POLL_RINGS_MASK) },
+	RING(VGPU_VIRTGPU_CAPSET_GFXSTREAM),
+	RING(VGPU_VIRTGPU_CAPSET_VENUS),
+	RING(VGPU_VIRTGPU_CAPSET_CROSS),
+	RING(VGPU_VIRTGPU_CAPSET_DRM),
+};
+
+static const struct vgpu_schema_struct context_params = VGPU_STRUCT(PARAM, context_param);
+
+static const struct vgpu_schema_field context_init[] = {
+	{ VGPU_PTR(struct drm_virtgpu_context_init, ctx_set_params), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct drm_virtgpu_context_init, num_params),
+	  .elem = &context_params },
+};
+
+/*
+ * A new resource is a blank buffer (blank.h): the device writes to the mapped part of it only by
+ * transfers. RESOURCE_CREATE_BLOB makes no blank buffer: it may name memory that the device has
+ * used before.
+ */
+static const struct vgpu_schema_blank create =
+	VGPU_BLANK_MADE(struct drm_virtgpu_resource_create, bo_handle);
+
+static const struct vgpu_schema_blank map =
+	VGPU_BLANK_PLACED(struct drm_virtgpu_map, handle, offset);
+
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl virtgpu_ioctls[] = {
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_MAP, struct drm_virtgpu_map), .blank = &map },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_EXECBUFFER, EXEC, execbuffer) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_GETPARAM, struct drm_virtgpu_getparam, getparam),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE, struct drm_virtgpu_resource_create),
+	  .blank = &create },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_INFO, struct drm_virtgpu_resource_info), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_FROM_HOST,
+		     struct drm_virtgpu_3d_transfer_from_host) },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_TO_HOST,
+		     struct drm_virtgpu_3d_transfer_to_host) },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_WAIT, struct drm_virtgpu_3d_wait) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_GET_CAPS, struct drm_virtgpu_get_caps, get_caps),
+	  BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE_BLOB,
+			  struct drm_virtgpu_resource_create_blob, create_blob) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_CONTEXT_INIT, struct drm_virtgpu_context_init,
+			  context_init), BOOKS },
+};
+
+const struct vgpu_schema vgpu_schema_virtgpu = {
+	.name = "virtio_gpu",
+	.ioctls = virtgpu_ioctls,
+	.nr_ioctls = ARRAY_SIZE(virtgpu_ioctls),
+	.base = &vgpu_schema_drm,
+};

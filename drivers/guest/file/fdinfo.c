@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Driver's part of /proc/PID/fdinfo. The reader may have nothing to do with the device: lsof
+ * and monitors read the files of all processes. So the call runs in an existing shadow, of
+ * whichever process, and no shadow is made for it. The call carries nothing of that process. It
+ * has a short timeout, after which no fdinfo is asked for during a pause.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/pci.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+
+#include <drm/drm_device.h>
+
+#include "base/deadline.h"
+#include "file/file.h"
+#include "file/object.h"
+#include "link/call.h"
+#include "link/export.h"
+#include "link/host.h"
+#include "link/session.h"
+
+/* Limit of the driver's part in bytes: names and numbers. */
+#define FDINFO_LEN		SZ_16K
+#define FDINFO_TIMEOUT		(2 * HZ)
+/* Pause of a file, and of the session whose shadow was used, after a timeout. */
+#define FDINFO_PAUSE		(30 * HZ)
+/* Pause of the host after a timeout: a reader may be going through many files of a slow host. */
+#define FDINFO_HOST_PAUSE	(4 * HZ)
+
+#define FDINFO_PDEV		"drm-pdev:"
+
+static bool fdinfo_is_paused(const unsigned long *until)
+{
+	unsigned long time = READ_ONCE(*until);
+
+	return time && time_before(jiffies, time);
+}
+
+static void fdinfo_pause(unsigned long *until, unsigned long time)
+{
+	/* Avoid 0, which means no pause. */
+	WRITE_ONCE(*until, (jiffies + time) | 1);
+}
+
+/*
+ * Tells vgpu_session_any() which sessions may be used. vgpu_session_any() prefers the session that
+ * opened the file, because the driver knows the shadow of that session.
+ */
+static bool fdinfo_may_use(const struct vgpu_session *session)
+{
+	return !fdinfo_is_paused(&session->fdinfo_pause);
+}
+
+static bool line_is(const char *line, size_t len, const char *name)
+{
+	return len >= strlen(name) && !memcmp(line, name, strlen(name));
+}
+
+/*
+ * Shows the PCI address on this machine, which monitors look for; no line if there is no PCI
+ * device.
+ */
+static void fdinfo_show_pdev(struct seq_file *seq, const struct device *parent)
+{
+	if (dev_is_pci(parent))
+		seq_printf(seq, FDINFO_PDEV "\t%s\n", dev_name(parent));
+}
+
+static void fdinfo_show_text(struct seq_file *seq, const struct vgpu_object *object,
+			     const char *text, size_t len)
+{
+	while (len) {
+		const char *end = memchr(text, '\n', len);
+		size_t line = end ? end - text + 1 : len;
+
+		if (object->drm && line_is(text, line, FDINFO_PDEV))
+			fdinfo_show_pdev(seq, object->drm->dev);
+		else
+			seq_write(seq, text, line);
+		text += line;
+		len -= line;
+	}
+}
+
+/* f_op->show_fdinfo */
+void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_host *host = object->host;
+	struct vgpu_seg seg = {
+		.len = cpu_to_le32(FDINFO_LEN),
+		.flags = cpu_to_le32(VGPU_SEG_OUT),
+	};
+	struct vgpu_session *session;
+	struct vgpu_xcall xcall;
+	int ret;
+
+	if (!(object->fops & VGPU_FOP_FDINFO) || vgpu_host_is_down(host) ||
+	    fdinfo_is_paused(&host->fdinfo_pause) || fdinfo_is_paused(&object->fdinfo_pause))
+		return;
+	session = vgpu_session_any(host, object->session, fdinfo_may_use);
+	if (!session)
+		return;
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);
+	xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_FOREIGN;
+	xcall.deadline = vgpu_deadline_in(FDINFO_TIMEOUT);
+	xcall.segs = &seg;
+	xcall.nr_segs = 1;
+	/* FDINFO does not give the file to the shadow, so the groups of files stay as they are. */
+	ret = vgpu_call_run(session, &xcall);
+	if (!ret && xcall.result > 0)
+		fdinfo_show_text(seq, object, xcall.reply.data, xcall.result);
+	if (ret == -ETIMEDOUT) {
+		fdinfo_pause(&session->fdinfo_pause, FDINFO_PAUSE);
+		fdinfo_pause(&object->fdinfo_pause, FDINFO_PAUSE);
+		fdinfo_pause(&host->fdinfo_pause, FDINFO_HOST_PAUSE);
+	}
+	vgpu_xcall_fini(&xcall);
+	vgpu_session_put(session);
+}

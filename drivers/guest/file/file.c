@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * File operations. An operation that the host's file lacks fails with the errno that the VFS
+ * returns for a file without the operation. No call is made for it.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_drv.h>
+
+#include "argument/schema.h"
+#include "compat.h"
+#include "file/ahead.h"
+#include "file/file.h"
+#include "file/object.h"
+#include "file/op.h"
+#include "link/call.h"
+#include "link/export.h"
+#include "link/host.h"
+#include "link/session.h"
+#include "memory/blank.h"
+#include "memory/mapping.h"
+#include "memory/space.h"
+
+/* Flags of open() that a driver may look at. */
+#define FILE_OPEN_FLAGS	(O_ACCMODE | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | \
+			 O_DSYNC | FASYNC | O_DIRECT | O_LARGEFILE | O_NOATIME | __O_SYNC)
+
+/* Flags that each call carries: the access mode, and the flags that fcntl() can change. */
+#define FILE_CALL_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+
+/**
+ * vgpu_file_object - get the object that a file shows
+ * @file: any file
+ *
+ * Return: the object, valid while @file is held, or NULL if the file is none of ours.
+ */
+struct vgpu_object *vgpu_file_object(struct file *file)
+{
+	return file->f_op->release == vgpu_file_release ? file->private_data : NULL;
+}
+
+/**
+ * vgpu_file_attach - make a file show an object
+ * @file: a new file, which no other thread knows yet
+ * @object: the object; the file takes over the caller's reference
+ */
+void vgpu_file_attach(struct file *file, struct vgpu_object *object)
+{
+	file->private_data = object;
+	file->f_mapping = vgpu_space_mapping(object->space);
+	if (object->fops & VGPU_FOP_NO_PREAD)
+		file->f_mode &= ~FMODE_PREAD;
+	if (object->fops & VGPU_FOP_NO_PWRITE)
+		file->f_mode &= ~FMODE_PWRITE;
+	if (!(object->fops & VGPU_FOP_LLSEEK))
+		file->f_mode &= ~FMODE_LSEEK;
+	if (object->fops & VGPU_FOP_STREAM)
+		stream_open(file_inode(file), file);
+}
+
+/**
+ * vgpu_file_fill_call - initialize a call on an open file
+ * @file: a file that shows an object
+ * @xcall: uninitialized memory
+ * @op: operation, enum vgpu_op
+ * @pos: position of the file
+ */
+void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos)
+{
+	struct vgpu_object *object = file->private_data;
+
+	vgpu_xcall_init(xcall, op, object->id);
+	/*
+	 * Set VGPU_CALL_COMPAT for read and write, too: drivers may read and write other structs
+	 * for 32-bit programs.
+	 */
+	xcall->msg.flags = cpu_to_le16(in_ia32_syscall() ? VGPU_CALL_COMPAT : 0);
+	xcall->msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
+	xcall->msg.pos = cpu_to_le64(pos);
+	xcall->stats = &object->export->stats;
+}
+
+/**
+ * vgpu_file_call - make a call on an open file
+ * @file: a file that shows an object
+ * @xcall: the call
+ * @replied: out: true if vgpu_op_run() succeeded, so that xcall->reply may be used
+ *
+ * Return: the result of the call.
+ */
+s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_session *session;
+	int ret;
+
+	*replied = false;
+	session = vgpu_session_current(object->host, 0);
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	if (!(xcall->flags & VGPU_XCALL_NO_MAPPED))
+		vgpu_blank_end(object);
+	ret = vgpu_op_run(session, object, xcall);
+	vgpu_session_put(session);
+	/*
+	 * Mark the object before vgpu_poll_touch(): after the touch no answer may be stored that
+	 * the call, which the host may still run, could change.
+	 */
+	if (ret && xcall->sent)
+		vgpu_poll_unsure(object);
+	vgpu_poll_touch(object);
+	if (ret)
+		return ret;
+	*replied = true;
+	return vgpu_call_result(xcall);
+}
+
+/**
+ * vgpu_file_open_export - open an export for a file
+ * @file: file that is being opened
+ * @export: export to open
+ * @drm: DRM device, which the object gets a reference of, or NULL
+ * @no_poll: operations for a file that cannot be polled
+ *
+ * Return: 0 or the result of the driver's open.
+ */
+int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm,
+			  const struct file_operations *no_poll)
+{
+	struct vgpu_host *host = export->host;
+	struct vgpu_session *session;
+	struct vgpu_object *object;
+	struct vgpu_xcall xcall;
+	int ret;
+
+	if (READ_ONCE(export->gone))
+		return -ENODEV;
+	session = vgpu_session_current(host, VGPU_SESSION_RENEW);
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	vgpu_xcall_init(&xcall, VGPU_OP_OPEN, 0);
+	xcall.msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
+	xcall.msg.args.open.export = cpu_to_le32(export->id);
+	xcall.msg.args.open.flags = cpu_to_le32(file->f_flags & FILE_OPEN_FLAGS);
+	xcall.stats = &export->stats;
+	ret = vgpu_op_run(session, NULL, &xcall);
+	if (!ret)
+		ret = vgpu_call_result(&xcall);
+	if (ret)
+		goto out_fini_call;
+
+	object = vgpu_object_adopt(export, vgpu_export_schema(export), xcall.reply.objects,
+				   session, NULL);
+	if (IS_ERR(object)) {
+		ret = PTR_ERR(object);
+		goto out_fini_call;
+	}
+	if (drm && !object->drm) {
+		drm_dev_get(drm);
+		object->drm = drm;
+	}
+	object->session = session->number;
+	vgpu_file_attach(file, object);
+	/* Other threads can find the file from here on. */
+	mutex_lock(&object->file_lock);
+	object->file = file;
+	mutex_unlock(&object->file_lock);
+	/* All sets of file operations have the same owner, so the module reference stays valid. */
+	if (!(object->fops & VGPU_FOP_POLL))
+		file->f_op = no_poll;
+	else if ((object->fops & VGPU_FOP_FASYNC) && !drm)
+		file->f_op = &vgpu_file_fops_fasync;
+
+out_fini_call:
+	vgpu_xcall_fini(&xcall);
+	vgpu_session_put(session);
+	return ret;
+}
+
+static int vgpu_file_open(struct inode *inode, struct file *file)
+{
+	struct vgpu_export *export = container_of(inode->i_cdev, struct vgpu_export, cdev);
+
+	return vgpu_file_open_export(file, export, NULL, &vgpu_file_fops_no_poll);
+}
+
+/* f_op->release */
+int vgpu_file_release(struct inode *inode, struct file *file)
+{
+	struct vgpu_object *object = file->private_data;
+
+	mutex_lock(&object->file_lock);
+	if (object->file == file)
+		object->file = NULL;
+	mutex_unlock(&object->file_lock);
+	vgpu_object_release(object);
+	return 0;
+}
+
+/* f_op->read */
+ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t *ppos)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_xcall xcall;
+	struct vgpu_seg seg;
+	bool replied;
+	s64 ret;
+
+	if (!(object->fops & VGPU_FOP_READ))
+		return -EINVAL;
+	if (vgpu_ahead_is_for(object))
+		return vgpu_ahead_read(file, buf, count);
+	/* A longer read becomes a short one. */
+	count = min_t(size_t, count, object->host->limits.call_bytes - VGPU_PAGE_SIZE);
+	seg = (struct vgpu_seg) {
+		.addr = cpu_to_le64((unsigned long)buf),
+		.len = cpu_to_le32(count),
+		.flags = cpu_to_le32(VGPU_SEG_OUT),
+	};
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_READ, ppos ? *ppos : 0);
+	xcall.segs = &seg;
+	xcall.nr_segs = 1;
+	ret = vgpu_file_call(file, &xcall, &replied);
+	if (replied) {
+		if (ret > 0 && copy_to_user(buf, xcall.reply.data, ret))
+			ret = -EFAULT;
+		if (ppos)
+			*ppos = le64_to_cpu(xcall.reply.reply->pos);
+	}
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+/* f_op->write */
+ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count, loff_t *ppos)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_xcall xcall;
+	struct vgpu_seg seg;
+	struct kvec in;
+	bool replied;
+	u32 padded;
+	u8 *data;
+	s64 ret;
+
+	if (!(object->fops & VGPU_FOP_WRITE))
+		return -EINVAL;
+	count = min_t(size_t, count, object->host->limits.call_bytes - VGPU_PAGE_SIZE);
+	padded = vgpu_wire_pad(count);
+	data = kvmalloc(padded, GFP_KERNEL_ACCOUNT);
+	if (!data)
+		return -ENOMEM;
+	if (copy_from_user(data, buf, count)) {
+		kvfree(data);
+		return -EFAULT;
+	}
+	memset(data + count, 0, padded - count);
+	seg = (struct vgpu_seg) {
+		.addr = cpu_to_le64((unsigned long)buf),
+		.len = cpu_to_le32(count),
+		.flags = cpu_to_le32(VGPU_SEG_IN),
+	};
+	in = (struct kvec){ .iov_base = data, .iov_len = padded };
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_WRITE, ppos ? *ppos : 0);
+	xcall.segs = &seg;
+	xcall.nr_segs = 1;
+	xcall.in = &in;
+	xcall.nr_in = !!padded;
+	xcall.in_len = padded;
+	ret = vgpu_file_call(file, &xcall, &replied);
+	if (replied && ppos)
+		*ppos = le64_to_cpu(xcall.reply.reply->pos);
+	vgpu_xcall_fini(&xcall);
+	kvfree(data);
+	return ret;
+}
+
+/* f_op->llseek */
+loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_xcall xcall;
+	bool replied;
+	loff_t ret;
+
+	if (!(object->fops & VGPU_FOP_LLSEEK))
+		return -ESPIPE;
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_LLSEEK, file->f_pos);
+	xcall.flags = VGPU_XCALL_NO_MAPPED;
+	xcall.msg.args.llseek.offset = cpu_to_le64(offset);
+	xcall.msg.args.llseek.whence = cpu_to_le32(whence);
+	ret = vgpu_file_call(file, &xcall, &replied);
+	if (replied)
+		file->f_pos = le64_to_cpu(xcall.reply.reply->pos);
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+/* f_op->mmap */
+int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct vgpu_object *object = file->private_data;
+	int ret;
+
+	if (!(object->fops & VGPU_FOP_MMAP) ||
+	    !(object->host->features & VGPU_FEATURE_COPY_MMAP) ||
+	    vgpu_host_is_down(object->host))
+		return -ENODEV;
+	ret = vgpu_schema_check_map(object->schema, (u64)vma->vm_pgoff << PAGE_SHIFT);
+	return ret ?: vgpu_mapping_mmap(object, vma);
+}
+
+/*
+ * f_op->get_unmapped_area. The shadow maps the file at the same address. If a program leaves the
+ * address to the kernel, a mapping of 2 MiB or more begins at a multiple of 2 MiB, whatever its
+ * offset in the file. Device memory begins at such addresses, so PMD mappings are possible here,
+ * in the window and in the shadow.
+ */
+unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned long addr,
+					  unsigned long len, unsigned long pgoff,
+					  unsigned long flags)
+{
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	if (!addr && len >= PMD_SIZE)
+		return thp_get_unmapped_area(file, addr, len, 0, flags);
+#endif
+	return vgpu_get_unmapped_area(file, addr, len, pgoff, flags);
+}
+
+const struct file_operations vgpu_file_fops = {
+	VGPU_FILE_OPERATIONS,
+	.open = vgpu_file_open,
+	.poll = vgpu_poll,
+};
+
+const struct file_operations vgpu_file_fops_no_poll = {
+	VGPU_FILE_OPERATIONS,
+	.open = vgpu_file_open,
+};
+
+/* Devices that may send SIGIO have fasync. No DRM device sends SIGIO. */
+const struct file_operations vgpu_file_fops_fasync = {
+	VGPU_FILE_OPERATIONS,
+	.open = vgpu_file_open,
+	.poll = vgpu_poll,
+	.fasync = vgpu_fasync,
+};

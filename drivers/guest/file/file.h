@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* File operations of all files that show objects. */
+#ifndef VGPU_FILE_H
+#define VGPU_FILE_H
+
+#include <linux/fs.h>
+#include <linux/poll.h>
+
+#include "file/object.h"
+
+struct vgpu_export;
+struct vgpu_out_ioctl;
+struct vgpu_schema_map;
+struct vgpu_xcall;
+struct seq_file;
+
+/*
+ * There is one set for each combination of what a file has: ->poll, ->fasync. A file that
+ * cannot be polled needs a set without ->poll, as epoll looks at f_op->poll to find out. DRM has
+ * its own sets (drm.c).
+ */
+extern const struct file_operations vgpu_file_fops;
+extern const struct file_operations vgpu_file_fops_no_poll;
+extern const struct file_operations vgpu_file_fops_fasync;
+
+/* Operations that all sets have in common. */
+#define VGPU_FILE_OPERATIONS					\
+	.owner = THIS_MODULE,					\
+	.release = vgpu_file_release,				\
+	.unlocked_ioctl = vgpu_ioctl_native,			\
+	.compat_ioctl = vgpu_ioctl_compat,			\
+	.mmap = vgpu_file_mmap,					\
+	.get_unmapped_area = vgpu_file_get_unmapped_area,	\
+	.read = vgpu_file_read,					\
+	.write = vgpu_file_write,				\
+	.llseek = vgpu_file_llseek,				\
+	.show_fdinfo = vgpu_fdinfo_show
+
+int vgpu_file_release(struct inode *inode, struct file *file);
+ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t *ppos);
+ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count, loff_t *ppos);
+loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence);
+int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma);
+unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned long addr,
+					  unsigned long len, unsigned long pgoff,
+					  unsigned long flags);
+
+int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm,
+			  const struct file_operations *no_poll);
+void vgpu_file_attach(struct file *file, struct vgpu_object *object);
+struct vgpu_object *vgpu_file_object(struct file *file);
+void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos);
+s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied);
+
+/* fdinfo.c */
+void vgpu_fdinfo_show(struct seq_file *seq, struct file *file);
+
+/* ioctl.c */
+long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg);
+long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* map_ioctl.c */
+long vgpu_map_ioctl(struct file *file, const struct vgpu_schema_map *map, u32 cmd,
+		    unsigned long addr, bool compat);
+
+/* poll.c */
+
+/**
+ * struct vgpu_poll_seen - state of an object before a call
+ * @gen: value of the object's poll_gen
+ * @number: value of the object's poll_number
+ * @own: number of the call, which becomes the object's poll_number if no other call ends before
+ * @missed: value of host->events_missed
+ * @calls: value of host->calls
+ */
+struct vgpu_poll_seen {
+	u32 gen;
+	u32 number;
+	u32 own;
+	u32 missed;
+	s64 calls;
+};
+
+int vgpu_fasync(int fd, struct file *file, int on);
+__poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
+void vgpu_poll_touch(struct vgpu_object *object);
+u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen);
+void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
+			 const struct vgpu_out_ioctl *out);
+void vgpu_poll_unsure(struct vgpu_object *object);
+void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
+			   const struct vgpu_poll_seen *call);
+void vgpu_poll_fence_closed(struct vgpu_object *object);
+void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *event);
+
+#endif /* VGPU_FILE_H */

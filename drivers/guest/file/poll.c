@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * poll. A POLL call arms the object at the host, which reports the next wakeup by POLL_EVENT.
+ * Until then the answer "nothing is ready" is valid, and waiting costs no calls. After the
+ * wakeup the next poll asks the driver by another call, as the poll of some drivers consumes
+ * what it reports.
+ *
+ * If the driver's poll consumes nothing, POLL_EVENT carries the driver's answer, and the next
+ * poll needs no call. That answer is valid until a call may have changed it. Each call gets a
+ * new number when it ends. POLL calls carry the object's number, ioctls their own, and POLL_EVENT
+ * names the number of the last of these calls that the host had run. An answer for an older
+ * number is ignored. A fence, once signaled, stays signaled.
+ *
+ * Fences are short-lived: a fence's POLL call would mostly be its only one. If the programs of
+ * an export poll fences, the host watches new fences from the reply on that gives them to the
+ * guest.
+ *
+ * A POLL_EVENT and the reply to the call that caused it travel on two connections, and the
+ * reply may be first. A poll that does not wait asks the host again if any call has ended since
+ * the host found nothing. A poll that waits is woken by the event.
+ *
+ * A program that finds an object ready must see what the device wrote before, and there may be
+ * no call between the poll and the program's reads. So a poll drops cached device memory before
+ * it reports for the first time that the object is ready.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/signal.h>
+
+#include "file/ahead.h"
+#include "file/file.h"
+#include "file/object.h"
+#include "file/op.h"
+#include "link/call.h"
+#include "link/export.h"
+#include "link/host.h"
+#include "link/session.h"
+#include "memory/space.h"
+
+#define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
+/* Number of fences closed without a poll, after which new fences are not watched any more. */
+#define POLL_FENCES	16
+
+static bool poll_is_fence(const struct vgpu_object *object)
+{
+	return object->kind == VGPU_OBJECT_SYNC_FILE;
+}
+
+/*
+ * Decides whether a POLL call is needed.
+ * @waits: true if an event that comes later wakes the caller.
+ * @mask: out: those of @wanted that the host has reported as ready.
+ * @seen: out: state of the object at the decision.
+ * Return: true if the call is needed; false if *@mask is not 0, or nothing has changed since the
+ * host found none of @wanted.
+ */
+static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __poll_t *mask,
+		     struct vgpu_poll_seen *seen)
+{
+	bool ask;
+
+	spin_lock(&object->poll_lock);
+	*mask = wanted & object->poll_ready;
+	seen->gen = object->poll_gen;
+	seen->number = object->poll_number;
+	seen->calls = atomic64_read(&object->host->calls);
+	ask = !*mask && ((wanted & ~object->poll_armed) ||
+			 (!waits && object->poll_calls != seen->calls));
+	spin_unlock(&object->poll_lock);
+	return ask;
+}
+
+/*
+ * Returns the value of host->calls up to which an object is known not to be ready. Called after
+ * a call whose reply said that the object is not ready.
+ * @before: value before the call; returned if other calls have ended meanwhile.
+ */
+static s64 poll_calls_after(struct vgpu_host *host, s64 before)
+{
+	s64 now = atomic64_read(&host->calls);
+
+	return now - before <= 1 ? now : before;
+}
+
+/* Remembers that a POLL call found none of @wanted, unless an event came before the reply. */
+static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
+		     __poll_t wanted)
+{
+	spin_lock(&object->poll_lock);
+	if (object->poll_gen == seen->gen) {
+		object->poll_armed |= wanted;
+		object->poll_calls = seen->calls;
+	}
+	spin_unlock(&object->poll_lock);
+}
+
+/*
+ * Drops cached device memory. Return: true; false: the task was killed, and may have dropped only a
+ * part or nothing, because it will read no memory. Other tasks may read, so they have to drop it.
+ */
+static bool poll_drop(struct vgpu_object *object)
+{
+	if (vgpu_space_await_faults(object->host))
+		return false;
+	vgpu_space_drop(object->host, NULL);
+	return !fatal_signal_pending(current);
+}
+
+/*
+ * Drops cached device memory for an object that is ready as of poll_gen @gen, unless it was
+ * dropped for @gen already. Waits for the host if programs have written to mapped memory.
+ */
+static void poll_renew(struct vgpu_object *object, u32 gen)
+{
+	bool renew;
+
+	spin_lock(&object->poll_lock);
+	renew = object->poll_renewed != gen;
+	spin_unlock(&object->poll_lock);
+	if (!renew)
+		return;
+	if (!poll_drop(object))
+		return;
+	/* Set this last: another poll must not report readiness before the memory was dropped. */
+	spin_lock(&object->poll_lock);
+	object->poll_renewed = gen;
+	spin_unlock(&object->poll_lock);
+}
+
+/*
+ * Notes that a POLL call, made at poll_gen @gen, found @mask. @dropped: result of poll_drop() after
+ * the call.
+ */
+static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen, bool dropped)
+{
+	if (!poll_is_fence(object)) {
+		/* The driver's poll may have changed the readiness: earlier answers are void. */
+		vgpu_poll_touch(object);
+		return;
+	}
+	spin_lock(&object->poll_lock);
+	object->poll_ready |= mask;
+	if (dropped)
+		object->poll_renewed = gen;
+	spin_unlock(&object->poll_lock);
+}
+
+/* Makes a POLL call for the events @asked. Return: a negative errno, or 0 with *@mask. */
+static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, __poll_t *mask)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_session *session;
+	struct vgpu_xcall xcall;
+	bool again;
+	int ret;
+
+	session = vgpu_session_current(object->host, 0);
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	do {
+		vgpu_xcall_init(&xcall, VGPU_OP_POLL, object->id);
+		xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL;
+		xcall.stats = &object->export->stats;
+		xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
+		xcall.msg.args.poll.events = cpu_to_le32((__force u32)asked);
+		xcall.msg.args.poll.flags = cpu_to_le32(flags);
+		xcall.msg.args.poll.number = cpu_to_le32(number);
+		ret = vgpu_op_run(session, object, &xcall);
+		/* -EINTR: the shadow's thread was stopped or frozen, which is no signal here. */
+		again = !ret && (s64)xcall.result == -EINTR && !fatal_signal_pending(current);
+		if (!ret && xcall.result)
+			ret = -EIO;
+		if (!ret)
+			*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents) &
+				POLL_EVENTS;
+		vgpu_xcall_fini(&xcall);
+	} while (again);
+	vgpu_session_put(session);
+	return ret;
+}
+
+/* f_op->poll */
+__poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
+{
+	__poll_t wanted = (poll_requested_events(wait) & POLL_EVENTS) | EPOLLERR | EPOLLHUP;
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_poll_seen seen;
+	__poll_t mask, ahead;
+	int ret;
+
+	poll_wait(file, &object->wait, wait);
+	if (vgpu_host_is_down(object->host))
+		return EPOLLHUP | EPOLLERR;
+	if (!(object->fops & VGPU_FOP_POLL))
+		return DEFAULT_POLLMASK;
+	if (poll_is_fence(object) && !READ_ONCE(object->polled)) {
+		WRITE_ONCE(object->polled, true);
+		atomic_set(&object->export->fences, POLL_FENCES);
+	}
+	/*
+	 * Report events that were read ahead (ahead.c). The READ call that brought them has
+	 * dropped cached device memory at its end, so no bytes older than the events are cached.
+	 * A poll that waits goes on nevertheless, to have the host report the next wakeup.
+	 */
+	ahead = vgpu_ahead_poll(object) & wanted;
+	if (ahead && vgpu_poll_only_looks(wait)) {
+		atomic64_inc(&object->export->stats.calls);
+		return ahead;
+	}
+	if (!poll_ask(object, wanted, !vgpu_poll_only_looks(wait), &mask, &seen)) {
+		if (mask) {
+			atomic64_inc(&object->export->stats.calls);
+			poll_renew(object, seen.gen);
+		}
+		return mask | ahead;
+	}
+	/* Ask for no other event: some drivers act on the events that are asked for. */
+	ret = poll_call(file, 0, wanted, seen.number, &mask);
+	if (ret)
+		return ret == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
+	if (!mask) {
+		poll_arm(object, &seen, wanted);
+		return ahead;
+	}
+	poll_found(object, mask, seen.gen, poll_drop(object));
+	return mask | ahead;
+}
+
+/*
+ * f_op->fasync. Drivers send SIGIO when they wake their pollers, so the host reports every
+ * wakeup from the first fasync on. This POLL call asks for no event, because some drivers act
+ * on the events that are asked for and no program polls here.
+ */
+int vgpu_fasync(int fd, struct file *file, int on)
+{
+	struct vgpu_object *object = file->private_data;
+	int ret = fasync_helper(fd, file, on, &object->fasync);
+	__poll_t mask;
+
+	if (ret > 0 && on)
+		poll_call(file, VGPU_POLL_STAY, 0, READ_ONCE(object->poll_number), &mask);
+	return ret;
+}
+
+/* Voids all answers about the readiness of @object after a call on it that was no ioctl. */
+void vgpu_poll_touch(struct vgpu_object *object)
+{
+	vgpu_poll_ioctl_end(object, NULL, NULL);
+}
+
+/**
+ * vgpu_poll_ioctl_begin - note an object's state before an ioctl
+ * @object: object of the ioctl
+ * @seen: out: state for vgpu_poll_ioctl_end()
+ *
+ * Return: the number of the ioctl. No other call of the object has the same number, so an
+ * answer that the host gives after this ioctl is never taken for an answer after another call.
+ */
+u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen)
+{
+	spin_lock(&object->poll_lock);
+	seen->gen = object->poll_gen;
+	seen->number = object->poll_number;
+	seen->own = ++object->poll_last;
+	seen->calls = atomic64_read(&object->host->calls);
+	seen->missed = READ_ONCE(object->host->events_missed);
+	spin_unlock(&object->poll_lock);
+	return seen->own;
+}
+
+/**
+ * vgpu_poll_ioctl_end - update the readiness of an object after a call on it
+ * @object: object of the call
+ * @seen: state from vgpu_poll_ioctl_begin(), or NULL if the call was no ioctl
+ * @out: part of the reply about the readiness, or NULL if there is no reply
+ */
+void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
+			 const struct vgpu_out_ioctl *out)
+{
+	bool alone, quiet;
+
+	if (poll_is_fence(object))
+		return;
+	spin_lock(&object->poll_lock);
+	/*
+	 * Use no answer if other calls have ended meanwhile: on the host they may have run after
+	 * this call, and changed the readiness.
+	 */
+	alone = seen && object->poll_number == seen->number && !object->poll_unsure;
+	/*
+	 * Do not arm the object if a wakeup came meanwhile: the wakeup may be newer than the
+	 * answer, and the host does not report it again.
+	 */
+	quiet = seen && object->poll_gen == seen->gen;
+	object->poll_armed = 0;
+	object->poll_gen++;
+	object->poll_ready = 0;
+	object->poll_number = alone ? seen->own : ++object->poll_last;
+	if (alone && out && (le32_to_cpu(out->flags) & VGPU_POLL_ANSWER)) {
+		object->poll_ready = (__force __poll_t)le32_to_cpu(out->revents);
+		if (quiet && !object->poll_ready) {
+			object->poll_armed = POLL_EVENTS;
+			object->poll_calls = poll_calls_after(object->host, seen->calls);
+		}
+	}
+	spin_unlock(&object->poll_lock);
+}
+
+/*
+ * Ignores answers for @object from now on: the host may still run a call, such as READ or WRITE,
+ * that was given up.
+ */
+void vgpu_poll_unsure(struct vgpu_object *object)
+{
+	spin_lock(&object->poll_lock);
+	object->poll_unsure = true;
+	spin_unlock(&object->poll_lock);
+}
+
+/**
+ * vgpu_poll_fence_given - note the state of a fence that a reply reports
+ * @object: object in the reply, perhaps no fence, perhaps an old one; other threads can find it
+ * @flags: VGPU_OBJECT_* in the reply
+ * @call: state from vgpu_poll_ioctl_begin() of the call
+ */
+void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
+			   const struct vgpu_poll_seen *call)
+{
+	struct vgpu_host *host = object->host;
+	bool seen;
+
+	if (!(flags & (VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED)))
+		return;
+	/*
+	 * The fence's event may have come before the reply, when the object was unknown. If any
+	 * event was missed, the fence does not count as armed.
+	 */
+	spin_lock(&host->lock);
+	seen = host->events_missed == call->missed;
+	spin_unlock(&host->lock);
+	spin_lock(&object->poll_lock);
+	if (flags & VGPU_OBJECT_SIGNALED) {
+		object->poll_ready |= EPOLLIN;
+	} else if (seen && !object->poll_gen) {
+		object->poll_armed = POLL_EVENTS;
+		object->poll_calls = poll_calls_after(host, call->calls);
+	}
+	spin_unlock(&object->poll_lock);
+}
+
+/* Counts a fence that was closed without a poll. */
+void vgpu_poll_fence_closed(struct vgpu_object *object)
+{
+	if (!object->polled)
+		atomic_add_unless(&object->export->fences, -1, 0);
+}
+
+/**
+ * vgpu_poll_event - handle a POLL_EVENT
+ * @object: the object; host->lock is held
+ * @event: the message
+ */
+void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *event)
+{
+	__poll_t revents = (__force __poll_t)le32_to_cpu(event->revents);
+	bool answer = le32_to_cpu(event->flags) & VGPU_POLL_ANSWER;
+
+	spin_lock(&object->poll_lock);
+	object->poll_armed = 0;
+	object->poll_gen++;
+	object->poll_ready = 0;
+	if (answer && !object->poll_unsure &&
+	    (poll_is_fence(object) || le32_to_cpu(event->number) == object->poll_number))
+		object->poll_ready = revents;
+	spin_unlock(&object->poll_lock);
+	/*
+	 * Wake all pollers, because the host reports one wakeup only. With EPOLLERR or EPOLLHUP
+	 * the driver's wakeup may have had no key, so none is passed on: some waiters take the
+	 * key for the answer.
+	 */
+	if (revents & (EPOLLERR | EPOLLHUP))
+		wake_up_all(&object->wait);
+	else
+		__wake_up(&object->wait, TASK_NORMAL, 0, poll_to_key(revents));
+	kill_fasync(&object->fasync, SIGIO,
+		    revents & (EPOLLIN | EPOLLPRI | EPOLLERR | EPOLLHUP) ? POLL_IN : POLL_OUT);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Sessions: a session is one guest process (one mm) that talks to one host. */
+#ifndef VGPU_SESSION_H
+#define VGPU_SESSION_H
+
+#include <linux/bits.h>
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
+struct mm_struct;
+struct vgpu_host;
+struct vgpu_lane;
+struct vgpu_mm;
+struct vgpu_session_memory;
+
+/**
+ * struct vgpu_session - one mm and one host
+ * @ref: references that keep this struct; a thread in a call holds one
+ * @users: number of users that keep the shadow alive: the mm, each mapping and a queued
+ *	@start_work
+ * @host: the host, with a reference
+ * @number: number of the session on the wire
+ * @entry: entry in host->session_list (host->lock)
+ * @aborted: true if vgpu_session_abort_all() has handled the session (host->lock)
+ * @mm: mm of the process, with a reference of the struct (mmgrab()); only for comparisons
+ * @tgid: thread group id for the host's logs
+ * @comm: name of the process for the host's logs
+ * @hash: entry in host->sessions while calls of @mm shall find the session (host->lock)
+ * @vmm: struct vgpu_mm whose MMU notifier reports the end of the mm; constant
+ * @vmm_entry: entry in vmm->sessions (vgpu_mm_lock)
+ * @start_work: work item that connects the first lane, whereupon the host makes the shadow
+ * @started: completion of the attempt to connect the first lane
+ * @error: errno of the first lane, or 0; constant once @started is complete
+ * @check_work: work item that checks whether the shadow is dead; holds a reference
+ * @fdinfo_pause: time in jiffies until which no fdinfo call uses the session; 0: none; any
+ *	thread reads and writes it
+ * @memory: state of the session's memory (memory/state.h); constant
+ * @reserve_lock: mutex held while the reserved range is set up
+ * @is_reserved: true if the reserved range is kept free in @mm
+ * @lock: guards all fields below
+ * @dead: true if no calls are possible any more; set once, read without the lock
+ * @lanes: list of all lanes
+ * @coming: list of struct lane_coming for lanes that are being connected
+ * @idle: list of the lanes that no call uses
+ * @nr_idle: number of lanes in @idle
+ * @mm_lane: lane kept for calls of class mm, whose end means the shadow's end; its own
+ *	callbacks read the pointer without the lock
+ * @mm_lane_busy: true while a call uses @mm_lane, or the lane is being connected
+ * @nr_lanes: number of lanes that are connected or being connected
+ * @lanes_max: limit of @nr_lanes
+ * @wait: wait queue of calls that need a lane
+ */
+struct vgpu_session {
+	struct kref ref;
+	refcount_t users;
+	struct vgpu_host *host;
+	u64 number;
+	struct list_head entry;
+	bool aborted;
+	struct mm_struct *mm;
+	u32 tgid;
+	u8 comm[VGPU_COMM_LEN];
+	struct hlist_node hash;
+	struct vgpu_mm *vmm;
+	struct list_head vmm_entry;
+
+	struct work_struct start_work;
+	struct completion started;
+	int error;
+	struct work_struct check_work;
+	unsigned long fdinfo_pause;
+	struct vgpu_session_memory *memory;
+
+	struct mutex reserve_lock;
+	bool is_reserved;
+
+	spinlock_t lock;
+	bool dead;
+	struct list_head lanes;
+	struct list_head coming;
+	struct list_head idle;
+	unsigned int nr_idle;
+	struct vgpu_lane *mm_lane;
+	bool mm_lane_busy;
+	unsigned int nr_lanes;
+	unsigned int lanes_max;
+	wait_queue_head_t wait;
+};
+
+/* Flags of vgpu_session_current(). */
+#define VGPU_SESSION_MM_LOCKED	BIT(0)	/* mmap_lock is held for writing */
+#define VGPU_SESSION_RENEW	BIT(1)	/* make a new session if the old one is dead */
+#define VGPU_SESSION_FIND	BIT(2)	/* return an existing session only */
+
+int vgpu_session_global_init(void);
+void vgpu_session_global_exit(void);
+struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int flags);
+struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
+				      bool (*may)(const struct vgpu_session *session));
+struct vgpu_session *vgpu_session_get(struct vgpu_session *session);
+void vgpu_session_put(struct vgpu_session *session);
+bool __must_check vgpu_session_hold(struct vgpu_session *session);
+void vgpu_session_release(struct vgpu_session *session);
+void vgpu_session_check_later(struct vgpu_session *session);
+void vgpu_session_kill(struct vgpu_session *session);
+void vgpu_session_abort_all(struct vgpu_host *host);
+
+#endif /* VGPU_SESSION_H */

@@ -1,0 +1,791 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Flush: see flush.h.
+ *
+ * Each session has a flush of its own, which one thread at a time runs (flush->busy). A run
+ * collects the bytes of dirty pages. PTEs are zapped first, so that a later store faults and
+ * makes the page dirty anew. Then the bytes that differ from the snapshot are copied into a
+ * *flight*, which is sent as one WRITE_PAGES call. Whole pages are sent only where all of their
+ * bytes are known to be the programs' (page->whole): elsewhere the device or another process may
+ * have written the other bytes since the snapshot.
+ *
+ * A flight fails if the thread is killed, no lane can be had, or the lane is lost. It is kept as
+ * an orphan then, which the next run sends again. If the host applied the bytes of the first
+ * attempt after all, the second one may overwrite what the device has written since.
+ *
+ * set->stamp orders stores and runs. A page has the stamp of its first store, a run takes the
+ * pages with an older stamp than its own, and flush->done is the stamp of the last complete run.
+ * A waiter that needs all bytes written until now at the host takes a new stamp and waits until
+ * each flush has completed a run with this stamp or a later one.
+ *
+ * Two sessions may store to one page, one after the other. Their shadows take bytes in any order,
+ * so a page is in one flight at a time (space->flying), and is not fetched before that flight has
+ * landed. Only a flight of a late flush is not waited for. If both sessions stored to the same
+ * bytes, those of the late flush may arrive last.
+ *
+ * A call of one process may be about memory that another process wrote to, so the call waits for
+ * all flushes of the host, but for those of other sessions only while they make progress. A flush
+ * is *late* if its shadow has taken no bytes for VGPU_FLUSH_LATE, for example as its driver is
+ * stuck. A late flush stops only its own process.
+ */
+#include <linux/errno.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+
+#include "base/deadline.h"
+#include "link/export.h"
+#include "link/host.h"
+#include "link/session.h"
+#include "memory/flight.h"
+#include "memory/flush.h"
+#include "memory/mapping.h"
+#include "memory/pages.h"
+#include "memory/space.h"
+#include "memory/state.h"
+#include "wire.h"
+
+/* Delay in jiffies after which a failed run is tried again. */
+#define FLUSH_AGAIN	(HZ / 10)
+
+/*
+ * Interval in jiffies at which a waiter checks whether flushes of other sessions are late. A run
+ * begins after its waiter started to wait, so it becomes late when the waiter has waited for more
+ * than VGPU_FLUSH_LATE. A fault's deadline is little longer, so the waiter has to check often.
+ */
+#define FLUSH_LOOK	(VGPU_FLUSH_LATE / 8)
+
+/* A range that is unmapped at the host once its dirty bytes are there. */
+struct flush_unmap {
+	struct list_head node;
+	struct vgpu_mapping *mapping;
+	u64 addr;
+	u64 len;
+};
+
+static struct workqueue_struct *flush_workqueue;
+
+int vgpu_flush_global_init(void)
+{
+	flush_workqueue = alloc_workqueue("vgpu_flush", WQ_UNBOUND, 0);
+	return flush_workqueue ? 0 : -ENOMEM;
+}
+
+void vgpu_flush_global_exit(void)
+{
+	destroy_workqueue(flush_workqueue);
+}
+
+static struct vgpu_session *flush_session(struct vgpu_flush *flush)
+{
+	return container_of(flush, struct vgpu_session_memory, flush)->session;
+}
+
+static struct vgpu_space_set *flush_set(struct vgpu_flush *flush)
+{
+	return &flush_session(flush)->host->memory->spaces;
+}
+
+/* --- flushes that have something to send ------------------------------------- */
+
+static void flush_done_locked(struct vgpu_flush *flush, u64 stamp)
+{
+	lockdep_assert_held(&flush->lock);
+	WRITE_ONCE(flush->done, max(flush->done, stamp));
+}
+
+/* Put the flush on set->flushes, after one of its lists got an entry. */
+static void flush_list_locked(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = flush_set(flush);
+
+	lockdep_assert_held(&flush->lock);
+	if (flush->listed)
+		return;
+	flush->listed = true;
+	/* Waiters that already have a stamp need no stores that follow: see flush_is_done(). */
+	flush_done_locked(flush, atomic64_read(&set->stamp));
+	vgpu_session_get(flush_session(flush));
+	spin_lock(&set->lock);
+	list_add_tail(&flush->entry, &set->flushes);
+	WRITE_ONCE(set->nr_flushes, set->nr_flushes + 1);
+	spin_unlock(&set->lock);
+}
+
+/* Take the flush off set->flushes if its lists are empty. The caller has a session reference. */
+static void flush_unlist(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = flush_set(flush);
+	bool idle;
+
+	spin_lock(&flush->lock);
+	idle = flush->listed && list_empty(&flush->dirty) && list_empty(&flush->orphans) &&
+		list_empty(&flush->unmaps);
+	if (idle) {
+		flush->listed = false;
+		spin_lock(&set->lock);
+		list_del_init(&flush->entry);
+		WRITE_ONCE(set->nr_flushes, set->nr_flushes - 1);
+		spin_unlock(&set->lock);
+	}
+	spin_unlock(&flush->lock);
+	if (idle)
+		vgpu_session_put(flush_session(flush));
+}
+
+/* Note progress: a run has begun, or the shadow has taken bytes. Waiters continue to wait. */
+static void flush_goes_on(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = flush_set(flush);
+
+	spin_lock(&set->lock);
+	flush->since = jiffies;
+	WRITE_ONCE(flush->late, false);
+	set->sent++;
+	spin_unlock(&set->lock);
+	if (wq_has_sleeper(&set->wait))
+		wake_up_all(&set->wait);
+}
+
+/* --- dirty pages ------------------------------------------------------------ */
+
+void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
+{
+	struct vgpu_page *page;
+	unsigned long index;
+
+	lockdep_assert_held(&space->lock);
+	/* A fault holds the lock of a page that it made dirty until the PTE is there: wait. */
+	xa_for_each_range(&space->pages, index, page, first, first + nr - 1) {
+		lock_page(page->page);
+		unlock_page(page->page);
+	}
+	unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
+}
+
+void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
+		    struct vgpu_mapping *mapping)
+{
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
+
+	lockdep_assert_held(&space->lock);
+	page->owner = vgpu_mapping_get(mapping);
+	page->stamp = atomic64_read(&set->stamp);
+	xa_set_mark(&space->pages, page->index, SPACE_DIRTY);
+	atomic_inc(&set->nr_dirty);
+	spin_lock(&flush->lock);
+	list_add_tail(&page->node, &flush->dirty);
+	flush_list_locked(flush);
+	spin_unlock(&flush->lock);
+}
+
+struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page)
+{
+	struct vgpu_mapping *owner = page->owner;
+	struct vgpu_flush *flush = &owner->session->memory->flush;
+
+	lockdep_assert_held(&space->lock);
+	spin_lock(&flush->lock);
+	list_del(&page->node);
+	spin_unlock(&flush->lock);
+	page->owner = NULL;
+	kfree(page->orig);
+	page->orig = NULL;
+	page->whole = false;
+	page->sent = true;
+	xa_clear_mark(&space->pages, page->index, SPACE_DIRTY);
+	atomic_dec(&space->host->memory->spaces.nr_dirty);
+	return owner;
+}
+
+/* --- runs ------------------------------------------------------------------- */
+
+static struct vgpu_flight *flush_next(struct vgpu_flush *flush, u64 stamp)
+{
+	struct vgpu_flight *flight;
+
+	spin_lock(&flush->lock);
+	flight = list_first_entry_or_null(&flush->orphans, struct vgpu_flight, node);
+	if (flight)
+		list_del(&flight->node);
+	spin_unlock(&flush->lock);
+	return flight ?: vgpu_flight_load(flush, stamp);
+}
+
+/* Check whether the shadow is gone, so that no bytes can be sent any more. */
+static bool flush_is_dead(struct vgpu_flush *flush)
+{
+	struct vgpu_session *session = flush_session(flush);
+
+	return READ_ONCE(session->dead) || vgpu_host_is_down(session->host);
+}
+
+/*
+ * Send a flight, and free it or keep it as an orphan. Return: 0: the host has the bytes, its
+ * driver refused some, or the shadow is gone; -errno: the flight became an orphan.
+ */
+static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
+{
+	struct vgpu_stats *stats = NULL;
+	s64 ret = 0;
+
+	/* The pages belong to one process, and so nearly always to one device. */
+	if (flight->nr_owners)
+		stats = &flight->owners[0].mapping->export->stats;
+	if (flight->diff.nr)
+		ret = vgpu_pages_write(flight->session, stats, &flight->diff, 0);
+	if (!ret || ret == -EFAULT || (ret == -ENODEV && flush_is_dead(flush))) {
+		vgpu_flight_free(flight);
+		return 0;
+	}
+	spin_lock(&flush->lock);
+	list_add_tail(&flight->node, &flush->orphans);
+	flush_list_locked(flush);
+	spin_unlock(&flush->lock);
+	return ret;
+}
+
+static void flush_unmap_free(struct flush_unmap *unmap)
+{
+	vgpu_mapping_put(unmap->mapping);
+	kfree(unmap);
+}
+
+int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline)
+{
+	long left;
+
+	left = wait_event_killable_timeout(flush_set(flush)->wait,
+					   !test_and_set_bit_lock(0, &flush->busy),
+					   vgpu_deadline_left(deadline));
+	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
+}
+
+void vgpu_flush_release(struct vgpu_flush *flush)
+{
+	clear_bit_unlock(0, &flush->busy);
+	/* Pairs with the barrier of the waiters' prepare_to_wait(). */
+	smp_mb__after_atomic();
+	wake_up_all(&flush_set(flush)->wait);
+}
+
+bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own)
+{
+	struct vgpu_flush *flush;
+	bool flying;
+
+	/* The session of @flush is not freed while @flush is found in the XArray. */
+	xa_lock(&space->flying);
+	flush = xa_load(&space->flying, index);
+	flying = flush && (flush == own || !READ_ONCE(flush->late));
+	xa_unlock(&space->flying);
+	return flying;
+}
+
+/* Mark the flush as late if it has made no progress for VGPU_FLUSH_LATE. */
+static void flush_check_late_locked(struct vgpu_flush *flush)
+{
+	lockdep_assert_held(&flush_set(flush)->lock);
+	if (time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
+		WRITE_ONCE(flush->late, true);
+}
+
+/* Mark the flush whose flight has the page at @index as late if it has made no progress. */
+static void flush_check_late(struct vgpu_space *space, pgoff_t index)
+{
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+	struct vgpu_flush *flush;
+
+	xa_lock(&space->flying);
+	flush = xa_load(&space->flying, index);
+	if (flush) {
+		spin_lock(&set->lock);
+		flush_check_late_locked(flush);
+		spin_unlock(&set->lock);
+	}
+	xa_unlock(&space->flying);
+}
+
+int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
+			    const struct vgpu_flush *own, unsigned long deadline)
+{
+	long left;
+
+	for (;;) {
+		left = min_t(long, vgpu_deadline_left(deadline), FLUSH_LOOK);
+		left = wait_event_killable_timeout(space->host->memory->spaces.wait,
+						   !vgpu_flush_is_flying(space, index, own), left);
+		if (left)
+			return left < 0 ? -EINTR : 0;
+		if (vgpu_deadline_passed(deadline))
+			return -ETIMEDOUT;
+		flush_check_late(space, index);
+	}
+}
+
+/*
+ * Check whether the oldest dirty page can be taken: no flight has it, or only one of a late flush.
+ * @late: true to check first whether the flush of the flight that has the page has become late.
+ */
+static bool flush_may_go(struct vgpu_flush *flush, bool late)
+{
+	struct vgpu_page *page;
+	bool may = true;
+
+	spin_lock(&flush->lock);
+	page = list_first_entry_or_null(&flush->dirty, struct vgpu_page, node);
+	if (page && late)
+		flush_check_late(page->owner->space, page->index);
+	if (page)
+		may = !vgpu_flush_is_flying(page->owner->space, page->index, NULL);
+	spin_unlock(&flush->lock);
+	return may;
+}
+
+/*
+ * Wait until the flight of another session, which has bytes of the same page, has landed or is
+ * late, for VGPU_FLUSH_LATE at most. A run waits here only while it has no flight of its own, so
+ * runs do not wait for each other in a circle. Return: 0 or -EINTR.
+ */
+static int flush_wait_landed(struct vgpu_flush *flush)
+{
+	long left;
+
+	left = wait_event_killable_timeout(flush_set(flush)->wait, flush_may_go(flush, false),
+					   VGPU_FLUSH_LATE);
+	if (left < 0)
+		return -EINTR;
+	if (!left)
+		flush_may_go(flush, true);
+	return 0;
+}
+
+static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
+{
+	struct vgpu_flight *flight;
+	bool lost = false;
+	int ret;
+
+	for (;;) {
+		flight = flush_next(flush, stamp);
+		if (flight == ERR_PTR(-EINPROGRESS)) {
+			ret = flush_wait_landed(flush);
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (IS_ERR_OR_NULL(flight))
+			return PTR_ERR_OR_ZERO(flight);
+		ret = flight_send(flush, flight);
+		/* The host may have ended one lane alone: another lane takes the orphan then. */
+		if (ret == -EAGAIN || (ret == -ENODEV && !lost)) {
+			lost |= ret == -ENODEV;
+			schedule_timeout_killable(1);
+			continue;
+		}
+		if (ret)
+			return ret;
+		lost = false;
+		flush_goes_on(flush);
+	}
+}
+
+static void flush_later(struct vgpu_flush *flush, unsigned long delay)
+{
+	struct vgpu_session *session = vgpu_session_get(flush_session(flush));
+	bool queued;
+
+	if (delay)
+		queued = queue_delayed_work(flush_workqueue, &flush->work, delay);
+	else
+		queued = !mod_delayed_work(flush_workqueue, &flush->work, 0);
+	if (!queued)
+		vgpu_session_put(session);
+}
+
+static int flush_run(struct vgpu_flush *flush)
+{
+	struct vgpu_host *host = flush_session(flush)->host;
+	struct flush_unmap *unmap, *tmp;
+	LIST_HEAD(unmaps);
+	u64 stamp;
+	int ret;
+
+	ret = vgpu_flush_claim(flush, 0);
+	if (ret)
+		return ret;
+	/*
+	 * The bytes of the ranges to unmap were dirty, or in an orphan, before the ranges were
+	 * queued. The stamp is taken after that, so this run sends the bytes.
+	 */
+	spin_lock(&flush->lock);
+	list_splice_init(&flush->unmaps, &unmaps);
+	spin_unlock(&flush->lock);
+	stamp = atomic64_inc_return(&flush_set(flush)->stamp);
+	/* A run after a failed one is no progress, so that a flush which keeps failing is late. */
+	if (!flush->failed)
+		flush_goes_on(flush);
+	ret = flush_send_all(flush, stamp);
+	WRITE_ONCE(flush->failed, ret && ret != -EINTR);
+	if (ret) {
+		spin_lock(&flush->lock);
+		list_splice(&unmaps, &flush->unmaps);
+		flush_list_locked(flush);
+		spin_unlock(&flush->lock);
+		/*
+		 * No timer may be pending when the host is gone, as this module may be unloaded
+		 * then. vgpu_host_abort() sets host->down under this lock. Work that was queued
+		 * before is started at once by flush_purge().
+		 */
+		spin_lock(&host->lock);
+		flush_later(flush, ret == -EINTR || vgpu_host_is_down(host) ? 0 : FLUSH_AGAIN);
+		spin_unlock(&host->lock);
+	} else {
+		list_for_each_entry_safe(unmap, tmp, &unmaps, node) {
+			vgpu_mapping_end(unmap->mapping, unmap->addr, unmap->len);
+			flush_unmap_free(unmap);
+		}
+		spin_lock(&flush->lock);
+		flush_done_locked(flush, stamp);
+		spin_unlock(&flush->lock);
+		flush_unlist(flush);
+	}
+	vgpu_flush_release(flush);
+	return ret;
+}
+
+static void flush_run_work(struct work_struct *work)
+{
+	struct vgpu_flush *flush = container_of(to_delayed_work(work), struct vgpu_flush, work);
+
+	flush_run(flush);
+	vgpu_session_put(flush_session(flush));
+}
+
+void vgpu_flush_init(struct vgpu_flush *flush)
+{
+	INIT_LIST_HEAD(&flush->entry);
+	spin_lock_init(&flush->lock);
+	INIT_LIST_HEAD(&flush->dirty);
+	INIT_LIST_HEAD(&flush->orphans);
+	INIT_LIST_HEAD(&flush->unmaps);
+	INIT_DELAYED_WORK(&flush->work, flush_run_work);
+}
+
+/* --- all flushes of a host -------------------------------------------------- */
+
+/* Start the work items of all listed flushes but @own. */
+static void flush_kick(struct vgpu_space_set *set, struct vgpu_flush *own)
+{
+	struct vgpu_flush *flush;
+
+	spin_lock(&set->lock);
+	list_for_each_entry(flush, &set->flushes, entry) {
+		if (flush == own)
+			continue;
+		/* An idle flush has its full time from here, however late its work item begins. */
+		if (!test_bit(0, &flush->busy) && !delayed_work_pending(&flush->work) &&
+		    !READ_ONCE(flush->failed))
+			flush->since = jiffies;
+		flush_later(flush, 0);
+	}
+	spin_unlock(&set->lock);
+}
+
+/*
+ * Check whether all listed flushes but @own have reached @stamp: each has completed a run with this
+ * stamp or a later one. @late: true to include late flushes.
+ */
+static bool flush_is_done(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp, bool late)
+{
+	struct vgpu_flush *flush;
+	bool done = true;
+
+	spin_lock(&set->lock);
+	list_for_each_entry(flush, &set->flushes, entry) {
+		if (flush != own && READ_ONCE(flush->done) < stamp && (late || !flush->late)) {
+			done = false;
+			break;
+		}
+	}
+	spin_unlock(&set->lock);
+	return done;
+}
+
+/* Mark all flushes but @own as late that have not reached @stamp and have made no progress. */
+static void flush_give_up(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp)
+{
+	struct vgpu_flush *flush;
+
+	spin_lock(&set->lock);
+	list_for_each_entry(flush, &set->flushes, entry)
+		if (flush != own && READ_ONCE(flush->done) < stamp)
+			flush_check_late_locked(flush);
+	spin_unlock(&set->lock);
+}
+
+void vgpu_flush_set_late(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = flush_set(flush);
+
+	spin_lock(&set->lock);
+	WRITE_ONCE(flush->late, true);
+	spin_unlock(&set->lock);
+}
+
+void vgpu_flush_set_late_at(struct vgpu_space *space, pgoff_t index)
+{
+	struct vgpu_flush *flush;
+
+	/* The session of @flush is not freed while @flush is found in the XArray. */
+	xa_lock(&space->flying);
+	flush = xa_load(&space->flying, index);
+	if (flush)
+		vgpu_flush_set_late(flush);
+	xa_unlock(&space->flying);
+}
+
+/*
+ * Wait until all flushes but @own have reached @stamp or are late. Return: 0, -EINTR (killed),
+ * -ETIMEDOUT (@deadline has passed).
+ */
+static int flush_wait(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp,
+		      unsigned long deadline)
+{
+	long left;
+
+	for (;;) {
+		left = min_t(long, vgpu_deadline_left(deadline), FLUSH_LOOK);
+		left = wait_event_killable_timeout(set->wait,
+						   flush_is_done(set, own, stamp, false), left);
+		if (left)
+			return left < 0 ? -EINTR : 0;
+		if (vgpu_deadline_passed(deadline))
+			return -ETIMEDOUT;
+		flush_give_up(set, own, stamp);
+	}
+}
+
+/*
+ * Run the caller's own flush, without a time limit; with @deadline start its work item and wait
+ * until it has reached @stamp. Return: as flush_run() or flush_wait().
+ */
+static int flush_wait_own(struct vgpu_flush *own, u64 stamp, unsigned long deadline)
+{
+	long left;
+
+	if (!deadline)
+		return flush_run(own);
+	flush_later(own, 0);
+	left = wait_event_killable_timeout(flush_set(own)->wait, READ_ONCE(own->done) >= stamp,
+					   vgpu_deadline_left(deadline));
+	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
+}
+
+int vgpu_flush_all(struct vgpu_space_set *set, struct vgpu_session *session,
+		   unsigned long deadline)
+{
+	struct vgpu_flush *own = session ? &session->memory->flush : NULL;
+	u64 stamp;
+	int ret = 0;
+
+	if (!READ_ONCE(set->nr_flushes))
+		return 0;
+	stamp = atomic64_inc_return(&set->stamp);
+	flush_kick(set, own);
+	if (own && (READ_ONCE(own->listed) || test_bit(0, &own->busy)))
+		ret = flush_wait_own(own, stamp, deadline);
+	return ret ?: flush_wait(set, own, stamp, deadline);
+}
+
+int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned long most)
+{
+	unsigned long end = jiffies + most;
+	u64 stamp, sent;
+	long left;
+
+	if (!READ_ONCE(set->nr_flushes))
+		return 0;
+	stamp = atomic64_inc_return(&set->stamp);
+	flush_kick(set, NULL);
+	do {
+		sent = READ_ONCE(set->sent);
+		left = clamp((long)(end - jiffies), 0L, (long)wait);
+		left = wait_event_timeout(set->wait, flush_is_done(set, NULL, stamp, true) ||
+					  READ_ONCE(set->sent) != sent, left);
+	} while (left && !flush_is_done(set, NULL, stamp, true));
+	return left ? 0 : -ETIMEDOUT;
+}
+
+void vgpu_flush_later(struct vgpu_space_set *set)
+{
+	flush_kick(set, NULL);
+}
+
+void vgpu_flush_start(struct vgpu_flush *flush)
+{
+	flush_later(flush, 0);
+}
+
+bool vgpu_flush_queue(struct work_struct *work)
+{
+	return queue_work(flush_workqueue, work);
+}
+
+void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay)
+{
+	struct vgpu_host *host = container_of(set, struct vgpu_host_memory, spaces)->host;
+
+	if (delayed_work_pending(&set->expire) &&
+	    time_before_eq(READ_ONCE(set->expire.timer.expires), jiffies + delay))
+		return;
+	spin_lock(&host->lock);
+	if (!host->down) {
+		vgpu_host_get(host);
+		if (mod_delayed_work(flush_workqueue, &set->expire, delay))
+			vgpu_host_put(host);
+	}
+	spin_unlock(&host->lock);
+}
+
+int vgpu_space_flush(struct vgpu_session *session)
+{
+	int ret = vgpu_space_await_faults(session->host);
+
+	return ret ?: vgpu_flush_all(&session->host->memory->spaces, session, 0);
+}
+
+int vgpu_space_settle(struct vgpu_session *session)
+{
+	struct vgpu_flush *flush = &session->memory->flush;
+
+	if (list_empty_careful(&flush->unmaps) && !test_bit(0, &flush->busy))
+		return 0;
+	return flush_run(flush);
+}
+
+/* --- unmaps ----------------------------------------------------------------- */
+
+/*
+ * Check whether no flight is being sent and no orphan is left. A run sets busy before it takes an
+ * orphan off the list, and puts a flight back on the list before it clears busy, so one of the
+ * three checks in this order finds the flight.
+ */
+static bool flush_is_idle(struct vgpu_flush *flush)
+{
+	if (test_bit(0, &flush->busy))
+		return false;
+	/* Pairs with the barriers of flush->lock and flush->busy in flush_run(). */
+	smp_rmb();
+	if (!list_empty_careful(&flush->orphans))
+		return false;
+	/* Pairs with the same barriers of flush_run(). */
+	smp_rmb();
+	return !test_bit(0, &flush->busy);
+}
+
+static bool flush_covers(struct vgpu_space *space, struct vgpu_mapping *mapping, pgoff_t pgoff,
+			 pgoff_t nr)
+{
+	struct vgpu_page *page;
+	unsigned long index = pgoff;
+	bool found = false;
+
+	mutex_lock(&space->lock);
+	for (page = xa_find(&space->pages, &index, pgoff + nr - 1, SPACE_DIRTY); page && !found;
+	     page = xa_find_after(&space->pages, &index, pgoff + nr - 1, SPACE_DIRTY))
+		found = page->owner == mapping;
+	mutex_unlock(&space->lock);
+	return found;
+}
+
+void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
+	u64 addr = vgpu_mapping_addr(mapping, pgoff);
+	struct flush_unmap *unmap;
+
+	/*
+	 * A page leaves the dirty list under the space's lock while busy is set, so one of the
+	 * two checks in this order finds its bytes.
+	 */
+	if (!flush_covers(mapping->space, mapping, pgoff, nr) && flush_is_idle(flush)) {
+		vgpu_mapping_end(mapping, addr, (u64)nr << PAGE_SHIFT);
+		return;
+	}
+	unmap = kmalloc(sizeof(*unmap), GFP_KERNEL | __GFP_NOFAIL);
+	unmap->mapping = vgpu_mapping_get(mapping);
+	unmap->addr = addr;
+	unmap->len = (u64)nr << PAGE_SHIFT;
+	spin_lock(&flush->lock);
+	list_add_tail(&unmap->node, &flush->unmaps);
+	flush_list_locked(flush);
+	spin_unlock(&flush->lock);
+	flush_later(flush, 0);
+}
+
+/* --- the connection is lost -------------------------------------------------- */
+
+void vgpu_flush_discard(struct vgpu_space *space)
+{
+	struct vgpu_mapping *owner;
+	struct vgpu_page *page;
+	unsigned long index = 0;
+
+	for (;;) {
+		owner = NULL;
+		mutex_lock(&space->lock);
+		page = xa_find(&space->pages, &index, ULONG_MAX, SPACE_DIRTY);
+		if (page)
+			owner = vgpu_flush_clean(space, page);
+		mutex_unlock(&space->lock);
+		if (!page)
+			return;
+		vgpu_mapping_put(owner);
+	}
+}
+
+/* Free the orphans and unmaps of a flush whose host is gone. */
+static void flush_purge(struct vgpu_flush *flush)
+{
+	struct flush_unmap *unmap, *tmp;
+	struct vgpu_flight *flight, *next;
+	LIST_HEAD(orphans);
+	LIST_HEAD(unmaps);
+
+	/* Start the work item now: no timer may be pending when the work queue is destroyed. */
+	flush_later(flush, 0);
+	spin_lock(&flush->lock);
+	list_splice_init(&flush->orphans, &orphans);
+	list_splice_init(&flush->unmaps, &unmaps);
+	spin_unlock(&flush->lock);
+	list_for_each_entry_safe(flight, next, &orphans, node)
+		vgpu_flight_free(flight);
+	list_for_each_entry_safe(unmap, tmp, &unmaps, node)
+		flush_unmap_free(unmap);
+	flush_unlist(flush);
+}
+
+void vgpu_flush_abort(struct vgpu_space_set *set)
+{
+	struct vgpu_flush *flush;
+	LIST_HEAD(all);
+
+	spin_lock(&set->lock);
+	list_splice_init(&set->flushes, &all);
+	while (!list_empty(&all)) {
+		flush = list_first_entry(&all, struct vgpu_flush, entry);
+		list_move_tail(&flush->entry, &set->flushes);
+		vgpu_session_get(flush_session(flush));
+		spin_unlock(&set->lock);
+		flush_purge(flush);
+		vgpu_session_put(flush_session(flush));
+		spin_lock(&set->lock);
+	}
+	spin_unlock(&set->lock);
+	/* The host is down, so set->expire is not queued after this. */
+	if (cancel_delayed_work(&set->expire))
+		vgpu_host_put(container_of(set, struct vgpu_host_memory, spaces)->host);
+}

@@ -1,0 +1,741 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mappings: see mapping.h.
+ *
+ * The shadow's mapping lives as long as any VMA of any process shows it. The core calls ->open for
+ * a new VMA (after a fork, or a split by a partial munmap or mprotect) and ->close for one that
+ * goes. So a mapping keeps *spans*: its parts, each with the number of VMAs that cover it. A fork
+ * adds 1 to the number where its VMA is. A split adds nothing, as each half covers its own part. A
+ * close subtracts 1, and a part that no VMA covers any more ends at the host. A part also ends
+ * when the process to which the shadow belongs has unmapped it: calls of the process may refer to
+ * something else at that address from then on. A child that still shows the part gets SIGBUS there.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "argument/schema.h"
+#include "base/deadline.h"
+#include "compat.h"
+#include "file/object.h"
+#include "link/call.h"
+#include "link/control.h"
+#include "link/export.h"
+#include "link/host.h"
+#include "link/session.h"
+#include "memory/access.h"
+#include "memory/blank.h"
+#include "memory/keep_group.h"
+#include "memory/mapping.h"
+#include "memory/move.h"
+#include "memory/space.h"
+#include "memory/window.h"
+
+/*
+ * Pages [first, end) of the space, which @users VMAs cover. @own of these VMAs belong to the
+ * process of the shadow.
+ */
+struct mapping_span {
+	struct list_head node;
+	pgoff_t first;
+	pgoff_t end;
+	unsigned int users;
+	unsigned int own;
+};
+
+static struct mapping_span *span_alloc(pgoff_t first, pgoff_t end)
+{
+	/* A span may be needed where a VMA is closed, which cannot fail. */
+	struct mapping_span *span = kmalloc(sizeof(*span), GFP_KERNEL | __GFP_NOFAIL);
+
+	span->first = first;
+	span->end = end;
+	span->users = 1;
+	span->own = 1;
+	return span;
+}
+
+/*
+ * Split the span that has @at inside, so that @at is a border of spans. @spare: span of the caller
+ * for the second half. Return: NULL, or @spare if it was not needed.
+ */
+static struct mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
+				       struct mapping_span *spare)
+{
+	struct mapping_span *span;
+
+	lockdep_assert_held(&mapping->lock);
+	list_for_each_entry(span, &mapping->spans, node) {
+		if (at <= span->first || at >= span->end)
+			continue;
+		spare->first = at;
+		spare->end = span->end;
+		spare->users = span->users;
+		spare->own = span->own;
+		span->end = at;
+		list_add(&spare->node, &span->node);
+		return NULL;
+	}
+	return spare;
+}
+
+/* Add @change, 1 or -1, to the users of what @vma covers. Spans that end are moved to @gone. */
+static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
+			struct list_head *gone)
+{
+	bool own = vma->vm_mm == mapping->session->mm;
+	/* A process at its end (mm_users is 0) cannot map anything else there: this is no unmap. */
+	bool unmapped = own && change < 0 && atomic_read(&vma->vm_mm->mm_users);
+	pgoff_t first = vma->vm_pgoff, end = first + vma_pages(vma);
+	struct mapping_span *a = span_alloc(0, 0);
+	struct mapping_span *b = span_alloc(0, 0);
+	struct mapping_span *span, *tmp;
+
+	spin_lock(&mapping->lock);
+	a = span_split(mapping, first, a);
+	b = span_split(mapping, end, b);
+	list_for_each_entry_safe(span, tmp, &mapping->spans, node) {
+		if (span->first < first || span->end > end)
+			continue;
+		span->users += change;
+		span->own += own ? change : 0;
+		if (!span->users || (unmapped && !span->own))
+			list_move_tail(&span->node, gone);
+	}
+	spin_unlock(&mapping->lock);
+	kfree(a);
+	kfree(b);
+}
+
+/* Return: the counter of mappings of this mode. A mapping that moves counts for its old mode. */
+static atomic64_t *mapping_count(struct vgpu_mapping *mapping)
+{
+	struct vgpu_stats *stats = &mapping->export->stats;
+
+	return mapping->range ? &stats->window_mappings : &stats->copy_mappings;
+}
+
+static void mapping_release(struct kref *ref)
+{
+	struct vgpu_mapping *mapping = container_of(ref, struct vgpu_mapping, ref);
+	struct mapping_span *span, *tmp;
+
+	list_for_each_entry_safe(span, tmp, &mapping->spans, node)
+		kfree(span);
+	vgpu_move_forget(mapping);
+	vgpu_blank_forget(mapping);
+	atomic64_dec(mapping_count(mapping));
+	if (mapping->range)
+		vgpu_window_release(mapping->range, true);
+	vgpu_space_put(mapping->space);
+	vgpu_export_put(mapping->export);
+	vgpu_session_release(mapping->session);
+	vgpu_session_put(mapping->session);
+	kfree(mapping);
+}
+
+struct vgpu_mapping *vgpu_mapping_get(struct vgpu_mapping *mapping)
+{
+	kref_get(&mapping->ref);
+	return mapping;
+}
+
+void vgpu_mapping_put(struct vgpu_mapping *mapping)
+{
+	kref_put(&mapping->ref, mapping_release);
+}
+
+/* Set the mode. Readers need only one of mode_lock and host->lock, as the writer holds both. */
+static void mapping_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	lockdep_assert_held_write(&mapping->mode_lock);
+	spin_lock(&host->lock);
+	vgpu_move_set_mode_locked(mapping, mode);
+	spin_unlock(&host->lock);
+}
+
+void vgpu_mapping_move_begin(struct vgpu_mapping *mapping)
+{
+	down_write(&mapping->mode_lock);
+	mapping_set_mode(mapping, VGPU_MAPPING_MOVING);
+	/* The window does not show which pages are written to, so none counts as blank. */
+	vgpu_blank_forget(mapping);
+	up_write(&mapping->mode_lock);
+}
+
+void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range,
+			   int error)
+{
+	down_write(&mapping->mode_lock);
+	atomic64_dec(mapping_count(mapping));
+	mapping->range = range;
+	mapping_set_mode(mapping, range ? VGPU_MAPPING_WINDOW : VGPU_MAPPING_COPY);
+	atomic64_inc(mapping_count(mapping));
+	mapping->move_error = error;
+	WRITE_ONCE(mapping->moves, mapping->moves + 1);
+	up_write(&mapping->mode_lock);
+}
+
+u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff)
+{
+	return mapping->addr + ((u64)(pgoff - mapping->pgoff) << PAGE_SHIFT);
+}
+
+pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
+{
+	struct mapping_span *span;
+	pgoff_t end = pgoff;
+
+	spin_lock(&mapping->lock);
+	list_for_each_entry(span, &mapping->spans, node) {
+		if (span->first > end)
+			break;
+		end = max(end, span->end);
+	}
+	spin_unlock(&mapping->lock);
+	return end - pgoff;
+}
+
+void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end)
+{
+	struct mapping_span *span;
+
+	*first = pgoff;
+	*end = pgoff;
+	spin_lock(&mapping->lock);
+	list_for_each_entry(span, &mapping->spans, node) {
+		if (span->first > max(*end, pgoff))
+			break;
+		if (span->first != *end)
+			*first = span->first;
+		*end = span->end;
+	}
+	/* The page has ended at the host meanwhile: what is around it is unknown. */
+	if (*end <= pgoff) {
+		*first = pgoff;
+		*end = pgoff;
+	}
+	spin_unlock(&mapping->lock);
+}
+
+pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff)
+{
+	struct mapping_span *span;
+	pgoff_t end = *pgoff;
+
+	spin_lock(&mapping->lock);
+	list_for_each_entry(span, &mapping->spans, node) {
+		if (span->end <= *pgoff)
+			continue;
+		if (end == *pgoff)
+			*pgoff = max(*pgoff, span->first);
+		else if (span->first != end)
+			break;
+		end = span->end;
+	}
+	spin_unlock(&mapping->lock);
+	return end > *pgoff ? end - *pgoff : 0;
+}
+
+void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len)
+{
+	vgpu_control_unmap(mapping->session->host, mapping->session->number, addr, len);
+}
+
+static void mapping_vma_open(struct vm_area_struct *vma)
+{
+	struct vgpu_mapping *mapping = vma->vm_private_data;
+	LIST_HEAD(none);
+
+	vgpu_mapping_get(mapping);
+	/*
+	 * A fork calls ->open of the child's VMA in the parent, and mremap() that of the new VMA
+	 * at another address (and closes one of the two afterwards): each covers the range once
+	 * more. A split calls it in the VMA's own mm, at the address where the pages were before.
+	 */
+	if (vma->vm_mm != current->mm ||
+	    vma->vm_start != vgpu_mapping_addr(mapping, vma->vm_pgoff))
+		spans_count(mapping, vma, 1, &none);
+	if (vma->vm_mm != current->mm)
+		vgpu_window_fork(mapping, vma);
+}
+
+/* Unmap pages that have ended at the host, so that VMAs which still show them fault. */
+static void mapping_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
+{
+	/*
+	 * The lock waits for faults that found the pages covered: they have inserted their PTEs
+	 * then, or handed locked pages to the core, for which vgpu_space_leave() waits.
+	 */
+	down_write(&mapping->mode_lock);
+	up_write(&mapping->mode_lock);
+	vgpu_space_leave(mapping->space, first, nr);
+}
+
+/* Check whether no program shows any part of the mapping, nor will. */
+static bool mapping_has_ended(struct vgpu_mapping *mapping)
+{
+	bool ended;
+
+	spin_lock(&mapping->lock);
+	ended = list_empty(&mapping->spans);
+	spin_unlock(&mapping->lock);
+	return ended;
+}
+
+static void mapping_vma_close(struct vm_area_struct *vma)
+{
+	struct vgpu_mapping *mapping = vma->vm_private_data;
+	struct mapping_span *span, *tmp;
+	LIST_HEAD(gone);
+
+	spans_count(mapping, vma, -1, &gone);
+	list_for_each_entry_safe(span, tmp, &gone, node) {
+		/* VMAs of a child still show the part. */
+		if (span->users)
+			mapping_forget(mapping, span->first, span->end - span->first);
+		vgpu_space_unmap(mapping, span->first, span->end - span->first);
+		kfree(span);
+	}
+	if (mapping_has_ended(mapping))
+		vgpu_move_alone(mapping);
+	vgpu_mapping_put(mapping);
+}
+
+/*
+ * Refuse mremap(). The shadow's mapping stays where it is, so addresses of a moved VMA would mean
+ * nothing to a driver. Libraries that use device memory do not move it.
+ */
+static int mapping_vma_mremap(struct vm_area_struct *vma)
+{
+	return -EINVAL;
+}
+
+/* Leave @error for the retry of this thread's fault at @pgoff. */
+static void mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error)
+{
+	spin_lock(&mapping->lock);
+	mapping->error = error;
+	mapping->error_index = pgoff;
+	mapping->error_task = current;
+	spin_unlock(&mapping->lock);
+}
+
+/*
+ * Take the error that this thread's fault has left for its retry. A new fault gets no error: the
+ * old one may have ended with a signal, after which its page was not asked for again.
+ */
+static int mapping_take_error(struct vgpu_mapping *mapping, const struct vm_fault *vmf)
+{
+	int error = 0;
+
+	spin_lock(&mapping->lock);
+	if (mapping->error_task == current) {
+		swap(error, mapping->error);
+		mapping->error_task = NULL;
+		if (mapping->error_index != vmf->pgoff || !(vmf->flags & FAULT_FLAG_TRIED))
+			error = 0;
+	}
+	spin_unlock(&mapping->lock);
+	return error;
+}
+
+/* Wait until a fault may be retried. Called without locks. Return: 0, -EINTR, or an error. */
+static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode, pgoff_t pgoff,
+			bool write, unsigned long deadline)
+{
+	switch (mode) {
+	case VGPU_MAPPING_COPY:
+		return vgpu_space_wait(mapping, pgoff, write, deadline);
+	case VGPU_MAPPING_WINDOW:
+		return vgpu_window_wait(mapping, pgoff, deadline);
+	default:
+		return vgpu_move_wait(mapping, deadline);
+	}
+}
+
+static vm_fault_t mapping_fault(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	bool write = vgpu_space_fault_writes(vmf);
+	vm_fault_t fault = VM_FAULT_RETRY;
+	unsigned long deadline = 0;
+	enum vgpu_mapping_mode mode;
+	pgoff_t pgoff = vmf->pgoff;
+	struct file *file;
+	int ret;
+
+	down_read(&mapping->mode_lock);
+	mode = mapping->mode;
+	if (mode == VGPU_MAPPING_COPY)
+		fault = vgpu_space_fault(vmf);
+	else if (mode == VGPU_MAPPING_WINDOW)
+		fault = vgpu_window_fault(vmf);
+	up_read(&mapping->mode_lock);
+	ret = mapping_take_error(mapping, vmf);
+	/* The error of an earlier attempt means nothing once there is a page. */
+	if (fault != VM_FAULT_RETRY)
+		return fault;
+
+	if (ret)
+		return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	/* The host has to be asked, for which the lock of the VMA has to be dropped. */
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
+		return VM_FAULT_SIGBUS;
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	/* An instruction of the program holds no locks: its wait has no deadline, as natively. */
+	if (!(vmf->flags & FAULT_FLAG_USER))
+		deadline = vgpu_deadline_in(VGPU_MAPPING_FAULT_WAIT);
+	vgpu_mapping_get(mapping);
+	/* Keep the file, which holds this module: another thread may unmap and close it. */
+	file = get_file(vmf->vma->vm_file);
+	release_fault_lock(vmf);
+	/* Neither vmf nor its VMA may be accessed after this. */
+	ret = mapping_wait(mapping, mode, pgoff, write, deadline);
+	if (ret && ret != -EINTR)
+		mapping_leave_error(mapping, pgoff, ret);
+	vgpu_mapping_put(mapping);
+	/* The file is released only after this thread has left the module (task work). */
+	fput(file);
+	/*
+	 * VM_FAULT_MAJOR has the core mark the next attempt as a retry (FAULT_FLAG_TRIED) even
+	 * where this attempt held only the lock of the VMA.
+	 */
+	return VM_FAULT_RETRY | VM_FAULT_MAJOR;
+}
+
+#ifdef VGPU_HAVE_HUGE
+/* Insert a PMD mapping if that is possible at once. Other faults are left to mapping_fault(). */
+static vm_fault_t mapping_huge_fault(struct vm_fault *vmf, unsigned int order)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	vm_fault_t fault = VM_FAULT_FALLBACK;
+
+	if (order != PMD_ORDER)
+		return VM_FAULT_FALLBACK;
+	down_read(&mapping->mode_lock);
+	if (mapping->mode == VGPU_MAPPING_WINDOW)
+		fault = vgpu_window_huge_fault(vmf);
+	up_read(&mapping->mode_lock);
+	if (fault == VM_FAULT_NOPAGE)
+		mapping_take_error(mapping, vmf);
+	return fault;
+}
+#endif
+
+/* Make a page writable. @as_page: true for ->page_mkwrite, false for ->pfn_mkwrite. */
+static vm_fault_t mapping_mkwrite(struct vm_fault *vmf, bool as_page)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	bool as_pfn = vmf->vma->vm_flags & VM_PFNMAP;
+	vm_fault_t fault = VM_FAULT_NOPAGE;
+
+	down_read(&mapping->mode_lock);
+	/*
+	 * The PTE was there before the lock was taken, and the mapping may have moved since. If
+	 * the mode shows that, the page has been unmapped, and the access faults anew.
+	 */
+	if (mapping->mode == VGPU_MAPPING_MOVING)
+		fault = VM_FAULT_RETRY;
+	else if (mapping->mode == VGPU_MAPPING_COPY && as_page != as_pfn)
+		fault = vgpu_space_mkwrite(vmf, as_page);
+	else if (mapping->mode == VGPU_MAPPING_WINDOW && !as_page)
+		fault = vgpu_window_mkwrite(vmf);
+	up_read(&mapping->mode_lock);
+	if (fault != VM_FAULT_RETRY)
+		return fault;
+	/* Only an error ends the retries of a killed copy_to_user(). */
+	if (fatal_signal_pending(current))
+		return VM_FAULT_SIGBUS;
+	/*
+	 * The lock of the VMA cannot be dropped here, and whether the program or the kernel
+	 * faulted is unknown. Without the PTE the access faults anew, and mapping_fault() waits
+	 * for as long as it may. If that fault may not drop the lock either, the access is back
+	 * here at once: the sleep keeps it from spinning.
+	 */
+	schedule_timeout_killable(1);
+	unmap_mapping_pages(vgpu_space_mapping(mapping->space), vmf->pgoff, 1, false);
+	return VM_FAULT_NOPAGE;
+}
+
+static vm_fault_t mapping_page_mkwrite(struct vm_fault *vmf)
+{
+	return mapping_mkwrite(vmf, true);
+}
+
+static vm_fault_t mapping_pfn_mkwrite(struct vm_fault *vmf)
+{
+	return mapping_mkwrite(vmf, false);
+}
+
+/* Make writable what is left of the mapping in the shadow. Return: 0 or -errno. */
+static int mapping_make_writable(struct vgpu_mapping *mapping)
+{
+	pgoff_t first = mapping->pgoff, nr;
+	struct vgpu_xcall xcall;
+	int ret = 0;
+
+	for (; !ret && (nr = vgpu_mapping_next_run(mapping, &first)); first += nr) {
+		vgpu_xcall_init(&xcall, VGPU_OP_PROTECT, 0);
+		xcall.flags = VGPU_XCALL_MM;
+		xcall.stats = &mapping->export->stats;
+		xcall.msg.args.protect.addr = cpu_to_le64(vgpu_mapping_addr(mapping, first));
+		xcall.msg.args.protect.len = cpu_to_le64((u64)nr << PAGE_SHIFT);
+		xcall.msg.args.protect.prot = cpu_to_le32(PROT_READ | PROT_WRITE);
+		ret = vgpu_call_run(mapping->session, &xcall);
+		if (!ret)
+			ret = vgpu_call_result(&xcall);
+		vgpu_xcall_fini(&xcall);
+	}
+	return ret;
+}
+
+/*
+ * Make the shadow's mapping writable before the program's VMA is. The driver has agreed only to
+ * the access that mmap() asked for, while the core lets mprotect() add write access.
+ */
+static int mapping_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
+				unsigned long end, unsigned long flags)
+{
+	struct vgpu_mapping *mapping = vma->vm_private_data;
+	int ret;
+
+	if (!(flags & VM_WRITE) || !(flags & VM_SHARED) || (mapping->flags & VGPU_MAP_WRITE))
+		return 0;
+	ret = mapping_make_writable(mapping);
+	if (ret)
+		return ret;
+	spin_lock(&mapping->lock);
+	WRITE_ONCE(mapping->flags, mapping->flags | VGPU_MAP_WRITE);
+	spin_unlock(&mapping->lock);
+	return 0;
+}
+
+static const struct vm_operations_struct mapping_vm_ops = {
+	.access = vgpu_access,
+	.open = mapping_vma_open,
+	.close = mapping_vma_close,
+	.mremap = mapping_vma_mremap,
+	.mprotect = mapping_vma_mprotect,
+	.fault = mapping_fault,
+#ifdef VGPU_HAVE_HUGE
+	.huge_fault = mapping_huge_fault,
+#endif
+	.page_mkwrite = mapping_page_mkwrite,
+	.pfn_mkwrite = mapping_pfn_mkwrite,
+};
+
+static unsigned long mapping_vm_flags(u32 flags)
+{
+	/* A VMA that grew would show pages that the shadow has not mapped. */
+	unsigned long vm_flags = VM_DONTEXPAND;
+
+	if (flags & VGPU_MAP_IO)
+		vm_flags |= VM_IO;
+	if (flags & VGPU_MAP_DONTCOPY)
+		vm_flags |= VM_DONTCOPY;
+	if (flags & VGPU_MAP_DONTDUMP)
+		vm_flags |= VM_DONTDUMP;
+	return vm_flags;
+}
+
+/*
+ * Ask the shadow to map the file, in the host's window if @range is set and the host can do so.
+ * Fills in @mapping. Return: 0 or -errno.
+ */
+static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object,
+			struct vm_area_struct *vma, struct vgpu_window_range *range)
+{
+	struct vgpu_args_mmap *args;
+	struct vgpu_out_mmap out;
+	struct vgpu_xcall xcall;
+	u32 prot = 0;
+	int ret;
+
+	if (vma->vm_flags & VM_READ)
+		prot |= PROT_READ;
+	if (vma->vm_flags & VM_WRITE)
+		prot |= PROT_WRITE;
+	/*
+	 * mprotect() may later make a VMA readable that has no access now. The host could not do
+	 * that for pages that a driver has mapped before: see mapping_widen() of the host.
+	 */
+	if (!prot)
+		prot = PROT_READ;
+	vgpu_xcall_init(&xcall, VGPU_OP_MMAP, object->id);
+	xcall.flags = VGPU_XCALL_MM;
+	xcall.stats = &object->export->stats;
+	args = &xcall.msg.args.mmap;
+	args->addr = cpu_to_le64(vma->vm_start);
+	args->len = cpu_to_le64(vma->vm_end - vma->vm_start);
+	args->offset = cpu_to_le64((u64)vma->vm_pgoff << PAGE_SHIFT);
+	args->prot = cpu_to_le32(prot);
+	/* A shared mapping of a file that is open for reading only has no VM_SHARED. */
+	args->flags = cpu_to_le32(vma->vm_flags & VM_MAYSHARE ? MAP_SHARED : MAP_PRIVATE);
+	if (range) {
+		args->window = cpu_to_le64(range->window->id);
+		args->window_offset = cpu_to_le64(range->offset);
+	}
+	vgpu_keep_use(mapping->session, object);
+	ret = vgpu_call_run(mapping->session, &xcall);
+	if (!ret)
+		ret = vgpu_call_result(&xcall);
+	if (!ret) {
+		out = xcall.reply.reply->out.mmap;
+		mapping->flags = le32_to_cpu(out.flags);
+		mapping->cache = le32_to_cpu(out.cache);
+		/* A driver may move the offset, as it moves that of a native VMA. */
+		if (le64_to_cpu(out.space) == mapping->space->id)
+			mapping->pgoff = le64_to_cpu(out.offset) >> PAGE_SHIFT;
+	}
+	if (range && (mapping->flags & VGPU_MAP_WINDOW))
+		atomic64_inc(&object->export->stats.window_binds);
+	if (range && (mapping->flags & VGPU_MAP_WINDOW) && !vgpu_window_attach(range, mapping)) {
+		mapping->mode = VGPU_MAPPING_WINDOW;
+		mapping->range = range;
+	} else if (range) {
+		/* The host may still bind the range by a call whose reply does not arrive. */
+		vgpu_window_release(range, (mapping->flags & VGPU_MAP_WINDOW) ||
+				    (ret && xcall.sent));
+	}
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+/* Set up the VMA for what it may show: copies or the window. */
+static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vma, bool cow,
+			 u64 asked)
+{
+	vma->vm_ops = &mapping_vm_ops;
+	/* The core copies pages of a private mapping, so it needs a struct page of each. */
+	if (cow)
+		return;
+	/*
+	 * If the host's mapping has ordinary pages, other processes and kernel code may take
+	 * references of these natively, so here they may take references of the copies.
+	 */
+	if (mapping->flags & VGPU_MAP_PFNMAP)
+		vm_flags_set(vma, VM_PFNMAP);
+	else if (mapping->session->host->features & VGPU_FEATURE_WINDOW)
+		vm_flags_set(vma, VM_MIXEDMAP);
+	vgpu_move_add(mapping, asked);
+}
+
+/* Check whether an ioctl allowed a copy at this offset of a file of polled memory. */
+static bool mapping_may_copy(struct vgpu_object *object, const struct vm_area_struct *vma)
+{
+	u64 copied = READ_ONCE(object->copied);
+
+	return copied && copied == (u64)vma->vm_pgoff << PAGE_SHIFT;
+}
+
+/*
+ * Keep mprotect() from adding access. Polled memory, which changes or is looked at without a call,
+ * may be a copy, or become one, only while it is mapped for reading only or for writing only.
+ */
+static void mapping_keep_access(struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_READ))
+		vm_flags_clear(vma, VM_MAYREAD);
+	if (!(vma->vm_flags & VM_WRITE))
+		vm_flags_clear(vma, VM_MAYWRITE);
+}
+
+int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
+{
+	struct vgpu_session *session;
+	struct vgpu_window_range *range = NULL;
+	struct vgpu_mapping *mapping;
+	bool cow = (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
+	const int polled = vgpu_schema_polled(object->schema);
+	u64 asked = vgpu_move_asked(object->host);
+	bool blank;
+	u64 ends = 0;
+	int ret;
+
+	session = vgpu_session_current(object->host, VGPU_SESSION_MM_LOCKED);
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	/* Hold the shadow before the call: if the session has ended, nothing has to be undone. */
+	if (!vgpu_session_hold(session)) {
+		ret = -ENODEV;
+		goto err_session;
+	}
+	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
+	if (!mapping) {
+		ret = -ENOMEM;
+		goto err_hold;
+	}
+	blank = vgpu_blank_mmap_begin(object, (u64)vma->vm_pgoff << PAGE_SHIFT, &ends);
+	/* A former mapping at this address has to be sent, and unmapped in the shadow, first. */
+	ret = vgpu_space_flush(session);
+	if (ret)
+		goto err_mapping;
+
+	kref_init(&mapping->ref);
+	spin_lock_init(&mapping->lock);
+	INIT_LIST_HEAD(&mapping->spans);
+	INIT_LIST_HEAD(&mapping->entry);
+	INIT_LIST_HEAD(&mapping->unit);
+	INIT_LIST_HEAD(&mapping->blank_entry);
+	init_rwsem(&mapping->mode_lock);
+	mapping->session = session;
+	mapping->space = object->space;
+	mapping->addr = vma->vm_start;
+	mapping->nr = vma_pages(vma);
+	mapping->live = READ_ONCE(object->live) ||
+		(polled && (vma->vm_flags & (VM_READ | VM_WRITE)) == (VM_READ | VM_WRITE) &&
+		 !mapping_may_copy(object, vma));
+	mapping->apart = vgpu_schema_is_apart(object->schema);
+	mapping->pgoff = vma->vm_pgoff;
+	if (!cow)
+		range = vgpu_window_claim(object->host, vma->vm_start,
+					  vma->vm_end - vma->vm_start);
+	ret = mapping_call(mapping, object, vma, range);
+	if (!ret && !mapping->range && mapping->live) {
+		vgpu_mapping_end(mapping, mapping->addr, vma->vm_end - vma->vm_start);
+		ret = polled ? -polled : -ENOMEM;
+		/* A window shows no private mappings, and no files of nvidia-uvm (EOPNOTSUPP). */
+		if (ret == -ENOMEM && !cow)
+			vgpu_window_missed(object->export);
+	}
+	if (ret)
+		goto err_mapping;
+	vgpu_space_renew(mapping->space, mapping->pgoff, vma_pages(vma));
+
+	list_add(&span_alloc(mapping->pgoff, mapping->pgoff + vma_pages(vma))->node,
+		 &mapping->spans);
+	kref_get(&object->space->ref);
+	mapping->export = vgpu_export_get(object->export);
+	atomic64_inc(mapping_count(mapping));
+	vma->vm_pgoff = mapping->pgoff;
+	vma->vm_private_data = mapping;
+	vm_flags_set(vma, mapping_vm_flags(mapping->flags));
+	if (!(mapping->flags & VGPU_MAP_MAYREAD))
+		vm_flags_clear(vma, VM_MAYREAD);
+	if (!(mapping->flags & VGPU_MAP_MAYWRITE))
+		vm_flags_clear(vma, VM_MAYWRITE);
+	/* A driver may clear VM_WRITE, too, not only VM_MAYWRITE. */
+	if (!(mapping->flags & VGPU_MAP_WRITE))
+		vm_flags_clear(vma, VM_WRITE);
+	if (polled && !mapping->live)
+		mapping_keep_access(vma);
+	if (blank && !cow && !mapping->range)
+		vgpu_blank_mmap_done(object, mapping, ends);
+	mapping_show(mapping, vma, cow, asked);
+	return 0;
+
+err_mapping:
+	kfree(mapping);
+err_hold:
+	vgpu_session_release(session);
+err_session:
+	vgpu_session_put(session);
+	return ret;
+}

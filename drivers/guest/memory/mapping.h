@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Mappings: VMAs of guest processes that are backed by a device mapping in a shadow. */
+#ifndef VGPU_MAPPING_H
+#define VGPU_MAPPING_H
+
+#include <linux/interval_tree.h>
+#include <linux/jiffies.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "memory/move.h"
+
+struct vgpu_export;
+struct vgpu_object;
+struct vgpu_session;
+struct vgpu_space;
+struct vgpu_window_range;
+struct task_struct;
+struct vm_area_struct;
+
+/*
+ * Longest time for which a fault of the kernel waits, in jiffies. Such a fault may come from a
+ * copy to or from a program's buffer under locks of other subsystems, a socket's for example, on
+ * which the host's reply may depend: the one worker that receives for all vsock sockets stops at
+ * a locked socket (virtio_transport_recv_pkt()).
+ */
+#define VGPU_MAPPING_FAULT_WAIT	(3 * HZ)
+
+/**
+ * struct vgpu_mapping - one mmap() of a forwarded file
+ * @ref: reference count: VMAs, dirty pages, faults under way
+ * @session: session whose shadow has the mapping; VMAs of a forked child use it as well
+ * @export: export of the file, for the counters, with a reference
+ * @space: space whose pages the mapping shows
+ * @addr: address of the first page in the shadow
+ * @pgoff: offset of the first page in @space, in pages
+ * @nr: number of pages at the time of mmap()
+ * @flags: VGPU_MAP_*; changes are made under @lock
+ * @cache: cache attribute, VGPU_CACHE_*
+ * @entry: list entry in host->mappings or host->move_todo, if the mapping may move; protected by
+ *	host->lock
+ * @node: interval tree node in space->mappings; protected by host->lock
+ * @mode_node: interval tree node in the tree of space->by_mode for @mode; protected by host->lock
+ * @shares: true while @node and @mode_node are in their trees: a mapping that may move, of which
+ *	programs show a part; protected by host->lock
+ * @unit: list entry in the struct move_unit with which it moves; used only by the worker of
+ *	move.c, like all fields up to @refused
+ * @before: mode when the unit was collected; MOVING: no program sees the mapping yet, or any more
+ * @out_pause: back-off after a failed move out of the window
+ * @in_pause: back-off after a failed move into the window
+ * @crowded: true once the unit has found no room in the window; protected by host->lock
+ * @claim: range of the window to which the mapping is moving, or NULL
+ * @refused: true if the last move failed with -EINVAL: the host has no such mapping, or
+ *	parts of the mapping have different cache attributes
+ * @live: true if the mapping is of no use as a copy, so that it never moves
+ * @stays: true once the window was seen to be unable to show the mapping, which then is in copy
+ *	mode for good; written and read anywhere
+ * @apart: true if the device and programs do not write to a page at the same time
+ * @blank_entry: list entry in @mappings of the file's struct vgpu_blank while @touched is set;
+ *	protected by space->lock
+ * @touched: bitmap of pages of a blank buffer that were fetched or written to; NULL if the mapping
+ *	shows no blank buffer; protected by space->lock, like all fields up to @blank_ahead
+ * @nr_blank: number of pages that were blank until a store
+ * @blank_next: page at which a store to a blank page counts as sequential
+ * @blank_ahead: number of blank pages that become dirty with a sequential store
+ * @mode_lock: rwsem, held for reading while a PTE is inserted, and for writing by the worker of
+ *	move.c to change the fields up to @move_error
+ * @mode: way in which programs see the mapping; written under host->lock as well
+ * @range: range of the window, also while the mapping moves out of it; else NULL
+ * @moves: number of moves that have ended, with success or not
+ * @move_error: error with which the last move failed; 0: none
+ * @lock: spinlock that protects all that follows
+ * @spans: sorted list of parts with the number of VMAs that cover each; a part that has ended at
+ *	the host is not in the list, and never comes back
+ * @run_first: page at which the program began to read page after page
+ * @run_end: page behind the last one that the program has used since it began at @run_first
+ * @ahead_next: page at which a fault counts as sequential
+ * @ahead: number of pages that the last fault fetched
+ * @error: errno with which the page at @error_index could not be fetched; 0: none
+ * @error_index: offset in @space, in pages
+ * @error_task: task whose fault left @error, and whose retry takes it; never dereferenced
+ */
+struct vgpu_mapping {
+	struct kref ref;
+	struct vgpu_session *session;
+	struct vgpu_export *export;
+	struct vgpu_space *space;
+	u64 addr;
+	pgoff_t pgoff;
+	pgoff_t nr;
+	u32 flags;
+	u32 cache;
+	struct list_head entry;
+	struct interval_tree_node node;
+	struct interval_tree_node mode_node;
+	bool shares;
+	struct list_head unit;
+	enum vgpu_mapping_mode before;
+	struct vgpu_move_pause out_pause;
+	struct vgpu_move_pause in_pause;
+	bool crowded;
+	struct vgpu_window_range *claim;
+	bool refused;
+	bool live;
+	bool stays;
+	bool apart;
+	struct list_head blank_entry;
+	unsigned long *touched;
+	unsigned int nr_blank;
+	pgoff_t blank_next;
+	pgoff_t blank_ahead;
+	struct rw_semaphore mode_lock;
+	enum vgpu_mapping_mode mode;
+	struct vgpu_window_range *range;
+	u64 moves;
+	int move_error;
+	spinlock_t lock;
+	struct list_head spans;
+	pgoff_t run_first;
+	pgoff_t run_end;
+	pgoff_t ahead_next;
+	u32 ahead;
+	int error;
+	pgoff_t error_index;
+	const struct task_struct *error_task;
+};
+
+/**
+ * vgpu_mapping_mmap - map a forwarded file
+ * @object: object for which the file stands
+ * @vma: the new VMA
+ *
+ * The shadow maps the same range of the real file at the same address.
+ *
+ * Context: mmap_lock held for writing; waits for the host killably, with calls of class mm only.
+ * Return: what the driver's mmap returns, or -EINTR, -ENODEV (host lost), -ENOMEM.
+ */
+int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma);
+
+struct vgpu_mapping *vgpu_mapping_get(struct vgpu_mapping *mapping);
+void vgpu_mapping_put(struct vgpu_mapping *mapping);
+
+/* Return: the address in the shadow of page @pgoff of the space, a page of the mapping. */
+u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
+
+/*
+ * Return: number of pages from page @pgoff of the space on that the shadow still has mapped, up to
+ * the first gap. Addresses of the mapping in a gap may show something else.
+ */
+pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
+/* Find the pages around page @pgoff that are still mapped, without a gap: [@first, @end). */
+void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end);
+
+/*
+ * Find the first pages from page *@pgoff on that the shadow still has mapped, and store the first
+ * of them in *@pgoff. Return: number of pages without a gap; 0: there are none.
+ */
+pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff);
+
+/*
+ * Make faults of the mapping wait until vgpu_mapping_move_end(). For move.c. On return no older
+ * fault is under way, except in the core, which may still map a page that it was given.
+ */
+void vgpu_mapping_move_begin(struct vgpu_mapping *mapping);
+/*
+ * Show the mapping in the window (@range), or by copy (NULL), from now on. @error: error with
+ * which the move has failed, or 0.
+ */
+void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range,
+			   int error);
+
+/* Notify the host that a range of the shadow is not used any more. Waits for no reply. */
+void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len);
+
+#endif /* VGPU_MAPPING_H */

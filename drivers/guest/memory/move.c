@@ -1,0 +1,773 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Moves: see move.h.
+ *
+ * A *unit* moves as a whole: all mappings of a space that share pages with each other, so that what
+ * a program writes through one of them is seen through the others at any time. While a unit moves,
+ * its faults wait. First its PTEs are zapped. Then bytes that were written in the old mode are
+ * brought to where the new mode shows them. Then faults are served in the new mode. A move that
+ * fails leaves the unit as it was: the same faults insert the same pages again.
+ *
+ * A mapping begins in mode MOVING if it is made while its unit moves, or if it cannot be in the
+ * mode of the others of its unit (vgpu_move_add()).
+ */
+#include <linux/errno.h>
+#include <linux/mm.h>
+#include <linux/workqueue.h>
+
+#include "base/deadline.h"
+#include "link/call.h"
+#include "link/export.h"
+#include "link/host.h"
+#include "link/session.h"
+#include "memory/flush.h"
+#include "memory/mapping.h"
+#include "memory/move.h"
+#include "memory/space.h"
+#include "memory/state.h"
+#include "memory/window.h"
+
+/*
+ * Longest time for a BIND, from the wait for a lane to the reply, as faults wait for the move. The
+ * host takes a quarter of it at most to find out what its driver provides (VGPU_PROBE_BIND).
+ */
+#define MOVE_BIND_WAIT	HZ
+/*
+ * Longest time for which a move waits for a shadow that takes no bytes, and for all bytes to be
+ * sent while faults wait.
+ */
+#define MOVE_FLUSH_WAIT	(2 * HZ)
+/* Longest time for which a move waits for all bytes to be sent before faults wait. */
+#define MOVE_FLUSH_MOST	(10 * HZ)
+/* Back-off after a failed move out, and after the first failed move in. */
+#define MOVE_RETRY	HZ
+/* Longest back-off after failed moves in. */
+#define MOVE_RETRY_MAX	(32 * HZ)
+
+/**
+ * struct move_unit - mappings that move together
+ * @host: host of the mappings
+ * @space: space of the mappings, whose pages they share
+ * @mappings: list of struct vgpu_mapping, with a reference of each
+ * @first: offset of their first page in @space, in pages
+ * @last: offset of their last page, in pages
+ * @flush_wait: time in jiffies to wait for a shadow that takes no bytes; 0 for the rest of a round
+ *	in which such a wait has timed out
+ */
+struct move_unit {
+	struct vgpu_host *host;
+	struct vgpu_space *space;
+	struct list_head mappings;
+	unsigned long first;
+	unsigned long last;
+	unsigned long flush_wait;
+};
+
+static struct workqueue_struct *move_wq;
+
+int vgpu_move_global_init(void)
+{
+	move_wq = alloc_workqueue("vgpu_move", WQ_UNBOUND, 0);
+	return move_wq ? 0 : -ENOMEM;
+}
+
+void vgpu_move_global_exit(void)
+{
+	destroy_workqueue(move_wq);
+}
+
+/* --- start of the worker --------------------------------------------------- */
+
+/* Queue the work item, which holds a reference of the host while it is pending or runs. */
+static void move_queue_locked(struct vgpu_host *host, unsigned long delay)
+{
+	bool queued;
+
+	lockdep_assert_held(&host->lock);
+	if (host->down)
+		return;
+	vgpu_host_get(host);
+	if (delay)
+		queued = queue_delayed_work(move_wq, &host->move_work, delay);
+	else
+		queued = !mod_delayed_work(move_wq, &host->move_work, 0);
+	if (!queued)
+		vgpu_host_put(host);
+}
+
+static void move_queue(struct vgpu_host *host, unsigned long delay)
+{
+	spin_lock(&host->lock);
+	move_queue_locked(host, delay);
+	spin_unlock(&host->lock);
+}
+
+u64 vgpu_move_asked(struct vgpu_host *host)
+{
+	u64 asked;
+
+	spin_lock(&host->lock);
+	asked = host->move_asked;
+	spin_unlock(&host->lock);
+	return asked;
+}
+
+void vgpu_move_later(struct vgpu_host *host)
+{
+	spin_lock(&host->lock);
+	host->move_asked++;
+	move_queue_locked(host, 0);
+	spin_unlock(&host->lock);
+}
+
+void vgpu_move_room(struct vgpu_host *host)
+{
+	move_queue(host, 0);
+}
+
+void vgpu_move_abort(struct vgpu_host *host)
+{
+	/* The host is down, so the work item is not queued after this. */
+	if (cancel_delayed_work(&host->move_work))
+		vgpu_host_put(host);
+	wake_up_all(&host->move_wait);
+}
+
+/* --- mappings that share pages --------------------------------------------- */
+
+static struct vgpu_mapping *mapping_of(struct interval_tree_node *node)
+{
+	return node ? container_of(node, struct vgpu_mapping, node) : NULL;
+}
+
+/* Return: the first mapping of the space that has pages from @first to @last. */
+static struct vgpu_mapping *mapping_first(struct vgpu_space *space, pgoff_t first, pgoff_t last)
+{
+	lockdep_assert_held(&space->host->lock);
+	return mapping_of(interval_tree_iter_first(&space->mappings, first, last));
+}
+
+/* Return: the mapping after @mapping in that range; @last may have grown in between. */
+static struct vgpu_mapping *mapping_next(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t last)
+{
+	return mapping_of(interval_tree_iter_next(&mapping->node, first, last));
+}
+
+/*
+ * Check whether a mapping of the space that has pages from @first to @last is in another mode than
+ * @mode, in a time that does not depend on the number of mappings.
+ */
+static bool space_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
+			   enum vgpu_mapping_mode mode)
+{
+	unsigned int other;
+
+	lockdep_assert_held(&space->host->lock);
+	for (other = 0; other < VGPU_MAPPING_MODES; other++)
+		if (other != mode && interval_tree_iter_first(&space->by_mode[other], first, last))
+			return true;
+	return false;
+}
+
+void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
+{
+	struct rb_root_cached *by_mode = mapping->space->by_mode;
+
+	lockdep_assert_held(&mapping->space->host->lock);
+	if (mapping->shares)
+		interval_tree_remove(&mapping->mode_node, &by_mode[mapping->mode]);
+	WRITE_ONCE(mapping->mode, mode);
+	if (mapping->shares)
+		interval_tree_insert(&mapping->mode_node, &by_mode[mode]);
+}
+
+void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
+{
+	pgoff_t first = mapping->pgoff, last = first + mapping->nr - 1;
+	struct vgpu_host *host = mapping->session->host;
+	struct vgpu_space *space = mapping->space;
+
+	if (mapping->live)
+		return;
+	mapping->node.start = first;
+	mapping->node.last = last;
+	mapping->mode_node.start = first;
+	mapping->mode_node.last = last;
+	spin_lock(&host->lock);
+	/* If a mapping in another mode shares pages, the unit has to be brought to one mode. */
+	if (space_is_apart(space, first, last, mapping->mode)) {
+		/* No program has seen the mapping yet, so its mode changes without a move. */
+		mapping->mode = VGPU_MAPPING_MOVING;
+		host->move_asked++;
+	}
+	list_add_tail(&mapping->entry, &host->mappings);
+	interval_tree_insert(&mapping->node, &space->mappings);
+	interval_tree_insert(&mapping->mode_node, &space->by_mode[mapping->mode]);
+	mapping->shares = true;
+	/* A round may have ended before this mapping was in the list. */
+	if (host->move_asked != asked)
+		move_queue_locked(host, 0);
+	spin_unlock(&host->lock);
+}
+
+static void mapping_alone_locked(struct vgpu_mapping *mapping)
+{
+	struct vgpu_space *space = mapping->space;
+
+	if (mapping->shares) {
+		interval_tree_remove(&mapping->node, &space->mappings);
+		interval_tree_remove(&mapping->mode_node, &space->by_mode[mapping->mode]);
+	}
+	mapping->shares = false;
+}
+
+void vgpu_move_alone(struct vgpu_mapping *mapping)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	spin_lock(&host->lock);
+	mapping_alone_locked(mapping);
+	/* The others of the unit may find room in the window without this mapping. */
+	if (mapping->crowded)
+		move_queue_locked(host, 0);
+	spin_unlock(&host->lock);
+}
+
+void vgpu_move_forget(struct vgpu_mapping *mapping)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	spin_lock(&host->lock);
+	mapping_alone_locked(mapping);
+	list_del_init(&mapping->entry);
+	spin_unlock(&host->lock);
+}
+
+/* --- faults ---------------------------------------------------------------- */
+
+int vgpu_move_wait(struct vgpu_mapping *mapping, unsigned long deadline)
+{
+	struct vgpu_host *host = mapping->session->host;
+	long left = wait_event_killable_timeout(host->move_wait,
+						READ_ONCE(mapping->mode) != VGPU_MAPPING_MOVING ||
+						vgpu_host_is_down(host),
+						vgpu_deadline_left(deadline));
+
+	if (left <= 0)
+		return left ? -EINTR : -ETIMEDOUT;
+	/* Once the host is down no round ends the move, so the mode may stay MOVING. */
+	return vgpu_host_is_down(host) ? -ENODEV : 0;
+}
+
+int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadline)
+{
+	struct vgpu_host *host = mapping->session->host;
+	int ret = 0;
+	long left;
+
+	spin_lock(&host->lock);
+	/* The mapping is looked at (again) after those that the present round has not seen yet. */
+	list_move_tail(&mapping->entry, &host->move_todo);
+	host->move_asked++;
+	move_queue_locked(host, 0);
+	spin_unlock(&host->lock);
+	left = wait_event_killable_timeout(host->move_wait, READ_ONCE(mapping->moves) != moves ||
+					   vgpu_host_is_down(host), vgpu_deadline_left(deadline));
+	if (left <= 0)
+		return left ? -EINTR : -ETIMEDOUT;
+	down_read(&mapping->mode_lock);
+	/* A mapping that is not in the window has left it, whatever error a later move had. */
+	if (mapping->mode == VGPU_MAPPING_WINDOW)
+		ret = mapping->move_error;
+	up_read(&mapping->mode_lock);
+	return ret == -EAGAIN || (ret == -ETIMEDOUT && !deadline) ? 0 : ret;
+}
+
+/* --- units ----------------------------------------------------------------- */
+
+static void unit_add(struct move_unit *unit, struct vgpu_mapping *mapping)
+{
+	if (!list_empty(&mapping->unit) || !kref_get_unless_zero(&mapping->ref))
+		return;
+	/* A mapping that is unmapped counts as one that no program has seen. */
+	mapping->before = mapping->shares ? mapping->mode : VGPU_MAPPING_MOVING;
+	list_add_tail(&mapping->unit, &unit->mappings);
+	/* The mapping counts as looked at in this round. */
+	list_move_tail(&mapping->entry, &unit->host->mappings);
+	unit->first = min(unit->first, mapping->node.start);
+	unit->last = max(unit->last, mapping->node.last);
+}
+
+/*
+ * Add all mappings that share pages with the unit, then those that share pages with these, and so
+ * on. The first pass goes to the right as far as mappings overlap. Each further pass is confined to
+ * the pages that the unit has gained on its left. So each mapping is met at most twice, as a
+ * program may have made very many.
+ * @unseen: true to add also mappings in mode MOVING, which no program has seen yet. Return: true if
+ * a mapping was added.
+ */
+static bool unit_collect(struct move_unit *unit, bool unseen)
+{
+	struct list_head *newest = unit->mappings.prev;
+	pgoff_t first, limit = ULONG_MAX;
+	struct vgpu_mapping *mapping;
+
+	do {
+		first = unit->first;
+		for (mapping = mapping_first(unit->space, first, min(unit->last, limit)); mapping;
+		     mapping = mapping_next(mapping, first, min(unit->last, limit)))
+			if (unseen || mapping->mode != VGPU_MAPPING_MOVING)
+				unit_add(unit, mapping);
+		limit = first - 1;
+	} while (unit->first != first);
+	return unit->mappings.prev != newest;
+}
+
+/* Collect the next unit that this round has not looked at. Return: false: there is none. */
+static bool unit_next(struct move_unit *unit)
+{
+	struct vgpu_host *host = unit->host;
+	struct vgpu_mapping *mapping;
+
+	INIT_LIST_HEAD(&unit->mappings);
+	spin_lock(&host->lock);
+	while (!host->down && list_empty(&unit->mappings)) {
+		mapping = list_first_entry_or_null(&host->move_todo, struct vgpu_mapping, entry);
+		if (!mapping)
+			break;
+		list_move_tail(&mapping->entry, &host->mappings);
+		unit->space = mapping->space;
+		unit->first = mapping->node.start;
+		unit->last = mapping->node.last;
+		unit_add(unit, mapping);
+		if (mapping->shares && !list_empty(&unit->mappings))
+			unit_collect(unit, true);
+	}
+	spin_unlock(&host->lock);
+	return !list_empty(&unit->mappings);
+}
+
+static void unit_put(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping, *next;
+
+	list_for_each_entry_safe(mapping, next, &unit->mappings, unit) {
+		list_del_init(&mapping->unit);
+		vgpu_mapping_put(mapping);
+	}
+}
+
+static pgoff_t unit_pages(const struct move_unit *unit)
+{
+	return unit->last - unit->first + 1;
+}
+
+/* Make the faults of the unit wait from now on. */
+static void unit_begin(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		if (mapping->mode != VGPU_MAPPING_MOVING)
+			vgpu_mapping_move_begin(mapping);
+}
+
+static void move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range, int error)
+{
+	vgpu_mapping_move_end(mapping, range, error);
+	wake_up_all(&mapping->session->host->move_wait);
+}
+
+/* Note that a shadow does not answer: the rest of the round waits for no shadow. */
+static int unit_late(struct move_unit *unit, int ret)
+{
+	if (ret == -ETIMEDOUT)
+		unit->flush_wait = 0;
+	return ret;
+}
+
+static int unit_flush(struct move_unit *unit, unsigned long most)
+{
+	struct vgpu_space_set *set = &unit->host->memory->spaces;
+
+	return unit_late(unit, vgpu_flush_soon(set, unit->flush_wait, most));
+}
+
+static void move_pause(struct vgpu_move_pause *pause, unsigned long max)
+{
+	pause->delay = clamp(2 * pause->delay, (unsigned long)MOVE_RETRY, max);
+	pause->until = jiffies + pause->delay;
+}
+
+/* Return: time until the next attempt, in jiffies; 0: there is no back-off. */
+static unsigned long move_paused(const struct vgpu_move_pause *pause)
+{
+	return pause->delay && time_before(jiffies, pause->until) ? pause->until - jiffies : 0;
+}
+
+/* --- out ------------------------------------------------------------------- */
+
+static bool unit_has_to_leave(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		if (mapping->mode == VGPU_MAPPING_MOVING ||
+		    (mapping->range && (READ_ONCE(mapping->stays) ||
+					!vgpu_window_is_open(mapping->range->window))))
+			return true;
+	return false;
+}
+
+/* Check whether programs may have written to the unit's pages through the window. */
+static bool unit_is_seen_there(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		if (mapping->before == VGPU_MAPPING_WINDOW)
+			return true;
+	return false;
+}
+
+static unsigned long unit_out_paused(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	unsigned long left = 0;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		left = max(left, move_paused(&mapping->out_pause));
+	return left;
+}
+
+/*
+ * Make the faults of the unit wait, and empty its cache, so that nothing in it is older than what
+ * the window has.
+ */
+static int unit_clear(struct move_unit *unit)
+{
+	bool more;
+	int ret;
+
+	/* Most bytes are sent while programs still run. */
+	ret = unit_flush(unit, MOVE_FLUSH_MOST);
+	if (ret)
+		return ret;
+	do {
+		unit_begin(unit);
+		spin_lock(&unit->host->lock);
+		/* A mapping made since in mode MOVING is left to the next round. */
+		more = unit_collect(unit, false);
+		spin_unlock(&unit->host->lock);
+	} while (more);
+	unmap_mapping_pages(vgpu_space_mapping(unit->space), unit->first, unit_pages(unit), false);
+	return unit_late(unit, vgpu_space_clear(unit->space, unit->first, unit_pages(unit),
+						unit->flush_wait));
+}
+
+/*
+ * Move the unit out of the window. If that fails, each mapping stays where it was, and mappings
+ * that no program has seen yet stay in mode MOVING.
+ */
+static void unit_out(struct move_unit *unit)
+{
+	struct vgpu_window_range *range;
+	struct vgpu_mapping *mapping;
+	int ret = 0;
+
+	if (unit_is_seen_there(unit))
+		ret = unit_clear(unit);
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		range = mapping->range;
+		if (!ret) {
+			mapping->out_pause.delay = 0;
+			move_end(mapping, NULL, 0);
+			if (range)
+				vgpu_window_release(range, true);
+			continue;
+		}
+		move_pause(&mapping->out_pause, MOVE_RETRY);
+		if (mapping->before != VGPU_MAPPING_MOVING)
+			move_end(mapping, range, ret);
+	}
+}
+
+/* --- in -------------------------------------------------------------------- */
+
+static bool unit_may_enter(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		if (mapping->before != VGPU_MAPPING_COPY || READ_ONCE(mapping->stays))
+			return false;
+	return true;
+}
+
+static unsigned long unit_in_paused(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	unsigned long left = 0;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		left = max3(left, move_paused(&mapping->in_pause),
+			    move_paused(&mapping->session->memory->move_pause));
+	return left;
+}
+
+/* Check whether all mappings that share pages with the unit are moving, so none shows the pages. */
+static bool unit_is_alone(const struct move_unit *unit)
+{
+	bool apart;
+
+	spin_lock(&unit->host->lock);
+	apart = space_is_apart(unit->space, unit->first, unit->last, VGPU_MAPPING_MOVING);
+	spin_unlock(&unit->host->lock);
+	return !apart;
+}
+
+/* Claim room in the window for each mapping. Return: true if there was room for all. */
+static bool unit_claim(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		mapping->claim = vgpu_window_claim(unit->host, mapping->addr,
+						   (u64)mapping->nr << PAGE_SHIFT);
+		if (!mapping->claim)
+			goto err_unclaim;
+	}
+	return true;
+
+err_unclaim:
+	list_for_each_entry_continue_reverse(mapping, &unit->mappings, unit) {
+		vgpu_window_unclaim(mapping->claim);
+		mapping->claim = NULL;
+	}
+	return false;
+}
+
+/* Bind a run of pages. @cache: out: cache attribute that the host has for them. */
+static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr, u32 *cache)
+{
+	u64 offset = (u64)(first - mapping->pgoff) << PAGE_SHIFT;
+	struct vgpu_xcall xcall;
+	int ret;
+
+	vgpu_xcall_init(&xcall, VGPU_OP_BIND, 0);
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.deadline = vgpu_deadline_in(MOVE_BIND_WAIT);
+	xcall.stats = &mapping->export->stats;
+	xcall.msg.args.bind.addr = cpu_to_le64(mapping->addr + offset);
+	xcall.msg.args.bind.len = cpu_to_le64((u64)nr << PAGE_SHIFT);
+	xcall.msg.args.bind.window = cpu_to_le64(mapping->claim->window->id);
+	xcall.msg.args.bind.window_offset = cpu_to_le64(mapping->claim->offset + offset);
+	ret = vgpu_call_run(mapping->session, &xcall) ?: xcall.result;
+	if (!ret)
+		*cache = le32_to_cpu(xcall.reply.reply->out.bind.cache);
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+/* Bind all parts of the mapping that are left in the shadow. Return: 0 or -errno. */
+static int move_bind(struct vgpu_mapping *mapping)
+{
+	pgoff_t first = mapping->pgoff, nr;
+	u32 cache = 0, runs = 0;
+	int ret = 0;
+
+	for (; !ret && (nr = vgpu_mapping_next_run(mapping, &first)); first += nr) {
+		ret = move_bind_run(mapping, first, nr, &cache);
+		if (!ret && !runs)
+			atomic64_inc(&mapping->export->stats.window_binds);
+		/* A mapping has one cache attribute for all of its parts. */
+		if (!ret && runs++ && cache != mapping->cache)
+			ret = -EINVAL;
+		/* The attribute is not used before the mapping is in the window. */
+		if (!ret)
+			mapping->cache = cache;
+	}
+	if (!ret)
+		ret = vgpu_window_attach(mapping->claim, mapping);
+	/* A first -EINVAL may be due to a part just unmapped, or a slow driver: wait for two. */
+	if (ret == -EOPNOTSUPP || (ret == -EINVAL && mapping->refused))
+		WRITE_ONCE(mapping->stays, true);
+	mapping->refused = ret == -EINVAL;
+	return ret;
+}
+
+/* Bind all mappings. Return: 0, or -errno: some are not bound. */
+static int unit_bind(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	int ret;
+
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		ret = move_bind(mapping);
+		/* A shadow that does not answer is not asked for its other mappings for a while. */
+		if (ret == -ETIMEDOUT)
+			move_pause(&mapping->session->memory->move_pause, MOVE_RETRY_MAX);
+		else
+			mapping->session->memory->move_pause.delay = 0;
+		if (ret)
+			goto err_unclaim;
+	}
+	return 0;
+
+err_unclaim:
+	/* The ranges of the mappings that follow were not named to the host. */
+	list_for_each_entry_continue(mapping, &unit->mappings, unit) {
+		vgpu_window_unclaim(mapping->claim);
+		mapping->claim = NULL;
+	}
+	return ret;
+}
+
+/*
+ * Make the faults of the unit wait, unmap its cached pages, and send the bytes that were written to
+ * copies. Return: 0 or -errno.
+ */
+static int unit_leave(struct move_unit *unit)
+{
+	int ret;
+
+	unit_begin(unit);
+	/* -EAGAIN: a mapping that shares pages was made since, in the mode of the others. */
+	ret = unit_is_alone(unit) ? 0 : -EAGAIN;
+	if (!ret)
+		ret = vgpu_space_leave(unit->space, unit->first, unit_pages(unit));
+	return ret ?: unit_flush(unit, MOVE_FLUSH_WAIT);
+}
+
+/*
+ * Note that the unit has found no room. The worker is started when there is room again
+ * (vgpu_move_room()), and when one of several mappings of the unit ends (vgpu_move_alone()). If one
+ * has ended since the unit was collected, the worker is started here.
+ */
+static void unit_crowded(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	bool ended = false;
+
+	if (list_is_singular(&unit->mappings))
+		return;
+	spin_lock(&unit->host->lock);
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		mapping->crowded = true;
+		ended |= !mapping->shares;
+	}
+	if (ended)
+		move_queue_locked(unit->host, 0);
+	spin_unlock(&unit->host->lock);
+}
+
+static void unit_in_pause(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		move_pause(&mapping->in_pause, MOVE_RETRY_MAX);
+}
+
+/*
+ * Move the unit into the window. The host binds the mappings first, as the window then shows the
+ * same memory to which bytes are sent. If that fails, all mappings stay in copy mode.
+ */
+static void unit_in(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	int ret;
+
+	/* Most bytes are sent while programs still run, and so are the unmaps behind them. */
+	ret = unit_flush(unit, MOVE_FLUSH_MOST);
+	if (ret) {
+		unit_in_pause(unit);
+		return;
+	}
+	if (!unit_claim(unit)) {
+		unit_crowded(unit);
+		return;
+	}
+	ret = unit_bind(unit);
+	if (!ret)
+		ret = unit_leave(unit);
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		move_end(mapping, ret ? NULL : mapping->claim, ret);
+		if (!ret)
+			mapping->in_pause.delay = 0;
+		else if (mapping->claim)
+			vgpu_window_release(mapping->claim, true);
+		mapping->claim = NULL;
+	}
+	if (ret)
+		unit_in_pause(unit);
+}
+
+/* --- rounds ---------------------------------------------------------------- */
+
+/* Put all mappings on the list to be looked at, behind those that the last round has left. */
+static void move_look(struct vgpu_host *host)
+{
+	spin_lock(&host->lock);
+	list_splice_tail_init(&host->mappings, &host->move_todo);
+	spin_unlock(&host->lock);
+}
+
+/*
+ * Move out all units that have to leave. Return: delay in jiffies until a unit has to be tried
+ * again, after a failure or a back-off; 0: none has to.
+ */
+static unsigned long move_all_out(struct move_unit *unit)
+{
+	unsigned long again = 0;
+
+	move_look(unit->host);
+	for (; unit_next(unit); unit_put(unit)) {
+		if (!unit_has_to_leave(unit))
+			continue;
+		if (!unit_out_paused(unit))
+			unit_out(unit);
+		again = min_not_zero(again, unit_out_paused(unit));
+	}
+	return again;
+}
+
+/*
+ * Move in all units that may enter. If another round was asked for meanwhile, this one ends after
+ * its first attempt, and leaves the other units to the next. Return: as move_all_out().
+ */
+static unsigned long move_all_in(struct move_unit *unit, u64 asked)
+{
+	unsigned long again = 0;
+	bool tried = false;
+
+	move_look(unit->host);
+	while (vgpu_window_is_there(unit->host) &&
+	       !(tried && vgpu_move_asked(unit->host) != asked) && unit_next(unit)) {
+		if (unit_may_enter(unit)) {
+			if (!unit_in_paused(unit)) {
+				unit_in(unit);
+				tried = true;
+			}
+			again = min_not_zero(again, unit_in_paused(unit));
+		}
+		unit_put(unit);
+	}
+	return again;
+}
+
+/* Run a round. Units are moved out first, as faults may wait for that. */
+void vgpu_move_work(struct work_struct *work)
+{
+	struct vgpu_host *host = container_of(work, struct vgpu_host, move_work.work);
+	struct move_unit unit = { .host = host, .flush_wait = MOVE_FLUSH_WAIT };
+	u64 asked = vgpu_move_asked(host);
+	unsigned long again;
+
+	vgpu_window_settle(host);
+	again = move_all_out(&unit);
+	again = min_not_zero(again, move_all_in(&unit, asked));
+	if (again)
+		move_queue(host, again);
+	vgpu_host_put(host);
+}

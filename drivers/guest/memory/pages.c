@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Calls of class mm that read and write the bytes of device mappings: see pages.h. */
+#include <linux/errno.h>
+#include <linux/uio.h>
+
+#include "link/call.h"
+#include "memory/pages.h"
+
+static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+		      const struct kvec *vec, size_t nr, u32 len, u16 flags,
+		      unsigned long deadline)
+{
+	struct vgpu_seg seg = {
+		.len = cpu_to_le32(len),
+		.flags = cpu_to_le32(VGPU_SEG_OUT),
+	};
+	struct vgpu_xcall xcall;
+	s64 ret;
+
+	vgpu_xcall_init(&xcall, VGPU_OP_READ_PAGES, 0);
+	xcall.msg.flags = cpu_to_le16(flags);
+	xcall.msg.args.pages.addr = cpu_to_le64(addr);
+	xcall.msg.args.pages.len = cpu_to_le64(len);
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.deadline = deadline;
+	xcall.stats = stats;
+	xcall.nr_segs = 1;
+	xcall.segs = &seg;
+	xcall.out = vec;
+	xcall.nr_out = nr;
+	ret = vgpu_call_run(session, &xcall);
+	if (!ret)
+		ret = xcall.result;
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			const struct kvec *vec, size_t nr, u32 len, unsigned long deadline)
+{
+	return pages_read(session, stats, addr, vec, nr, len, 0, deadline);
+}
+
+s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
+		    u32 len, unsigned long deadline)
+{
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+
+	return pages_read(session, stats, addr, &vec, 1, len, 0, deadline);
+}
+
+bool vgpu_pages_have_access(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			    unsigned long deadline)
+{
+	return pages_read(session, stats, addr, NULL, 0, PAGE_SIZE, VGPU_CALL_DEBUG, deadline) ==
+		PAGE_SIZE;
+}
+
+s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
+		     const struct vgpu_wire_diff *diff, unsigned long deadline)
+{
+	static const u64 zeros;
+	u32 ranges_len = diff->nr * sizeof(*diff->ranges);
+	u32 pad = vgpu_wire_pad(diff->len) - diff->len;
+	struct vgpu_seg segs[] = {
+		{
+			.len = cpu_to_le32(ranges_len),
+			.flags = cpu_to_le32(VGPU_SEG_IN),
+		}, {
+			.len = cpu_to_le32(diff->len),
+			.flags = cpu_to_le32(VGPU_SEG_IN),
+		},
+	};
+	struct kvec in[] = {
+		{ .iov_base = diff->ranges, .iov_len = ranges_len },
+		{ .iov_base = diff->bytes, .iov_len = diff->len },
+		{ .iov_base = (void *)&zeros, .iov_len = pad },
+	};
+	struct vgpu_xcall xcall;
+	s64 ret;
+
+	vgpu_xcall_init(&xcall, VGPU_OP_WRITE_PAGES, 0);
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.deadline = deadline;
+	xcall.stats = stats;
+	xcall.nr_segs = ARRAY_SIZE(segs);
+	xcall.segs = segs;
+	xcall.in = in;
+	xcall.nr_in = pad ? 3 : 2;
+	xcall.in_len = ranges_len + diff->len + pad;
+	ret = vgpu_call_run(session, &xcall);
+	if (!ret) {
+		ret = min_t(s64, xcall.result, 0);
+		/* The host's thread was interrupted, not the caller. */
+		if (ret == -EINTR)
+			ret = -EAGAIN;
+		/*
+		 * -ENODEV as the host's result: the session ends there, and its mappings with it,
+		 * so the host refuses the bytes. If a lane is lost, vgpu_call_run() itself returns
+		 * -ENODEV.
+		 */
+		if (ret == -ENODEV)
+			ret = -EFAULT;
+	}
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}

@@ -1,0 +1,1268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Spaces: lifetime, cached pages, faults. See space.h; flush.c sends dirty pages back.
+ *
+ * Two races need an explanation:
+ *
+ *  - A page that is fetched while another thread's call changes it must not be cached beyond that
+ *    call. set->drops counts the ends of calls. A fetch notes its value, counts the fetched page
+ *    in nr_cached, and then compares the value. The end of a call increments drops first and looks
+ *    at nr_cached then. At least one of the two sees what the other has done.
+ *  - A fault may lose that race again and again to a program that makes calls all the time. After
+ *    SPACE_TRIES attempts the fault increments set->starved. While set->starved is not 0, calls,
+ *    polls and events wait (vgpu_space_await_faults()), and space_expire() drops nothing.
+ */
+#include <linux/errno.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "anon.h"
+#include "base/deadline.h"
+#include "compat.h"
+#include "fault.h"
+#include "link/export.h"
+#include "link/host.h"
+#include "link/session.h"
+#include "memory/batch.h"
+#include "memory/blank.h"
+#include "memory/flush.h"
+#include "memory/mapping.h"
+#include "memory/pages.h"
+#include "memory/reclaim.h"
+#include "memory/space.h"
+#include "memory/state.h"
+
+static unsigned int expire_ms = 40;
+module_param(expire_ms, uint, 0644);
+MODULE_PARM_DESC(expire_ms,
+		 "milliseconds (up to 1000) after which cached pages of mappings go where no call comes, and then twice as late, up to eight times; 0: never");
+
+/* Value of page_private() of a page that was cached and has been dropped. */
+#define SPACE_PAGE_GONE		1
+
+#define SPACE_TRIES		3
+#define SPACE_AHEAD_MAX		128U
+/* Smallest fetch whose pages one fault inserts all at once, for a program that reads on. */
+#define SPACE_AROUND_MIN	32U
+#define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
+/* Number of blank pages of a mapping that become dirty before a flush of them is started. */
+#define SPACE_BLANK_FLUSH	256U
+/* Maximum number of blank pages that one store makes dirty in advance. */
+#define SPACE_BLANK_AHEAD	32UL
+/* Maximum number of times that the delay of space_expire() doubles while there is no call. */
+#define SPACE_EXPIRE_DOUBLE	3U
+/* Longest time for which writers or calls are held up: that for which a kernel fault may wait. */
+#define SPACE_HOLD_TIME		(3 * HZ)
+/* Interval at which a writer checks whether a hold is over, in jiffies. */
+#define SPACE_HOLD_LOOK		max(HZ / 50, 1)
+
+struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
+{
+	struct vgpu_space_set *set = &host->memory->spaces;
+	struct vgpu_space *space, *new;
+	unsigned int mode;
+
+	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+	new->inode = vgpu_anon_inode_alloc();
+	if (IS_ERR(new->inode)) {
+		kfree(new);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&new->ref);
+	new->host = host;
+	new->id = id;
+	mutex_init(&new->lock);
+	new->mappings = RB_ROOT_CACHED;
+	for (mode = 0; mode < VGPU_MAPPING_MODES; mode++)
+		new->by_mode[mode] = RB_ROOT_CACHED;
+	xa_init(&new->pages);
+	xa_init(&new->flying);
+	INIT_LIST_HEAD(&new->active);
+
+	spin_lock(&set->lock);
+	hash_for_each_possible(set->spaces, space, node, id) {
+		if (space->id != id || !kref_get_unless_zero(&space->ref))
+			continue;
+		spin_unlock(&set->lock);
+		iput(new->inode);
+		kfree(new);
+		return space;
+	}
+	hash_add(set->spaces, &new->node, id);
+	spin_unlock(&set->lock);
+	return new;
+}
+
+static void space_page_free(struct vgpu_space *space, struct vgpu_page *page)
+{
+	vgpu_page_free(page);
+	atomic_dec(&space->host->memory->spaces.nr_cached);
+}
+
+static void space_release(struct kref *ref)
+{
+	struct vgpu_space *space = container_of(ref, struct vgpu_space, ref);
+	struct vgpu_page *page;
+	unsigned long index;
+
+	spin_lock(&space->host->memory->spaces.lock);
+	hash_del(&space->node);
+	list_del(&space->active);
+	spin_unlock(&space->host->memory->spaces.lock);
+
+	/* No mapping is left, so no PTE and no dirty page. */
+	xa_for_each(&space->pages, index, page)
+		space_page_free(space, page);
+	xa_destroy(&space->pages);
+	iput(space->inode);
+	kfree(space);
+}
+
+void vgpu_space_put(struct vgpu_space *space)
+{
+	kref_put(&space->ref, space_release);
+}
+
+/*
+ * Mark dropped pages, so that no fault maps them any more. The fault of a mapping that is not
+ * VM_PFNMAP hands its page to the core, which maps it under the page's lock. A fault that has this
+ * lock already maps the page before it is marked, and space_unmap_gone() zaps that PTE. A later
+ * fault finds the mark (space_lock_fault()).
+ */
+static void space_settle_gone(struct list_head *gone)
+{
+	struct vgpu_page *page;
+
+	list_for_each_entry(page, gone, node) {
+		lock_page(page->page);
+		set_page_private(page->page, SPACE_PAGE_GONE);
+		unlock_page(page->page);
+	}
+}
+
+/*
+ * Zap the PTEs of the pages in @gone, which are sorted by offset. What lies between two of them
+ * stays mapped, as it may be a part of a mapping in the window.
+ */
+static void space_unmap_gone(struct vgpu_space *space, const struct list_head *gone)
+{
+	pgoff_t first = 0, nr = 0;
+	struct vgpu_page *page;
+
+	list_for_each_entry(page, gone, node) {
+		if (nr && page->index == first + nr) {
+			nr++;
+			continue;
+		}
+		if (nr)
+			unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
+		first = page->index;
+		nr = 1;
+	}
+	if (nr)
+		unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
+}
+
+/*
+ * Note that pages were dropped without the end of a call. If one of them has @sent bytes to the
+ * host, a fetch that is under way may bring older bytes than these, so it is repeated as if a call
+ * had ended.
+ */
+static void space_count_room(struct vgpu_space *space, bool sent)
+{
+	lockdep_assert_held(&space->lock);
+	if (sent)
+		atomic64_inc(&space->host->memory->spaces.drops);
+}
+
+/*
+ * Drop clean pages from @first to @last. @room: true to make room; false if the caller has counted
+ * set->drops, as a call has ended for example. Return: number of dirty pages, which stay.
+ *
+ * The function is never inlined, so that a test can stop it (mock_fresh.c).
+ */
+static noinline unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first,
+					       pgoff_t last, bool room)
+{
+	unsigned long index, nr_dirty = 0;
+	struct vgpu_page *page;
+	bool sent = false;
+	LIST_HEAD(gone);
+
+	mutex_lock(&space->lock);
+	xa_for_each_range(&space->pages, index, page, first, last) {
+		if (vgpu_page_is_dirty(page)) {
+			nr_dirty++;
+			continue;
+		}
+		xa_erase(&space->pages, index);
+		list_add_tail(&page->node, &gone);
+		sent |= page->sent;
+	}
+	space_count_room(space, room && sent);
+	/*
+	 * PTEs are inserted only under the lock, so none of these pages is mapped again; private
+	 * copies of a program stay.
+	 */
+	if (!list_empty(&gone)) {
+		space_settle_gone(&gone);
+		space_unmap_gone(space, &gone);
+	}
+	mutex_unlock(&space->lock);
+
+	while (!list_empty(&gone)) {
+		page = list_first_entry(&gone, struct vgpu_page, node);
+		list_del(&page->node);
+		space_page_free(space, page);
+	}
+	return nr_dirty;
+}
+
+static void space_drop_clean(struct vgpu_space *space)
+{
+	space_drop_range(space, 0, ULONG_MAX, false);
+}
+
+int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_page *page;
+	unsigned long index;
+	int ret = 0;
+
+	mutex_lock(&space->lock);
+	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1) {
+		/* A fault that held the page's lock has its PTE by now, which is zapped below. */
+		lock_page(page->page);
+		unlock_page(page->page);
+	}
+	unmap_mapping_pages(space->inode->i_mapping, pgoff, nr, false);
+	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1)
+		if (vgpu_page_is_pinned(page))
+			ret = -EBUSY;
+	mutex_unlock(&space->lock);
+	return ret;
+}
+
+/* Drop clean pages of a range. Return: number of pages that stay, as they are dirty. */
+static unsigned long space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+
+	/* A fetch that is under way is repeated, as after a call: see the file's first race. */
+	atomic64_inc_return(&set->drops);
+	if (!atomic_read(&set->nr_cached))
+		return 0;
+	return space_drop_range(space, pgoff, pgoff + nr - 1, false);
+}
+
+void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	space_renew(space, pgoff, nr);
+}
+
+static void space_hold(struct vgpu_space *space)
+{
+	mutex_lock(&space->lock);
+	WRITE_ONCE(space->holds, space->holds + 1);
+	WRITE_ONCE(space->held, jiffies + SPACE_HOLD_TIME);
+	mutex_unlock(&space->lock);
+}
+
+static void space_let_go(struct vgpu_space *space)
+{
+	mutex_lock(&space->lock);
+	WRITE_ONCE(space->holds, space->holds - 1);
+	mutex_unlock(&space->lock);
+	wake_up_all(&space->host->memory->spaces.wait);
+}
+
+/*
+ * Check whether a clean page may become dirty. While the space's lock is held, only writers to
+ * other spaces may change the result to false.
+ */
+static bool space_has_room(const struct vgpu_space *space)
+{
+	return atomic_read(&space->host->memory->spaces.nr_dirty) < SPACE_DIRTY_MAX &&
+		!(READ_ONCE(space->holds) && time_before(jiffies, READ_ONCE(space->held)));
+}
+
+static bool space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page)
+{
+	lockdep_assert_held(&space->lock);
+	return vgpu_page_is_dirty(page) || space_has_room(space);
+}
+
+/*
+ * Check whether a page that a flush kept dirty because of a reference has not been written to
+ * since. Unmaps the page.
+ */
+static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
+{
+	lockdep_assert_held(&space->lock);
+	if (!vgpu_page_is_dirty(page) || page->whole || vgpu_page_is_pinned(page))
+		return false;
+	vgpu_flush_unmap(space, page->index, 1);
+	return !vgpu_page_is_pinned(page) &&
+		!memcmp(page->orig, page_address(page->page), PAGE_SIZE);
+}
+
+/* Make pages clean whose bytes the host has: see space_page_is_sent(). */
+static void space_clean_sent(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_mapping *owner;
+	struct vgpu_page *page;
+	unsigned long index;
+
+	for (index = pgoff; ; index++) {
+		owner = NULL;
+		mutex_lock(&space->lock);
+		page = xa_find(&space->pages, &index, pgoff + nr - 1, XA_PRESENT);
+		if (page && space_page_is_sent(space, page))
+			owner = vgpu_flush_clean(space, page);
+		mutex_unlock(&space->lock);
+		if (!page)
+			return;
+		if (owner)
+			vgpu_mapping_put(owner);
+	}
+}
+
+int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsigned long wait)
+{
+	int ret;
+
+	/*
+	 * Hold up writers: a page that became dirty again would stay cached with its old bytes,
+	 * and a program that writes all the time would make each attempt fail.
+	 */
+	space_hold(space);
+	ret = vgpu_flush_soon(&space->host->memory->spaces, wait, wait);
+	if (!ret)
+		space_clean_sent(space, pgoff, nr);
+	if (!ret && space_renew(space, pgoff, nr))
+		ret = -EAGAIN;
+	space_let_go(space);
+	return ret;
+}
+
+unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
+{
+	struct vgpu_page *page, *tmp;
+	unsigned long index, nr = 0;
+	bool sent = false;
+	LIST_HEAD(gone);
+
+	if (!mutex_trylock(&space->lock))
+		return 0;
+	xa_for_each(&space->pages, index, page) {
+		if (nr == max)
+			break;
+		/* A page that is locked is being mapped by the core: leave it. */
+		if (vgpu_page_is_dirty(page) || !trylock_page(page->page))
+			continue;
+		set_page_private(page->page, SPACE_PAGE_GONE);
+		unlock_page(page->page);
+		xa_erase(&space->pages, index);
+		unmap_mapping_pages(space->inode->i_mapping, index, 1, false);
+		list_add(&page->node, &gone);
+		sent |= page->sent;
+		nr++;
+	}
+	space_count_room(space, sent);
+	mutex_unlock(&space->lock);
+
+	list_for_each_entry_safe(page, tmp, &gone, node)
+		space_page_free(space, page);
+	return nr;
+}
+
+/* Return: an active space whose last drop is older than @drops, with a reference; or NULL. */
+static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
+{
+	struct vgpu_space *space;
+
+	list_for_each_entry(space, &set->active, active) {
+		if (space->dropped < drops && kref_get_unless_zero(&space->ref))
+			return space;
+	}
+	return NULL;
+}
+
+/* --- pages that are written to all the time ---------------------------------- */
+
+/*
+ * Take over the host's bytes, @fetched, where the program has not written since the snapshot
+ * @orig. Bytes that the program has written stay: a flush compares them with the new snapshot.
+ */
+static void page_merge(u8 *now, u8 *orig, const u8 *fetched)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGE_SIZE; i++) {
+		if (now[i] == orig[i])
+			now[i] = fetched[i];
+		orig[i] = fetched[i];
+	}
+}
+
+/* Check whether a dirty page has bytes from before the drop @drops that are to be fetched again. */
+static bool page_is_old(const struct vgpu_page *page, s64 drops)
+{
+	/*
+	 * The kernel may write to a pinned page at any time, so its bytes cannot be merged. A
+	 * page that is sent whole has no bytes of the host.
+	 */
+	return page->fresh < drops && !page->whole && !vgpu_page_is_pinned(page);
+}
+
+/*
+ * Merge @fetched into a dirty page: the bytes that the host had when set->drops was @fresh,
+ * including all that flights have taken from the page before.
+ */
+static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *fetched, s64 fresh)
+{
+	struct vgpu_space *space = mapping->space;
+	struct vgpu_page *page;
+
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	if (page && page->owner == mapping && !page->whole && page->fresh < fresh &&
+	    vgpu_mapping_covered(mapping, index)) {
+		/* Stores and new pins have to fault after this, and wait for space->lock. */
+		vgpu_flush_unmap(space, index, 1);
+		if (!vgpu_page_is_pinned(page)) {
+			page_merge(page_address(page->page), page->orig, fetched);
+			page->fresh = fresh;
+		}
+	}
+	mutex_unlock(&space->lock);
+}
+
+/*
+ * Fetch the host's bytes of a dirty page through the mapping that owns it, and merge them. For a
+ * session other than @own, the caller's, the fetch is bounded by VGPU_FLUSH_LATE.
+ */
+static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
+			       struct vgpu_session *own)
+{
+	struct vgpu_space_set *set = &mapping->space->host->memory->spaces;
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
+	unsigned long deadline = 0;
+	void *buf;
+	s64 fresh, ret;
+
+	if (mapping->session != own) {
+		if (READ_ONCE(flush->late))
+			return;
+		deadline = vgpu_deadline_in(VGPU_FLUSH_LATE);
+	}
+	buf = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return;
+	ret = vgpu_flush_await_landed(mapping->space, index, flush,
+				      vgpu_deadline_in(VGPU_FLUSH_LATE));
+	/* The next pages that this flight has are not waited for. It may be another session's. */
+	if (ret == -ETIMEDOUT)
+		vgpu_flush_set_late_at(mapping->space, index);
+	if (ret)
+		goto out_free;
+	ret = vgpu_flush_claim(flush, deadline);
+	if (ret)
+		goto out_late;
+	/*
+	 * A flight that still has the page is an orphan of this flush, which is sent after the
+	 * flush is released, or a late flight of another one. The host's bytes are old then.
+	 */
+	if (!xa_load(&mapping->space->flying, index)) {
+		fresh = atomic64_read(&set->drops);
+		ret = vgpu_pages_read(mapping->session, &mapping->export->stats,
+				      vgpu_mapping_addr(mapping, index), buf, PAGE_SIZE, deadline);
+		if (ret == PAGE_SIZE)
+			space_merge(mapping, index, buf, fresh);
+	}
+	vgpu_flush_release(flush);
+out_late:
+	/* The next pages of a session that does not answer are not waited for. */
+	if (ret == -ETIMEDOUT)
+		vgpu_flush_set_late(flush);
+out_free:
+	kfree(buf);
+}
+
+/*
+ * Find the first dirty page from *@index on that is old. Return: its mapping, with a reference, or
+ * NULL.
+ */
+static struct vgpu_mapping *space_next_old(struct vgpu_space *space, unsigned long *index,
+					   s64 drops)
+{
+	struct vgpu_mapping *mapping = NULL;
+	struct vgpu_page *page;
+
+	mutex_lock(&space->lock);
+	page = xa_find(&space->pages, index, ULONG_MAX, SPACE_DIRTY);
+	while (page && !page_is_old(page, drops))
+		page = xa_find_after(&space->pages, index, ULONG_MAX, SPACE_DIRTY);
+	if (page)
+		mapping = vgpu_mapping_get(page->owner);
+	mutex_unlock(&space->lock);
+	return mapping;
+}
+
+/*
+ * Find the active space with the next higher id than *@id, or, with @first, the one with the lowest
+ * id, and store its id in *@id. A space without references is skipped, as it has no dirty pages.
+ * Return: the space, with a reference, or NULL.
+ */
+static struct vgpu_space *space_by_id(struct vgpu_space_set *set, bool first, u64 *id)
+{
+	struct vgpu_space *space, *found;
+
+	spin_lock(&set->lock);
+	do {
+		found = NULL;
+		list_for_each_entry(space, &set->active, active)
+			if ((first || space->id > *id) && (!found || space->id < found->id))
+				found = space;
+		if (found)
+			*id = found->id;
+		first = false;
+	} while (found && !kref_get_unless_zero(&found->ref));
+	spin_unlock(&set->lock);
+	return found;
+}
+
+/* Refresh pages that stayed dirty: fetch their bytes again, but for those that programs wrote. */
+static void space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, s64 drops)
+{
+	struct vgpu_mapping *mapping;
+	struct vgpu_space *space;
+	unsigned long index;
+	bool first = true;
+	u64 id;
+
+	for (; atomic_read(&set->nr_dirty) && (space = space_by_id(set, first, &id));
+	     first = false) {
+		for (index = 0; !fatal_signal_pending(current) &&
+		     (mapping = space_next_old(space, &index, drops)); index++) {
+			space_refresh_page(mapping, index, own);
+			vgpu_mapping_put(mapping);
+		}
+		vgpu_space_put(space);
+	}
+}
+
+static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
+{
+	s64 drops = atomic64_inc_return(&set->drops);
+	struct vgpu_space *space;
+
+	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
+	if (!atomic_read(&set->nr_cached))
+		return;
+	/* A dirty page hides what the device changed in it: send it, so that it can be dropped. */
+	vgpu_flush_all(set, own, 0);
+
+	mutex_lock(&set->drop_lock);
+	spin_lock(&set->lock);
+	while ((space = space_next(set, drops))) {
+		spin_unlock(&set->lock);
+		space_drop_clean(space);
+		/*
+		 * Tasks that cache pages hold the lock from before they list the space until the
+		 * pages are there: a space that is empty under it can be taken off the list.
+		 */
+		mutex_lock(&space->lock);
+		spin_lock(&set->lock);
+		space->dropped = drops;
+		if (xa_empty(&space->pages))
+			list_del_init(&space->active);
+		spin_unlock(&set->lock);
+		mutex_unlock(&space->lock);
+		vgpu_space_put(space);
+		spin_lock(&set->lock);
+	}
+	spin_unlock(&set->lock);
+	mutex_unlock(&set->drop_lock);
+	space_refresh(set, own, drops);
+}
+
+int vgpu_space_await_faults(struct vgpu_host *host)
+{
+	struct vgpu_space_set *set = &host->memory->spaces;
+
+	if (!atomic_read(&set->starved))
+		return 0;
+	return wait_event_killable(set->wait, !atomic_read(&set->starved)) ? -EINTR : 0;
+}
+
+bool vgpu_space_is_renewed(struct vgpu_host *host)
+{
+	if (atomic_read(&host->memory->spaces.starved))
+		return false;
+	atomic64_inc_return(&host->memory->spaces.drops);
+	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
+	return !atomic_read(&host->memory->spaces.nr_cached);
+}
+
+void vgpu_space_drop(struct vgpu_host *host, struct vgpu_session *session)
+{
+	WRITE_ONCE(host->memory->spaces.expire_doubled, 0);
+	space_drop(&host->memory->spaces, session);
+}
+
+static void space_expire_later(struct vgpu_space_set *set)
+{
+	unsigned int ms = min(READ_ONCE(expire_ms), 1000U);
+
+	if (ms)
+		vgpu_flush_expire(set, msecs_to_jiffies(ms << READ_ONCE(set->expire_doubled)));
+}
+
+/*
+ * Drop cached pages after some time without calls. A program may wait for the device by reading
+ * mapped memory, and the device for the program, while no call brings either the other's bytes.
+ */
+static void space_expire(struct work_struct *work)
+{
+	struct vgpu_space_set *set = container_of(work, struct vgpu_space_set, expire.work);
+
+	if (atomic_read(&set->nr_cached)) {
+		WRITE_ONCE(set->expire_doubled,
+			   min(READ_ONCE(set->expire_doubled) + 1, SPACE_EXPIRE_DOUBLE));
+		if (!atomic_read(&set->starved))
+			space_drop(set, NULL);
+		/* Pages that were written to meanwhile stay cached. */
+		if (atomic_read(&set->nr_cached))
+			space_expire_later(set);
+	}
+	vgpu_host_put(container_of(set, struct vgpu_host_memory, spaces)->host);
+}
+
+void vgpu_space_set_init(struct vgpu_space_set *set)
+{
+	mutex_init(&set->drop_lock);
+	spin_lock_init(&set->lock);
+	hash_init(set->spaces);
+	INIT_LIST_HEAD(&set->active);
+	INIT_LIST_HEAD(&set->flushes);
+	init_waitqueue_head(&set->wait);
+	INIT_DELAYED_WORK(&set->expire, space_expire);
+	set->expire_doubled = 0;
+}
+
+void vgpu_space_set_abort(struct vgpu_space_set *set)
+{
+	struct vgpu_space *space;
+	struct hlist_node *tmp;
+	HLIST_HEAD(all);
+	int bucket;
+
+	spin_lock(&set->lock);
+	hash_for_each_safe(set->spaces, bucket, tmp, space, node) {
+		hash_del(&space->node);
+		if (kref_get_unless_zero(&space->ref))
+			hlist_add_head(&space->node, &all);
+	}
+	spin_unlock(&set->lock);
+
+	for (;;) {
+		spin_lock(&set->lock);
+		if (hlist_empty(&all)) {
+			spin_unlock(&set->lock);
+			break;
+		}
+		space = hlist_entry(all.first, struct vgpu_space, node);
+		hlist_del_init(&space->node);
+		spin_unlock(&set->lock);
+
+		mutex_lock(&space->lock);
+		space->dead = true;
+		mutex_unlock(&space->lock);
+		vgpu_flush_discard(space);
+		space_drop_clean(space);
+		vgpu_space_put(space);
+	}
+	vgpu_flush_abort(set);
+}
+
+/* --- faults --------------------------------------------------------------- */
+
+/* Enter a page into space->pages. Return: 0, -EBUSY (a page is cached there), -ENOMEM. */
+static int space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgoff_t index,
+			  s64 drops)
+{
+	lockdep_assert_held(&space->lock);
+	page->index = index;
+	page->fresh = drops;
+	return xa_insert(&space->pages, index, page, GFP_KERNEL_ACCOUNT);
+}
+
+/* Enter the space into set->active. The caller has added pages, or does so under the same lock. */
+static void space_activate(struct vgpu_space *space)
+{
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+
+	lockdep_assert_held(&space->lock);
+	spin_lock(&set->lock);
+	if (list_empty(&space->active)) {
+		/* A round of reclaim that is under way skips the space, so that the round ends. */
+		space->round = set->rounds;
+		list_add_tail(&space->active, &set->active);
+	}
+	spin_unlock(&set->lock);
+	space_expire_later(set);
+}
+
+/* Cache @pages, and clear the entries of those cached. Return: 0, or the first page's error. */
+static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
+			       struct vgpu_page **pages, u32 nr, s64 drops)
+{
+	struct vgpu_space *space = mapping->space;
+	u32 i;
+	int ret;
+
+	for (i = 0; i < nr; i++) {
+		ret = space_page_add(space, pages[i], index + i, drops);
+		/* Another fault has cached this page. */
+		if (ret == -EBUSY)
+			continue;
+		if (ret)
+			break;
+		pages[i] = NULL;
+		vgpu_blank_touch(mapping, index + i);
+	}
+	return i ? 0 : ret;
+}
+
+/*
+ * Cache pages that were fetched when set->drops was @drops. Pages that are not cached stay in
+ * @pages. Return: 0, -EAGAIN (a call has ended since), -ENOMEM, -ENODEV.
+ */
+static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu_page **pages,
+			u32 nr, s64 drops)
+{
+	struct vgpu_space *space = mapping->space;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+	u32 i, left = 0;
+	int ret;
+
+	atomic_add(nr, &set->nr_cached);
+	mutex_lock(&space->lock);
+	/* A drop that is counted after the check of set->drops has to find the space listed. */
+	if (!space->dead)
+		space_activate(space);
+	/* Pairs with the inc_return of space_drop(), space_renew(), vgpu_space_is_renewed(). */
+	smp_mb();
+	if (space->dead)
+		ret = -ENODEV;
+	else if (atomic64_read(&set->drops) != drops)
+		ret = -EAGAIN;
+	else
+		ret = space_insert_locked(mapping, index, pages, nr, drops);
+	mutex_unlock(&space->lock);
+	for (i = 0; i < nr; i++)
+		left += !!pages[i];
+	atomic_sub(left, &set->nr_cached);
+	return ret;
+}
+
+/*
+ * Return the number of pages to fetch at @index: twice as many as the last time while a program
+ * reads on. A program that reads again from where it began, after a call for example, gets as many
+ * pages as it used the last time.
+ */
+static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	pgoff_t left = vgpu_mapping_covered(mapping, index);
+	pgoff_t nr = 1;
+
+	spin_lock(&mapping->lock);
+	if (index == mapping->ahead_next) {
+		nr = mapping->ahead * 2;
+	} else {
+		if (index == mapping->run_first)
+			nr = mapping->run_end - index;
+		mapping->run_first = index;
+		mapping->run_end = index;
+	}
+	nr = clamp_t(pgoff_t, nr, 1, min_t(pgoff_t, max(left, 1UL), SPACE_AHEAD_MAX));
+	mapping->ahead = nr;
+	mapping->ahead_next = index + nr;
+	spin_unlock(&mapping->lock);
+	return nr;
+}
+
+/* Note that a page is used which space_ahead() may have had fetched. */
+static void space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	spin_lock(&mapping->lock);
+	if (index >= mapping->run_end && index < mapping->ahead_next)
+		mapping->run_end = index + 1;
+	spin_unlock(&mapping->lock);
+}
+
+/*
+ * Return: number of pages from @index on, up to @nr, before the next page that a flight has. The
+ * caller has waited for the flight of the first page.
+ */
+static u32 space_landed(struct vgpu_space *space, pgoff_t index, u32 nr)
+{
+	unsigned long at = index + 1;
+
+	return nr > 1 && xa_find(&space->flying, &at, index + nr - 1, XA_PRESENT) ? at - index : nr;
+}
+
+/**
+ * struct space_fetch - pages that are being fetched
+ * @nr: number of entries of @pages
+ * @nr_vec: number of used entries of @vec
+ * @pages: pages that are not cached yet, or NULL
+ * @vec: memory of the pages
+ */
+struct space_fetch {
+	u32 nr;
+	size_t nr_vec;
+	struct vgpu_page *pages[SPACE_AHEAD_MAX];
+	struct kvec vec[SPACE_AHEAD_MAX];
+};
+
+/* Return: memory for up to @nr pages, charged to the caller's control group; or NULL. */
+static struct space_fetch *space_fetch_make(u32 nr)
+{
+	struct space_fetch *fetch = kmalloc(sizeof(*fetch), GFP_KERNEL_ACCOUNT);
+
+	if (!fetch)
+		return NULL;
+	fetch->nr = vgpu_batch_alloc(fetch->pages, nr, false);
+	if (!fetch->nr) {
+		kfree(fetch);
+		return NULL;
+	}
+	fetch->nr_vec = vgpu_batch_vec(fetch->pages, fetch->nr, fetch->vec);
+	return fetch;
+}
+
+static void space_fetch_free(struct space_fetch *fetch)
+{
+	vgpu_batch_free(fetch->pages, fetch->nr);
+	kfree(fetch);
+}
+
+/* Fetch pages from @index on and cache them. Return: 0, or the error of the first page. */
+static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
+			    struct space_fetch *fetch, unsigned long deadline)
+{
+	struct vgpu_space *space = mapping->space;
+	struct vgpu_flush *own = &mapping->session->memory->flush;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+	s64 drops = atomic64_read(&set->drops);
+	s64 got;
+	u32 nr;
+	int ret;
+
+	/* Programs may have written to the memory by other mappings: that is flushed first. */
+	ret = vgpu_flush_all(set, mapping->session, deadline);
+	/* vgpu_flush_all() may have given up on another session, whose flight has the page. */
+	if (!ret)
+		ret = vgpu_flush_await_landed(space, index, own, deadline);
+	if (ret)
+		return ret;
+	nr = space_landed(space, index, fetch->nr);
+	got = vgpu_pages_read_vec(mapping->session, &mapping->export->stats,
+				  vgpu_mapping_addr(mapping, index), fetch->vec, fetch->nr_vec,
+				  nr << PAGE_SHIFT, deadline);
+	if (got < 0)
+		return got;
+	got >>= PAGE_SHIFT;
+	/* Bytes of something else may have been read behind the pages that are still mapped. */
+	got = min_t(pgoff_t, got, vgpu_mapping_covered(mapping, index));
+	if (!got)
+		return -EFAULT;
+	return space_insert(mapping, index, fetch->pages, got, drops);
+}
+
+/*
+ * Drop clean pages of one space after the other until there is room. The mapping's own space alone
+ * may have few of them, and those of other spaces would stay until some program makes a call.
+ */
+static void space_make_room(struct vgpu_space_set *set)
+{
+	struct vgpu_space *space;
+	u64 round = 0;
+
+	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX &&
+	       (space = vgpu_reclaim_next(set, &round))) {
+		space_drop_range(space, 0, ULONG_MAX, true);
+		vgpu_space_put(space);
+	}
+}
+
+static void space_starve(struct vgpu_space_set *set)
+{
+	atomic_inc(&set->starved);
+}
+
+static void space_starve_end(struct vgpu_space_set *set)
+{
+	atomic_dec(&set->starved);
+	wake_up_all(&set->wait);
+}
+
+static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long deadline)
+{
+	struct vgpu_space_set *set = &mapping->space->host->memory->spaces;
+	u32 nr = space_ahead(mapping, index);
+	unsigned long until = deadline;
+	struct space_fetch *fetch;
+	int tries = 0;
+	int ret;
+
+	space_make_room(set);
+	fetch = space_fetch_make(nr);
+	if (!fetch)
+		return -ENOMEM;
+	for (;;) {
+		ret = space_fetch_once(mapping, index, fetch, until);
+		/* Calls are held up for SPACE_HOLD_TIME at most; a fetch may take longer: go on. */
+		if (ret == -ETIMEDOUT && !deadline && tries >= SPACE_TRIES) {
+			space_starve_end(set);
+			until = 0;
+			tries = 0;
+			continue;
+		}
+		if (ret != -EAGAIN)
+			break;
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		if (++tries == SPACE_TRIES) {
+			space_starve(set);
+			until = deadline ?: vgpu_deadline_in(SPACE_HOLD_TIME);
+		}
+	}
+	if (tries >= SPACE_TRIES)
+		space_starve_end(set);
+	space_fetch_free(fetch);
+	return ret;
+}
+
+static bool space_is_cached(struct vgpu_space *space, pgoff_t index)
+{
+	bool cached;
+
+	mutex_lock(&space->lock);
+	cached = xa_load(&space->pages, index);
+	mutex_unlock(&space->lock);
+	return cached;
+}
+
+/* Check whether a writer need not wait: the page may become dirty, or there is no page. */
+static bool space_can_write(struct vgpu_space *space, pgoff_t index)
+{
+	struct vgpu_page *page;
+	bool can;
+
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	can = space->dead || !page || space_may_dirty(space, page);
+	mutex_unlock(&space->lock);
+	return can;
+}
+
+/* Wait for space_can_write(). Return: 0, -EINTR, -ETIMEDOUT. */
+static int space_await_room(struct vgpu_space *space, pgoff_t index, unsigned long deadline)
+{
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+	long left;
+
+	while (!space_can_write(space, index)) {
+		if (vgpu_deadline_passed(deadline))
+			return -ETIMEDOUT;
+		vgpu_flush_later(set);
+		left = min_t(long, vgpu_deadline_left(deadline), SPACE_HOLD_LOOK);
+		if (wait_event_killable_timeout(set->wait, space_has_room(space), left) < 0)
+			return -EINTR;
+	}
+	return 0;
+}
+
+int vgpu_space_wait(struct vgpu_mapping *mapping, pgoff_t index, bool write,
+		    unsigned long deadline)
+{
+	int ret = 0;
+
+	if (!space_is_cached(mapping->space, index))
+		ret = space_fetch(mapping, index, deadline);
+	if (!ret && write)
+		ret = space_await_room(mapping->space, index, deadline);
+	return ret;
+}
+
+/*
+ * Hand a cached page to the core, which maps it under the page's lock. A page that was dropped is
+ * not mapped: see space_settle_gone().
+ */
+static vm_fault_t space_lock_fault(struct page *page)
+{
+	lock_page(page);
+	if (page_private(page) != SPACE_PAGE_GONE)
+		return VM_FAULT_LOCKED;
+	unlock_page(page);
+	put_page(page);
+	return VM_FAULT_NOPAGE;
+}
+
+/*
+ * Make a page dirty that is about to be written to through @mapping. Return: 0; VM_FAULT_RETRY:
+ * the page may not become dirty yet; VM_FAULT_OOM.
+ */
+static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_page *page)
+{
+	struct vgpu_space *space = mapping->space;
+	bool whole;
+
+	lockdep_assert_held(&space->lock);
+	if (vgpu_page_is_dirty(page))
+		return 0;
+	if (!space_may_dirty(space, page)) {
+		vgpu_flush_later(&space->host->memory->spaces);
+		return VM_FAULT_RETRY;
+	}
+	whole = page->whole || (mapping->apart && !READ_ONCE(space->shared));
+	/* A page that is sent whole needs no snapshot. */
+	if (!whole) {
+		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+		if (!page->orig)
+			return VM_FAULT_OOM;
+	}
+	page->whole = whole;
+	vgpu_flush_add(space, page, mapping);
+	return 0;
+}
+
+/*
+ * Cache @page, whose bytes are zero, for the first store to a page of a blank buffer, instead of a
+ * fetched page. The host may have other bytes there, so a comparison would miss stores of zero: the
+ * page is sent whole. It becomes dirty at once, so that the flush after vgpu_blank_end() finds it.
+ * Return: true; false if the page is not cached and has to be fetched.
+ */
+static bool space_add_blank(struct vgpu_mapping *mapping, struct vgpu_page *page, pgoff_t index)
+{
+	struct vgpu_space *space = mapping->space;
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+
+	/* Without room the page is fetched, as a fetch makes room first. */
+	if (!vgpu_blank_is(mapping, index) || atomic_read(&set->nr_cached) >= SPACE_CACHED_MAX)
+		return false;
+	atomic_inc(&set->nr_cached);
+	page->whole = true;
+	/* Most buffers are written once and in order: send pages while others are written. */
+	if (!(++mapping->nr_blank % SPACE_BLANK_FLUSH))
+		vgpu_flush_start(&mapping->session->memory->flush);
+	if (space_page_add(space, page, index, atomic64_read(&set->drops)))
+		goto err_count;
+	if (space_make_dirty(mapping, page))
+		goto err_entry;
+	vgpu_blank_touch(mapping, index);
+	return true;
+
+err_entry:
+	xa_erase(&space->pages, index);
+err_count:
+	atomic_dec(&set->nr_cached);
+	return false;
+}
+
+/* Make and cache the page of a store at @index. Return: the page; NULL if it has to be fetched. */
+static struct vgpu_page *space_get_blank(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	struct vgpu_page *page;
+
+	if (!vgpu_blank_is(mapping, index) || !vgpu_batch_alloc(&page, 1, true))
+		return NULL;
+	if (!space_add_blank(mapping, page, index)) {
+		vgpu_page_free(page);
+		return NULL;
+	}
+	space_activate(mapping->space);
+	return page;
+}
+
+/*
+ * Make the blank pages after that of the fault dirty and writable, twice as many each time, for a
+ * program that writes to one page after the other. Stores to these pages may need no fault. If the
+ * program does not store, zeros are sent, as the bytes of a new buffer are zero or undefined.
+ */
+static void space_blank_ahead(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	pgprot_t prot = vm_get_page_prot(vmf->vma->vm_flags);
+	struct vgpu_page *pages[SPACE_BLANK_AHEAD];
+	unsigned long addr = vmf->address & PAGE_MASK;
+	pgoff_t index = vmf->pgoff, left, nr = 0;
+	pgoff_t i;
+
+	left = mapping->blank_ahead;
+	if (index != mapping->blank_next)
+		left = 0;
+	mapping->blank_ahead = clamp(2 * left, 1UL, SPACE_BLANK_AHEAD);
+	left = min3(left, ((vmf->vma->vm_end - addr) >> PAGE_SHIFT) - 1,
+		    vgpu_mapping_covered(mapping, index) - 1);
+	mapping->blank_next = ++index;
+	while (nr < left && vgpu_blank_is(mapping, index + nr))
+		nr++;
+	if (nr)
+		nr = vgpu_batch_alloc(pages, nr, true);
+	for (i = 0; i < nr && space_add_blank(mapping, pages[i], index + i); i++) {
+		addr += PAGE_SIZE;
+		mapping->blank_next = index + i + 1;
+		/* A page without a PTE faults when it is written to, and is found in the cache. */
+		vmf_insert_pfn_prot(vmf->vma, addr, page_to_pfn(pages[i]->page), prot);
+	}
+	vgpu_batch_free(pages + i, nr - i);
+}
+
+static vm_fault_t space_insert_pfn(struct vm_fault *vmf, struct vgpu_page *page)
+{
+	const unsigned long pfn = page_to_pfn(page->page);
+
+	/* A page that may not become dirty yet is inserted read-only: ->pfn_mkwrite follows. */
+	if (!vgpu_space_fault_writes(vmf) || space_make_dirty(vmf->vma->vm_private_data, page))
+		return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	return vmf_insert_pfn_prot(vmf->vma, vmf->address, pfn,
+				   vm_get_page_prot(vmf->vma->vm_flags));
+}
+
+/* Insert the PTEs of fetched pages behind that of the fault, for a program that reads on. */
+static void space_insert_around(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	unsigned long left = ((vmf->vma->vm_end - vmf->address) >> PAGE_SHIFT) - 1;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	pgoff_t index = vmf->pgoff;
+	struct vgpu_page *page;
+
+	if (READ_ONCE(mapping->ahead) < SPACE_AROUND_MIN)
+		return;
+	left = min(left, vgpu_mapping_covered(mapping, index) - 1);
+	/* The last page is left out: its fault shows that the program has come that far. */
+	for (; left && index + 2 < READ_ONCE(mapping->ahead_next); left--) {
+		addr += PAGE_SIZE;
+		page = xa_load(&mapping->space->pages, ++index);
+		if (!page || vmf_insert_pfn(vmf->vma, addr, page_to_pfn(page->page)) !=
+		    VM_FAULT_NOPAGE)
+			return;
+	}
+}
+
+vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	struct vgpu_space *space = mapping->space;
+	pgoff_t index = vmf->pgoff;
+	struct vgpu_page *page;
+	vm_fault_t fault = VM_FAULT_RETRY;
+	bool blank = false;
+
+	lockdep_assert_held_read(&mapping->mode_lock);
+	mutex_lock(&space->lock);
+	/* The memory of a range that has ended at the host may be another program's by now. */
+	if (space->dead || !vgpu_mapping_covered(mapping, index)) {
+		mutex_unlock(&space->lock);
+		return VM_FAULT_SIGBUS;
+	}
+	page = xa_load(&space->pages, index);
+	if (page) {
+		space_note_use(mapping, index);
+	} else if (vgpu_space_fault_writes(vmf)) {
+		page = space_get_blank(mapping, index);
+		blank = page;
+	}
+	if (page && vgpu_space_fault_writes(vmf) && !space_may_dirty(space, page) &&
+	    (vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
+		fault = VM_FAULT_RETRY;
+	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
+		fault = space_insert_pfn(vmf, page);
+		if (fault == VM_FAULT_NOPAGE && blank)
+			space_blank_ahead(vmf);
+		else if (fault == VM_FAULT_NOPAGE && !(vmf->flags & FAULT_FLAG_WRITE))
+			space_insert_around(vmf);
+	} else if (page) {
+		/* The core copies the page for a private mapping, and maps it otherwise. */
+		get_page(page->page);
+		vmf->page = page->page;
+		mutex_unlock(&space->lock);
+		return space_lock_fault(vmf->page);
+	}
+	mutex_unlock(&space->lock);
+	return fault;
+}
+
+vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	struct vgpu_space *space = mapping->space;
+	vm_fault_t fault = 0;
+	struct vgpu_page *page;
+
+	lockdep_assert_held_read(&mapping->mode_lock);
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, vmf->pgoff);
+	/* The check is under the lock, so that vgpu_space_unmap() finds what is dirty. */
+	if (space->dead || !vgpu_mapping_covered(mapping, vmf->pgoff))
+		fault = VM_FAULT_SIGBUS;
+	else if (!page || (as_page && page->page != vmf->page))
+		/* The page was dropped since the fault began, and its PTE was zapped. */
+		fault = VM_FAULT_NOPAGE;
+	else
+		fault = space_make_dirty(mapping, page);
+	if (!fault && as_page) {
+		/* vgpu_flush_unmap() waits for the page lock until the core has mapped the page. */
+		lock_page(vmf->page);
+		fault = VM_FAULT_LOCKED;
+	} else if (!fault) {
+		fault = vgpu_insert_writable(vmf, page->page);
+	}
+	mutex_unlock(&space->lock);
+	return fault;
+}
+
+/* --- access by others ------------------------------------------------------ */
+
+bool vgpu_space_peek(struct vgpu_space *space, pgoff_t index, unsigned int offset, void *buf,
+		     unsigned int len)
+{
+	struct vgpu_page *page;
+
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	if (page)
+		memcpy(buf, page_address(page->page) + offset, len);
+	mutex_unlock(&space->lock);
+	return page;
+}
+
+void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offset,
+		     const void *buf, unsigned int len)
+{
+	struct vgpu_page *page;
+
+	/* A fetch that is under way may lack these bytes, so it is repeated, as after a call. */
+	atomic64_inc_return(&space->host->memory->spaces.drops);
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	if (page) {
+		memcpy(page_address(page->page) + offset, buf, len);
+		/* The host has these bytes, so they need not be sent. */
+		if (page->orig)
+			memcpy(page->orig + offset, buf, len);
+	}
+	mutex_unlock(&space->lock);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* State that memory has for each host and each session: made and freed with them. */
+#include <linux/errno.h>
+#include <linux/slab.h>
+
+#include "link/host.h"
+#include "link/session.h"
+#include "memory/state.h"
+
+/**
+ * vgpu_host_memory_init - make the state of a new host
+ * @host: the host
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_host_memory_init(struct vgpu_host *host)
+{
+	struct vgpu_host_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL);
+
+	if (!memory)
+		return -ENOMEM;
+	memory->host = host;
+	vgpu_space_set_init(&memory->spaces);
+	vgpu_keep_set_init(&memory->keeps);
+	INIT_DELAYED_WORK(&host->move_work, vgpu_move_work);
+	host->memory = memory;
+	return 0;
+}
+
+/**
+ * vgpu_host_memory_fini - free the state of a host
+ * @host: a host without references
+ */
+void vgpu_host_memory_fini(struct vgpu_host *host)
+{
+	vgpu_keep_set_fini(&host->memory->keeps);
+	kfree(host->memory);
+}
+
+/**
+ * vgpu_session_memory_init - make the state of a new session
+ * @session: the session
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_session_memory_init(struct vgpu_session *session)
+{
+	struct vgpu_session_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL);
+
+	if (!memory)
+		return -ENOMEM;
+	if (vgpu_keep_member_init(&memory->keep)) {
+		kfree(memory);
+		return -ENOMEM;
+	}
+	memory->session = session;
+	vgpu_flush_init(&memory->flush);
+	vgpu_keep_claims_init(&memory->claims);
+	session->memory = memory;
+	return 0;
+}
+
+/**
+ * vgpu_session_memory_fini - free the state of a session
+ * @session: a session without references
+ */
+void vgpu_session_memory_fini(struct vgpu_session *session)
+{
+	vgpu_keep_member_fini(session);
+	kfree(session->memory);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* State that memory has for each host and each session. */
+#ifndef VGPU_MEMORY_STATE_H
+#define VGPU_MEMORY_STATE_H
+
+#include "memory/flush.h"
+#include "memory/keep.h"
+#include "memory/move.h"
+#include "memory/space.h"
+
+struct vgpu_host;
+struct vgpu_session;
+
+/**
+ * struct vgpu_host_memory - state of a host's memory; lives as long as the host
+ * @host: host of the state
+ * @spaces: device memory that this host's mappings show
+ * @keeps: pins of program memory that the host's devices may keep
+ */
+struct vgpu_host_memory {
+	struct vgpu_host *host;
+	struct vgpu_space_set spaces;
+	struct vgpu_keep_set keeps;
+};
+
+/**
+ * struct vgpu_session_memory - state of a session's memory; lives as long as the session
+ * @session: session of the state
+ * @flush: bytes that programs wrote through the session's mappings, to be sent to the shadow
+ * @move_pause: back-off after the shadow did not answer a BIND
+ * @claims: addresses of the mm that calls are handing over to devices
+ * @keep: group of the files that may have the memory which calls hand over
+ */
+struct vgpu_session_memory {
+	struct vgpu_session *session;
+	struct vgpu_flush flush;
+	struct vgpu_move_pause move_pause;
+	struct vgpu_keep_claims claims;
+	struct vgpu_keep_member keep;
+};
+
+int vgpu_host_memory_init(struct vgpu_host *host);
+void vgpu_host_memory_fini(struct vgpu_host *host);
+int vgpu_session_memory_init(struct vgpu_session *session);
+void vgpu_session_memory_fini(struct vgpu_session *session);
+
+#endif /* VGPU_MEMORY_STATE_H */

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Exports: character devices of class vgpu, created and removed by messages of the host. */
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/kconfig.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "argument/schema.h"
+#include "compat.h"
+#include "file/class.h"
+#include "file/file.h"
+#include "link/export.h"
+#include "link/host.h"
+#include "node/device.h"
+#include "node/drm.h"
+#include "node/export_node.h"
+#include "node/node.h"
+#include "node/parent.h"
+#include "node/sound.h"
+#include "node/video_queue.h"
+
+#define EXPORT_MINORS	256
+
+static dev_t export_devt;
+static DEFINE_IDA(export_minors);
+
+static struct vgpu_export *to_export(struct device *dev)
+{
+	return container_of(dev, struct vgpu_export, dev);
+}
+
+static ssize_t host_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->host->name);
+}
+static DEVICE_ATTR_RO(host);
+
+static ssize_t path_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->path);
+}
+static DEVICE_ATTR_RO(path);
+
+static ssize_t driver_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->driver);
+}
+
+/* The core has a link of this name for devices with a driver; this device has none. */
+static struct device_attribute dev_attr_host_driver = __ATTR(driver, 0444, driver_show, NULL);
+
+static ssize_t name_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->name);
+}
+static DEVICE_ATTR_RO(name);
+
+static ssize_t bus_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->bus);
+}
+static DEVICE_ATTR_RO(bus);
+
+static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", READ_ONCE(to_export(dev)->gone) ? "gone" : "connected");
+}
+static DEVICE_ATTR_RO(state);
+
+#define EXPORT_COUNTER(field)								\
+static ssize_t field##_show(struct device *dev, struct device_attribute *attr, char *buf) \
+{											\
+	return sysfs_emit(buf, "%lld\n",						\
+			  (s64)atomic64_read(&to_export(dev)->stats.field));		\
+}											\
+static DEVICE_ATTR_RO(field)
+
+EXPORT_COUNTER(calls);
+EXPORT_COUNTER(round_trips);
+EXPORT_COUNTER(bytes_in);
+EXPORT_COUNTER(bytes_out);
+EXPORT_COUNTER(fetched_pages);
+EXPORT_COUNTER(window_mappings);
+EXPORT_COUNTER(window_binds);
+EXPORT_COUNTER(copy_mappings);
+
+static ssize_t unknown_ioctls_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return vgpu_stats_show_unknown(&to_export(dev)->stats, buf);
+}
+static DEVICE_ATTR_RO(unknown_ioctls);
+
+static struct attribute *export_attrs[] = {
+	&dev_attr_host.attr,
+	&dev_attr_path.attr,
+	&dev_attr_host_driver.attr,
+	&dev_attr_name.attr,
+	&dev_attr_bus.attr,
+	&dev_attr_state.attr,
+	&dev_attr_calls.attr,
+	&dev_attr_round_trips.attr,
+	&dev_attr_bytes_in.attr,
+	&dev_attr_bytes_out.attr,
+	&dev_attr_fetched_pages.attr,
+	&dev_attr_window_mappings.attr,
+	&dev_attr_window_binds.attr,
+	&dev_attr_copy_mappings.attr,
+	&dev_attr_unknown_ioctls.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(export);
+
+/* The mode is that of a render node; the group is set by udev. */
+static char *export_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0660;
+	return NULL;
+}
+
+static struct class export_class = {
+	.name = "vgpu",
+	.dev_groups = export_groups,
+	.devnode = export_devnode,
+};
+
+static void export_free(struct device *dev)
+{
+	struct vgpu_export *export = to_export(dev);
+
+	ida_free(&export_minors, MINOR(dev->devt));
+	vgpu_host_put(export->host);
+	kvfree(export->part);
+	kfree(vgpu_export_node(export));
+	vgpu_device_end();
+}
+
+static bool export_exists(struct vgpu_host *host, u32 id)
+{
+	struct vgpu_export *export;
+	bool exists = false;
+
+	spin_lock(&host->lock);
+	list_for_each_entry(export, &host->exports, entry)
+		exists |= export->id == id;
+	spin_unlock(&host->lock);
+	return exists;
+}
+
+static const char *export_bus_name(const struct vgpu_export_add *msg)
+{
+	switch (le32_to_cpu(msg->bus)) {
+	case VGPU_BUS_PCI:
+		return "pci ";
+	case VGPU_BUS_PLATFORM:
+		return "platform ";
+	case VGPU_BUS_FAUX:
+		return "faux ";
+	default:
+		return "";
+	}
+}
+
+/* Return: operations of the class to which the export's device belongs. */
+static const struct vgpu_class_ops *export_class_ops(const struct vgpu_export *export)
+{
+	static const struct vgpu_class_ops none;
+
+	switch (export->kind) {
+	case VGPU_EXPORT_DRM_PRIMARY:
+	case VGPU_EXPORT_DRM_RENDER:
+		return &vgpu_drm_class_ops;
+	case VGPU_EXPORT_VIDEO:
+	case VGPU_EXPORT_VBI:
+	case VGPU_EXPORT_RADIO:
+	case VGPU_EXPORT_SDR:
+	case VGPU_EXPORT_TOUCH:
+	case VGPU_EXPORT_MEDIA:
+		return &vgpu_video_class_ops;
+	case VGPU_EXPORT_SOUND:
+		return IS_ENABLED(CONFIG_SOUND) ? &vgpu_sound_class_ops : &none;
+	case VGPU_EXPORT_NVIDIA:
+		return &vgpu_nvidia_class_ops;
+	default:
+		/* A device of NVIDIA's driver may be exported without a node of its class. */
+		return vgpu_export_schema(export) == &vgpu_schema_nvidia ?
+			&vgpu_nvidia_class_ops : &none;
+	}
+}
+
+static bool export_is_drm(const struct vgpu_export *export)
+{
+	return export->kind == VGPU_EXPORT_DRM_PRIMARY || export->kind == VGPU_EXPORT_DRM_RENDER;
+}
+
+/* Create the nodes other than /dev/vgpuN, which stays if this fails. */
+static void export_add_nodes(struct vgpu_export *export, const struct vgpu_export_add *msg)
+{
+	struct vgpu_parent *parent;
+
+	if (export->kind == VGPU_EXPORT_PLAIN)
+		return;
+	parent = vgpu_parent_get(export->host, msg);
+	if (IS_ERR(parent)) {
+		dev_dbg(&export->dev, "no parent for its nodes (%ld)\n", PTR_ERR(parent));
+		return;
+	}
+	export->parent = parent;
+	if (export_is_drm(export))
+		vgpu_drm_add(export);
+	else
+		vgpu_node_add(export);
+}
+
+static void export_del_nodes(struct vgpu_export *export)
+{
+	if (!export->parent)
+		return;
+	if (export_is_drm(export))
+		vgpu_drm_del(export);
+	else
+		vgpu_node_del(export);
+	vgpu_parent_put(export->parent);
+	export->parent = NULL;
+}
+
+static int export_create(struct vgpu_host *host, const struct vgpu_export_add *msg)
+{
+	struct vgpu_export_node *node;
+	struct vgpu_export *export;
+	int minor;
+	int ret;
+
+	node = kzalloc(sizeof(*node), GFP_KERNEL);
+	if (!node)
+		return -ENOMEM;
+	minor = ida_alloc_max(&export_minors, EXPORT_MINORS - 1, GFP_KERNEL);
+	if (minor < 0) {
+		kfree(node);
+		return minor;
+	}
+	export = &node->export;
+	vgpu_device_begin();
+	device_initialize(&export->dev);
+	export->dev.class = &export_class;
+	export->dev.devt = MKDEV(MAJOR(export_devt), minor);
+	export->dev.release = export_free;
+	export->host = vgpu_host_get(host);
+	vgpu_stats_init(&export->stats);
+	export->id = le32_to_cpu(msg->export);
+	export->kind = le32_to_cpu(msg->kind);
+	export->device = le64_to_cpu(msg->device);
+	export->rdev_major = le32_to_cpu(msg->rdev_major);
+	export->rdev_minor = le32_to_cpu(msg->rdev_minor);
+	strscpy(export->name, msg->name, sizeof(export->name));
+	strscpy(export->driver, msg->driver, sizeof(export->driver));
+	strscpy(export->path, msg->path, sizeof(export->path));
+	strscpy(export->title, msg->title, sizeof(export->title));
+	snprintf(export->bus, sizeof(export->bus), "%s%s", export_bus_name(msg), msg->bus_id);
+	export->class_ops = export_class_ops(export);
+	vgpu_connectors_init(&node->connectors);
+	cdev_init(&export->cdev, &vgpu_file_fops);
+	export->cdev.owner = THIS_MODULE;
+
+	ret = dev_set_name(&export->dev, "vgpu%d", minor);
+	if (!ret)
+		ret = cdev_device_add(&export->cdev, &export->dev);
+	if (ret) {
+		vgpu_export_put(export);
+		return ret;
+	}
+	spin_lock(&host->lock);
+	list_add_tail(&export->entry, &host->exports);
+	spin_unlock(&host->lock);
+	export_add_nodes(export, msg);
+	return 0;
+}
+
+/**
+ * vgpu_export_add - create the device of a new export
+ * @host: host of the export
+ * @msg: checked message
+ *
+ * Context: the thread that receives the host's messages.
+ * Return: 0, or -EPROTO if the host has an export with this number.
+ */
+int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
+{
+	int ret;
+
+	if (export_exists(host, le32_to_cpu(msg->export)))
+		return -EPROTO;
+	ret = export_create(host, msg);
+	/*
+	 * Other exports are not affected, so the connection goes on. The message is rate-limited,
+	 * because the host must not be able to fill the log.
+	 */
+	if (ret)
+		pr_warn_ratelimited("no device for export %s of host %s (%d)\n", msg->name,
+				    host->name, ret);
+	return 0;
+}
+
+/* Remove the device and its nodes. The export is off host->exports; its reference is dropped. */
+static void export_remove(struct vgpu_export *export)
+{
+	WRITE_ONCE(export->gone, true);
+	export_del_nodes(export);
+	cdev_device_del(&export->cdev, &export->dev);
+	vgpu_export_put(export);
+}
+
+/**
+ * vgpu_export_del - remove an export that the host has revoked
+ * @host: host of the export
+ * @id: number of the export; unknown numbers are ignored
+ *
+ * Open files stay usable.
+ */
+void vgpu_export_del(struct vgpu_host *host, u32 id)
+{
+	struct vgpu_export *export, *found = NULL;
+
+	spin_lock(&host->lock);
+	list_for_each_entry(export, &host->exports, entry) {
+		if (export->id == id) {
+			found = export;
+			list_del(&export->entry);
+			break;
+		}
+	}
+	spin_unlock(&host->lock);
+	if (found)
+		export_remove(found);
+}
+
+/* Remove all exports of a host whose connection is lost. */
+void vgpu_export_del_all(struct vgpu_host *host)
+{
+	struct vgpu_export *export;
+
+	for (;;) {
+		spin_lock(&host->lock);
+		export = list_first_entry_or_null(&host->exports, struct vgpu_export, entry);
+		if (export)
+			list_del(&export->entry);
+		spin_unlock(&host->lock);
+		if (!export)
+			return;
+		export_remove(export);
+	}
+}
+
+/**
+ * vgpu_export_change - handle a "change" uevent of the host's driver
+ * @host: host of the export
+ * @msg: checked message; exports that are no DRM cards are ignored
+ *
+ * Context: the thread that receives the host's messages, which alone removes exports.
+ */
+void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change *msg)
+{
+	struct vgpu_export *export = vgpu_export_find(host, le32_to_cpu(msg->export));
+
+	if (!export)
+		return;
+	if (export->kind == VGPU_EXPORT_DRM_PRIMARY)
+		vgpu_drm_change(export, msg);
+	vgpu_export_put(export);
+}
+
+/* Pass a file of the host's device to the nodes. @data: NULL if the file is gone. */
+static void export_take_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len)
+{
+	if (export->kind == VGPU_EXPORT_DRM_PRIMARY)
+		vgpu_drm_file(export, name, data, len);
+	else
+		vgpu_node_file(export, name, data, len);
+}
+
+/*
+ * Handle one part of a file. Return: 0, -EPROTO if the part does not follow the last one,
+ * -ENOMEM.
+ */
+static int export_take_part(struct vgpu_export *export, const struct vgpu_export_file *msg)
+{
+	u32 size = le32_to_cpu(msg->size), offset = le32_to_cpu(msg->offset);
+	u32 part = min_t(u32, size - offset, VGPU_FILE_PART);
+
+	if (le32_to_cpu(msg->flags) & VGPU_FILE_GONE) {
+		export_take_file(export, msg->name, NULL, 0);
+		return 0;
+	}
+	if (part == size) {
+		export_take_file(export, msg->name, (const u8 *)(msg + 1), size);
+		return 0;
+	}
+	if (offset != (export->part ? export->part_len : 0))
+		return -EPROTO;
+	if (!export->part) {
+		export->part_len = 0;
+		export->part = kvmalloc(VGPU_FILE_MAX, GFP_KERNEL);
+		if (!export->part)
+			return -ENOMEM;
+	}
+	memcpy(export->part + offset, msg + 1, part);
+	export->part_len += part;
+	if (export->part_len < size)
+		return 0;
+	export_take_file(export, msg->name, export->part, size);
+	kvfree(export->part);
+	export->part = NULL;
+	return 0;
+}
+
+/**
+ * vgpu_export_file - handle a file of the host's device, or a part of it
+ * @host: host of the export
+ * @msg: checked message; exports without such files are ignored
+ *
+ * Context: the thread that receives the host's messages.
+ * Return: 0, or an error that ends the connection.
+ */
+int vgpu_export_file(struct vgpu_host *host, const struct vgpu_export_file *msg)
+{
+	struct vgpu_export *export = vgpu_export_find(host, le32_to_cpu(msg->export));
+	int ret = 0;
+
+	if (!export)
+		return 0;
+	if (export->kind == VGPU_EXPORT_DRM_PRIMARY || export->kind == VGPU_EXPORT_NVIDIA)
+		ret = export_take_part(export, msg);
+	vgpu_export_put(export);
+	return ret;
+}
+
+int vgpu_export_global_init(void)
+{
+	int ret;
+
+	ret = alloc_chrdev_region(&export_devt, 0, EXPORT_MINORS, "vgpu");
+	if (ret)
+		return ret;
+	ret = vgpu_sound_global_init();
+	if (ret)
+		goto err_unregister_region;
+	ret = vgpu_nvidia_global_init();
+	if (ret)
+		goto err_exit_sound;
+	ret = vgpu_parent_global_init();
+	if (ret)
+		goto err_exit_nvidia;
+	ret = class_register(&export_class);
+	if (ret)
+		goto err_exit_parent;
+	return 0;
+
+err_exit_parent:
+	vgpu_parent_global_exit();
+err_exit_nvidia:
+	vgpu_nvidia_global_exit();
+err_exit_sound:
+	vgpu_sound_global_exit();
+err_unregister_region:
+	unregister_chrdev_region(export_devt, EXPORT_MINORS);
+	return ret;
+}
+
+void vgpu_export_global_exit(void)
+{
+	class_unregister(&export_class);
+	vgpu_parent_global_exit();
+	vgpu_nvidia_global_exit();
+	vgpu_sound_global_exit();
+	unregister_chrdev_region(export_devt, EXPORT_MINORS);
+	ida_destroy(&export_minors);
+}
