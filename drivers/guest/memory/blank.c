@@ -7,9 +7,9 @@
 #include <linux/uaccess.h>
 
 #include "argument/schema.h"
-#include "file/object.h"
 #include "memory/blank.h"
 #include "memory/mapping.h"
+#include "memory/object.h"
 #include "memory/space.h"
 
 static bool blank_get(unsigned long arg, const struct vgpu_schema_ref *ref, u64 *value)

@@ -35,12 +35,12 @@
 #include <linux/workqueue.h>
 
 #include "argument/marshal.h"
-#include "file/object.h"
 #include "kept.h"
 #include "link/control.h"
 #include "link/host.h"
 #include "link/session.h"
 #include "memory/keep.h"
+#include "memory/object.h"
 #include "memory/state.h"
 
 /* Number of pages that are pinned in one go: an array of pointers to them fills a page. */

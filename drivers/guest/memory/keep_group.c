@@ -54,12 +54,12 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-#include "file/object.h"
 #include "link/export.h"
 #include "link/host.h"
 #include "link/session.h"
 #include "memory/keep.h"
 #include "memory/keep_group.h"
+#include "memory/object.h"
 #include "memory/state.h"
 
 /**

@@ -20,7 +20,6 @@
 #include "argument/schema.h"
 #include "base/deadline.h"
 #include "compat.h"
-#include "file/object.h"
 #include "link/call.h"
 #include "link/control.h"
 #include "link/export.h"
@@ -31,6 +30,7 @@
 #include "memory/keep_group.h"
 #include "memory/mapping.h"
 #include "memory/move.h"
+#include "memory/object.h"
 #include "memory/space.h"
 #include "memory/window.h"
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects: files of the host that this guest holds. At most one struct file shows an object to
+ * programs, however often the host names the object. file/object.c makes and frees objects; the
+ * struct is here because mappings and pinned memory belong to an object.
+ */
+#ifndef VGPU_OBJECT_H
+#define VGPU_OBJECT_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "link/clock.h"
+#include "memory/keep_group.h"
+
+struct device;
+struct drm_device;
+struct fasync_struct;
+struct file;
+struct pid;
+struct vgpu_ahead;
+struct vgpu_blank;
+struct vgpu_export;
+struct vgpu_host;
+struct vgpu_schema;
+struct vgpu_space;
+
+/**
+ * struct vgpu_object - one object; private_data of its file
+ * @ref: references: the file holds one, and a caller that is about to make the file
+ * @host: host of the object, with a reference
+ * @export: export by which the object came, for the counters, with a reference
+ * @space: device memory that mappings of the object show, with a reference
+ * @schema: schema of the object's ioctls, or NULL
+ * @drm: DRM device if the object was opened through a DRM node, with a reference; else NULL
+ * @node: device of the V4L2 node or media device by which it was opened, with a reference; else
+ *	NULL
+ * @queued: fds of the buffers in the object's V4L2 queues, see video_queue.c
+ * @opener: pid of the thread whose call returned the object, with a reference
+ * @session: number of the session that opened the object; 0: another call returned the object
+ * @fdinfo_pause: time in jiffies until which no fdinfo is asked for; 0: none; any thread reads
+ *	and writes it
+ * @blank: new buffers that only programs may have written to (blank.c), or NULL; set once, read
+ *	without a lock
+ * @ahead: events that were read ahead (ahead.c), or NULL; set once, read without a lock
+ * @keep: group of the files that may have the memory which calls on the object handed over
+ * @card: number of the ALSA card in this machine by which the object was opened, or -1
+ * @hash: entry in host->objects (host->lock)
+ * @events: list of struct vgpu_event that calls on the object have registered (host->lock)
+ * @id: number of the object on the wire
+ * @reference: number, on the wire, of the guest's reference to the object
+ * @kind: enum vgpu_object_kind
+ * @fops: VGPU_FOP_*
+ * @flags: VGPU_OBJECT_*
+ * @f_flags: f_flags of the host's file when the object came
+ * @size: size of the host's inode in bytes
+ * @live: true if mappings of the object are of no use as copies and need the window
+ * @copied: file offset in bytes at which a mapping may be a copy although its schema says that
+ *	programs poll there; 0: none. Written by ioctls without a lock: the last one counts
+ * @times: clock of the time stamps that the driver reports, and their last values
+ * @file_lock: guards @file
+ * @file: file that shows the object, without a reference, or NULL
+ * @wait: wait queue of pollers
+ * @fasync: list of the files that want SIGIO
+ * @poll_lock: guards all fields below
+ * @poll_armed: events for which the object was not ready and whose next wakeup the host reports
+ * @poll_gen: generation, incremented by each event and call that may have changed the readiness
+ * @poll_ready: events for which the object is ready, as the host last said; 0 after any call
+ *	that may have changed the readiness
+ * @poll_calls: value of host->calls when the host last found the object ready for none of
+ *	@poll_armed
+ * @poll_renewed: value of poll_gen for which cached device memory was dropped
+ * @poll_number: number of the last call that has ended and may have changed the readiness
+ * @poll_last: newest number that was given to any call
+ * @poll_unsure: true if a call of vgpu_file_call(), such as READ or WRITE, was given up, which the
+ *	host may run at any time
+ * @polled: true if a program has polled the object; only used for fences
+ */
+struct vgpu_object {
+	struct kref ref;
+	struct vgpu_host *host;
+	struct vgpu_export *export;
+	struct vgpu_space *space;
+	const struct vgpu_schema *schema;
+	struct drm_device *drm;
+	struct device *node;
+	struct xarray queued;
+	struct pid *opener;
+	u64 session;
+	unsigned long fdinfo_pause;
+	struct vgpu_blank *blank;
+	struct vgpu_ahead *ahead;
+	struct vgpu_keep_file keep;
+	int card;
+	struct hlist_node hash;
+	struct list_head events;
+	u32 id;
+	u32 reference;
+	u32 kind;
+	u32 fops;
+	u32 flags;
+	u32 f_flags;
+	u64 size;
+	bool live;
+	u64 copied;
+	struct vgpu_clock_file times;
+
+	struct mutex file_lock;
+	struct file *file;
+
+	wait_queue_head_t wait;
+	struct fasync_struct *fasync;
+	spinlock_t poll_lock;
+	__poll_t poll_armed;
+	u32 poll_gen;
+	__poll_t poll_ready;
+	s64 poll_calls;
+	u32 poll_renewed;
+	u32 poll_number;
+	u32 poll_last;
+	bool poll_unsure;
+	bool polled;
+};
+
+#endif /* VGPU_OBJECT_H */
