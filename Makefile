@@ -19,7 +19,7 @@ help: ## this list
 
 # --- for use ------------------------------------------------------------------
 
-modules: ## vgpu_guest.ko and vgpu_host.ko for KDIR
+modules: ## vgpu_guest.ko and vgpu_host.ko for KDIR (VGPU_TESTING=1: with parts for tests)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
 modules_install: ## install the modules (as root), for plain modprobe
@@ -38,7 +38,7 @@ dkms: ## have DKMS build and install the modules for each kernel (as root; KVER=
 	dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
 	rm -rf $(dkms_source)
 	mkdir -p $(dkms_source)
-	find Kbuild drivers uapi tests/mock/vgpu_mock.h \( -name '*.[ch]' ! -name '*.mod.c' -o -name Kbuild -o -name '*.mk' \) \
+	find Kbuild drivers uapi \( -name '*.[ch]' ! -name '*.mod.c' -o -name Kbuild -o -name '*.mk' \) \
 		-exec cp --parents -t $(dkms_source) {} +
 	printf '%s\n' 'PACKAGE_NAME=vgpu' 'PACKAGE_VERSION=$(version)' 'AUTOINSTALL=yes' \
 		'MAKE[0]="make -C $$kernel_source_dir M=$$dkms_tree/$$module/$$module_version/build modules"' \

@@ -41,8 +41,10 @@ static const struct {
 	const char *driver;
 	const struct vgpu_schema *schema;
 } plain_devices[] = {
+#ifdef VGPU_TESTING
 	{ "/dev/vgpu-mock-iter", "vgpu-mock-iter", &vgpu_schema_mock_apart },
 	{ "/dev/vgpu-mock", "vgpu-mock", &vgpu_schema_mock },
+#endif
 	{ "/dev/udmabuf", "udmabuf", &vgpu_schema_udmabuf },
 	{ "/dev/dma_heap/", NULL, &vgpu_schema_dma_heap },
 };

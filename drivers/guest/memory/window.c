@@ -44,7 +44,9 @@ static LIST_HEAD(window_hosts);
 static atomic64_t window_bad_count;
 
 static const struct vgpu_window_provider *const window_providers[] = {
+#ifdef VGPU_TESTING
 	&vgpu_window_loopback,
+#endif
 	&vgpu_window_provider_device,
 };
 
