@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "engine/proto.h"
+#include "vgpud/loop.h"
 
 /*
  * Number of slots for memory that the hypervisor reports: the largest number of parts of the
@@ -48,7 +49,7 @@ struct ram_part {
 	uint64_t offset;
 };
 
-/* --- main.c ------------------------------------------------------------------- */
+/* --- keeper.c: the window, and the connection to the engine ------------------------ */
 
 /* vgpud's first message, with the window's number @id and its size in bytes @len. */
 extern struct keeper_msg window;
@@ -68,13 +69,30 @@ void keeper_end(int status) __attribute__((noreturn));
  */
 void keeper_tell(const struct keeper_msg *msg, int fd);
 
+/* Return: true if an engine is connected. */
+bool keeper_has_engine(void);
+
+/**
+ * keeper_connect - use the connection to an engine
+ * @fd: the connection, which becomes keeper.c's; the connection before was ended
+ * @ready: function that reads a message of the engine
+ *
+ * Return: 0, or a negative errno.
+ */
+int keeper_connect(int fd, void (*ready)(struct source *source, uint32_t events));
+
+/* End the connection to the engine, if there is one. */
+void keeper_disconnect(void);
+
 /**
  * keeper_look - tell the engine whether there is a window, if that has changed for the engine
+ * @ready: true if files can be shown in the window
+ * @used: true if something is shown in the window, or may be, or is to be
  *
- * Must be called after every change of region_is_ready() and region_is_used(). An engine is told
- * of the window only when nothing is visible any more that earlier engines had shown.
+ * An engine is told of the window only when nothing is visible any more that earlier engines had
+ * shown.
  */
-void keeper_look(void);
+void keeper_look(bool ready, bool used);
 
 /**
  * keeper_may_map - check whether the engine may still have something shown
@@ -130,6 +148,12 @@ bool region_is_ready(void);
 
 /* Return: true if something is shown, or may be, or is to be. */
 bool region_is_used(void);
+
+/*
+ * Tell the engine whether there is a window, if that has changed for the engine. Must be called
+ * after every change of region_is_ready() and region_is_used().
+ */
+void region_look(void);
 
 /**
  * region_map - show a part of a file for the engine, and tell the engine when that is done

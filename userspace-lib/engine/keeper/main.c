@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine/closer.h"
@@ -20,59 +19,16 @@
 #include "shadow/exec.h"
 #include "vgpud/loop.h"
 
-struct keeper_msg window;
-
-static void engine_ready(struct source *source, uint32_t events);
 static void agent_ready(struct source *source, uint32_t events);
 
 static struct source agent = { .fd = KEEPER_FD_AGENT, .ready = agent_ready };
-static struct source engine = { .fd = -1, .ready = engine_ready };
-/* True if the engine was told that there is a window, and not yet that the window is gone. */
-static bool told;
-/* Number of the last KEEPER_READY that was sent to any engine. */
-static uint64_t last_ready;
-
-void keeper_end(int status)
-{
-	exit(status);
-}
 
 /* --- the engine ----------------------------------------------------------------- */
 
 static void engine_gone(void)
 {
-	source_close(&engine);
-	told = false;
+	keeper_disconnect();
 	region_abandon();
-}
-
-void keeper_tell(const struct keeper_msg *msg, int fd)
-{
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
-
-	/*
-	 * An engine that does not read is given up: the loop will find the end of its connection.
-	 */
-	if (engine.fd >= 0 && packet_send(engine.fd, &iov, 1, fd))
-		shutdown(engine.fd, SHUT_RDWR);
-}
-
-void keeper_look(void)
-{
-	struct keeper_msg msg = { .id = window.id, .len = window.len };
-
-	if (engine.fd < 0 || told == region_is_ready() || (!told && region_is_used()))
-		return;
-	told = region_is_ready();
-	msg.type = told ? KEEPER_READY : KEEPER_GONE;
-	if (told)
-		msg.tag = ++last_ready;
-	keeper_tell(&msg, -1);
-}
-
-bool keeper_may_map(uint64_t ready)
-{
-	return told && ready == last_ready;
 }
 
 static void engine_ready(struct source *source, uint32_t events)
@@ -118,13 +74,12 @@ static void agent_ready(struct source *source, uint32_t events)
 		return;
 	}
 	/* A guest has one engine at a time, so the earlier engine is ending. */
-	if (engine.fd >= 0)
+	if (keeper_has_engine())
 		engine_gone();
-	engine.fd = fd;
-	if (source_add(&engine, EPOLLIN))
+	if (keeper_connect(fd, engine_ready))
 		keeper_end(KEEPER_EXIT_START);
 	ram_tell();
-	keeper_look();
+	region_look();
 }
 
 int main(void)

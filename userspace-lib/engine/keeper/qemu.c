@@ -326,7 +326,7 @@ static void qemu_ready(struct source *source, uint32_t events)
 	while (in.nr_fds)
 		closer_close(in.fds[--in.nr_fds], NULL, NULL);
 	memset(&in, 0, sizeof(in));
-	keeper_look();
+	region_look();
 }
 
 int qemu_init(void)

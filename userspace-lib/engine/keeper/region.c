@@ -159,6 +159,11 @@ bool region_is_used(void)
 	return nr_showings;
 }
 
+void region_look(void)
+{
+	keeper_look(region_is_ready(), region_is_used());
+}
+
 /* --- requests to the hypervisor --------------------------------------------------------- */
 
 /* Send a request. All earlier requests were answered, so the socket has room. */
@@ -252,7 +257,7 @@ static void ask_next(void)
 
 	if (showing && !showing->asked && region_is_ready())
 		ask(showing);
-	keeper_look();
+	region_look();
 }
 
 /* End the request for @showing. */
