@@ -105,14 +105,7 @@ void keeper_look(bool ready, bool used);
  */
 bool keeper_may_map(uint64_t ready);
 
-/* --- qemu.c: requests of the hypervisor ------------------------------------------ */
-
-/**
- * qemu_init - start to read requests of the hypervisor
- *
- * Return: 0, or a negative errno.
- */
-int qemu_init(void);
+/* --- file.c: identities of files ------------------------------------------------- */
 
 /**
  * file_id_get - find out the identity of a file, without asking its file system
@@ -122,6 +115,15 @@ int qemu_init(void);
  * Return: 0, or a negative errno.
  */
 int file_id_get(int fd, struct file_id *file);
+
+/* --- qemu.c: requests of the hypervisor ------------------------------------------ */
+
+/**
+ * qemu_init - start to read requests of the hypervisor
+ *
+ * Return: 0, or a negative errno.
+ */
+int qemu_init(void);
 
 /* --- region.c: requests to the hypervisor ---------------------------------------- */
 

@@ -9,14 +9,11 @@
  * report the device's status.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "engine/closer.h"
@@ -127,17 +124,6 @@ static void reply_shmem_config(void)
 }
 
 /* --- requests ----------------------------------------------------------------------- */
-
-int file_id_get(int fd, struct file_id *file)
-{
-	struct statx st;
-
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
-		return -errno;
-	file->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-	file->ino = st.stx_ino;
-	return 0;
-}
 
 static struct ram_part part_told(void)
 {
