@@ -21,6 +21,8 @@
 #include "policy.h"
 #include "vgpud/loop.h"
 
+/* --- agent.c ------------------------------------------------------------------ */
+
 extern struct engine_shared *shared;
 extern struct engine_start start;
 extern struct vgpu_wire_limits wire_limits;
@@ -29,8 +31,6 @@ static inline void count(__u64 *counter)
 {
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 }
-
-/* --- main.c ------------------------------------------------------------------- */
 
 /* End the engine, and with it everything that the guest has here. @why is logged for debugging. */
 void engine_end(const char *why) __attribute__((noreturn));

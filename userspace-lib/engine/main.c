@@ -19,16 +19,6 @@
 #include "shadow/exec.h"
 #include "vgpud/log.h"
 
-struct engine_shared *shared;
-struct engine_start start;
-struct vgpu_wire_limits wire_limits;
-
-void engine_end(const char *why)
-{
-	log_debug("engine: %s", why);
-	exit(EXIT_SUCCESS);
-}
-
 static void agent_ready(struct source *source, uint32_t events)
 {
 	static union {
@@ -77,14 +67,6 @@ static void agent_ready(struct source *source, uint32_t events)
 }
 
 static struct source agent = { .fd = ENGINE_FD_AGENT, .ready = agent_ready };
-
-void agent_say(uint32_t type, uint64_t session)
-{
-	const struct engine_number msg = { .type = type, .number = session };
-
-	if (write(ENGINE_FD_SESSIONS, &msg, sizeof(msg)) != sizeof(msg))
-		engine_end("vgpud does not listen");
-}
 
 /* Read the first message, which vgpud has sent before it started the engine. */
 static int start_read(void)
