@@ -43,6 +43,7 @@ static union {
 } in;
 static size_t in_have;
 static unsigned int silence;
+static void (*handle)(const struct vgpu_hdr *msg);
 
 static void control_ready(struct source *source, uint32_t events);
 static void control_stuck(struct timer *timer);
@@ -171,36 +172,11 @@ void control_applied(void)
 
 static void control_take(void)
 {
-	const struct vgpu_close *close = (const void *)in.bytes;
-	const struct vgpu_unmap *unmap = (const void *)in.bytes;
-	uint64_t seq = le64_to_cpu(in.hdr.seq);
-	bool sequenced = true;
+	uint16_t type = le16_to_cpu(in.hdr.type);
 
-	switch (le16_to_cpu(in.hdr.type)) {
-	case VGPU_MSG_CLOSE:
-		/* Unknown numbers are no error: see the protocol. */
-		if (object_release(le32_to_cpu(close->object), le32_to_cpu(close->reference), seq,
-				   NULL, 0))
-			count(&shared->counters.refused);
-		break;
-	case VGPU_MSG_UNMAP:
-		session_unmap(le64_to_cpu(unmap->session), le64_to_cpu(unmap->addr),
-			      le64_to_cpu(unmap->len));
-		break;
-	case VGPU_MSG_SESSION_CLOSE:
-		session_close(le64_to_cpu(((const struct vgpu_session_close *)in.bytes)->session));
-		break;
-	case VGPU_MSG_UNBIND:
-		window_unbind((const void *)in.bytes);
-		break;
-	case VGPU_MSG_RELEASE:
-		kept_release(le64_to_cpu(((const struct vgpu_release *)in.bytes)->number), seq);
-		break;
-	default:
-		sequenced = false;
-	}
-	if (!sequenced)
+	if (type == VGPU_MSG_PING || type == VGPU_MSG_PONG)
 		return;
+	handle(&in.hdr);
 	control_seq++;
 	control_applied();
 }
@@ -283,8 +259,9 @@ static void control_ready(struct source *source, uint32_t events)
 	control_read();
 }
 
-int control_init(void)
+int control_init(void (*handler)(const struct vgpu_hdr *msg))
 {
+	handle = handler;
 	if (start.ping_timeout_ms)
 		timer_set(&pinging, start.ping_timeout_ms / 2 ? start.ping_timeout_ms / 2 : 1);
 	return source_add(&control, EPOLLIN);

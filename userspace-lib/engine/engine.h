@@ -39,7 +39,11 @@ void agent_say(uint32_t type, uint64_t session);
 
 /* --- control.c ---------------------------------------------------------------- */
 
-int control_init(void);
+/*
+ * Begin to read messages of the guest. @handler is called for each of them that has a number, once
+ * the message was checked.
+ */
+int control_init(void (*handler)(const struct vgpu_hdr *msg));
 void control_send(const void *msg, size_t len);
 /*
  * Send a message after all messages of control_send(), and in the order of these calls. If the
@@ -58,6 +62,10 @@ void control_applied(void);
 bool control_is_applied(uint64_t seq);
 /* Return: true if the guest reads slowly. Nothing is begun then that the guest must be told of. */
 bool control_is_behind(void);
+
+/* --- message.c ---------------------------------------------------------------- */
+
+void message_handle(const struct vgpu_hdr *msg);
 
 /* --- grant.c ------------------------------------------------------------------ */
 

@@ -113,7 +113,7 @@ int main(void)
 	check(poller_init(), "the thread that polls files");
 	check(closer_init(), "the thread that closes files");
 	check(source_add(&agent, EPOLLIN), "vgpud");
-	check(control_init(), "the control connection");
+	check(control_init(message_handle), "the control connection");
 	check(loop_run(), "epoll");
 	return EXIT_SUCCESS;
 }
