@@ -100,7 +100,7 @@ int objects_each(int (*fn)(struct object *object))
 	return ret;
 }
 
-void kept_look(void)
+void progress_notify(void)
 {
 	nr_looks++;
 }

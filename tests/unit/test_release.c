@@ -53,6 +53,11 @@ bool control_is_applied(uint64_t seq)
 	return seq <= applied;
 }
 
+void progress_notify(void)
+{
+	kept_look();
+}
+
 void control_send(const void *msg, size_t len)
 {
 	const struct vgpu_release *release = msg;

@@ -79,7 +79,7 @@ void ram_forget(void)
 {
 }
 
-void kept_look(void)
+void progress_notify(void)
 {
 }
 

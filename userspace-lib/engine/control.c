@@ -164,12 +164,6 @@ bool control_is_applied(uint64_t seq)
 	return control_seq >= seq && !objects_closing(seq);
 }
 
-void control_applied(void)
-{
-	session_synced();
-	kept_look();
-}
-
 static void control_take(void)
 {
 	uint16_t type = le16_to_cpu(in.hdr.type);
@@ -178,7 +172,7 @@ static void control_take(void)
 		return;
 	handle(&in.hdr);
 	control_seq++;
-	control_applied();
+	progress_notify();
 }
 
 static bool control_type_ok(uint16_t type, uint64_t seq)

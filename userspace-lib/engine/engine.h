@@ -51,17 +51,19 @@ void control_send(const void *msg, size_t len);
  */
 void control_send_later(const void *msg, size_t len);
 /*
- * Continue lanes and RELEASE messages that wait until control messages are applied; called when
- * another control message may be applied.
- */
-void control_applied(void);
-/*
  * Return: true if all control messages up to @seq are applied, the closes that they ask for
  * included.
  */
 bool control_is_applied(uint64_t seq);
 /* Return: true if the guest reads slowly. Nothing is begun then that the guest must be told of. */
 bool control_is_behind(void);
+
+/* --- progress.c --------------------------------------------------------------- */
+
+/* Have @nr functions called by progress_notify(). The array stays. */
+void progress_init(void (*const *functions)(void), size_t nr);
+/* Note that something has ended which lanes or messages of the guest may wait for. */
+void progress_notify(void);
 
 /* --- message.c ---------------------------------------------------------------- */
 
@@ -354,10 +356,7 @@ int kept_add(uint32_t id, uint64_t number, uint64_t bytes);
  * uses the memory any more.
  */
 void kept_release(uint64_t number, uint64_t seq);
-/*
- * Answer each RELEASE message that waits for nothing any more; called when something has ended
- * that RELEASE messages may wait for.
- */
+/* Answer each RELEASE message that waits for nothing any more. */
 void kept_look(void);
 /* Note that the guest's memory at @addr is in a file, from @offset on. @fd becomes kept.c's. */
 void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd);

@@ -80,6 +80,9 @@ static int start_read(void)
 	return len == sizeof(start) && start.type == ENGINE_START ? 0 : -EPROTO;
 }
 
+/* Functions that look whether something has ended which others wait for. */
+static void (*const looks[])(void) = { session_synced, kept_look };
+
 static void check(int ret, const char *what)
 {
 	if (!ret)
@@ -108,6 +111,7 @@ int main(void)
 		.fixups = VGPU_FIXUPS_MAX,
 		.features = start.features,
 	};
+	progress_init(looks, sizeof(looks) / sizeof(looks[0]));
 	check(loop_init(), "epoll");
 	/* Block signals that are read as a file before threads exist, which inherit the mask. */
 	check(poller_init(), "the thread that polls files");

@@ -378,7 +378,7 @@ static void object_gone(void *arg)
 	free(object->references);
 	free(object);
 	if (control)
-		control_applied();
+		progress_notify();
 }
 
 static void object_close(struct object *object)

@@ -457,7 +457,7 @@ static void shown_end(struct shown *shown)
 	nvidia_take_back(&client, &shown->nvidia);
 	free(shown);
 	client_look();
-	kept_look();
+	progress_notify();
 }
 
 void owner_shown(const struct shadow *shadow, uint32_t lane)

@@ -814,7 +814,7 @@ static void shadow_gone(struct shadow *shadow)
 		tgid_end(shadow->tgid);
 	free(shadow->files);
 	free(shadow);
-	control_applied();
+	progress_notify();
 }
 
 /*

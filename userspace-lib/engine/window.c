@@ -252,7 +252,7 @@ static void leftovers_end(bool hidden)
 			last_stuck = leftover->tag;
 		free(leftover);
 	}
-	kept_look();
+	progress_notify();
 }
 
 /* End the window, as the guest's driver for it is gone. Mappings may still be visible. */
@@ -350,7 +350,7 @@ static void keeper_done(const struct keeper_msg *msg)
 		lend_over(&binding->lent);
 		binding_free(binding);
 		unbounds_look(offset, len);
-		kept_look();
+		progress_notify();
 		return;
 	}
 	binding->state = BINDING_THERE;
