@@ -48,7 +48,7 @@ static struct keeper_msg asked;
 
 /* --- functions of other parts of the engine -------------------------------------------- */
 
-bool control_is_applied(uint64_t seq)
+bool objects_applied(uint64_t seq)
 {
 	return seq <= applied;
 }

@@ -159,11 +159,6 @@ static void control_silent(struct timer *timer)
 
 /* --- messages from the guest --------------------------------------------------- */
 
-bool control_is_applied(uint64_t seq)
-{
-	return control_seq >= seq && !objects_closing(seq);
-}
-
 static void control_take(void)
 {
 	uint16_t type = le16_to_cpu(in.hdr.type);
@@ -173,6 +168,11 @@ static void control_take(void)
 	handle(&in.hdr);
 	control_seq++;
 	progress_notify();
+}
+
+uint64_t control_last(void)
+{
+	return control_seq;
 }
 
 static bool control_type_ok(uint16_t type, uint64_t seq)

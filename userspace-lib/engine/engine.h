@@ -50,11 +50,8 @@ void control_send(const void *msg, size_t len);
  * guest reads slowly, the message waits in memory.
  */
 void control_send_later(const void *msg, size_t len);
-/*
- * Return: true if all control messages up to @seq are applied, the closes that they ask for
- * included.
- */
-bool control_is_applied(uint64_t seq);
+/* Return: number of the last control message that was handled. */
+uint64_t control_last(void);
 /* Return: true if the guest reads slowly. Nothing is begun then that the guest must be told of. */
 bool control_is_behind(void);
 
@@ -245,8 +242,11 @@ bool objects_full(void);
 /* Return: true if /proc shows the file by this name. */
 bool file_is_named(int fd, const char *name);
 void objects_shadow_gone(struct shadow *shadow);
-/* Return: true if an object is still open that a control message up to @seq has closed. */
-bool objects_closing(uint64_t seq);
+/*
+ * Return: true if all control messages up to @seq are applied, the closes that they ask for
+ * included.
+ */
+bool objects_applied(uint64_t seq);
 
 /* closer.c, a thread that closes files: see closer.h. */
 

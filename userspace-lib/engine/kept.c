@@ -129,7 +129,7 @@ void kept_release(uint64_t number, uint64_t seq)
  */
 static bool kept_is_over(struct kept *kept)
 {
-	if (!kept->seq || !control_is_applied(kept->seq))
+	if (!kept->seq || !objects_applied(kept->seq))
 		return false;
 	if (!kept->closed)
 		kept->shown = owner_last_shown();

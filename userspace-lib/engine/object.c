@@ -452,12 +452,14 @@ void objects_shadow_gone(struct shadow *shadow)
 			object->closer = NULL;
 }
 
-bool objects_closing(uint64_t seq)
+bool objects_applied(uint64_t seq)
 {
 	struct object *object;
 
+	if (control_last() < seq)
+		return false;
 	LIST_FOREACH(object, &closing_objects, node)
 		if (object->close_seq && object->close_seq <= seq)
-			return true;
-	return false;
+			return false;
+	return true;
 }

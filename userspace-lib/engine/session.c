@@ -311,7 +311,7 @@ void session_synced(void)
 
 	for (waiting = LIST_FIRST(&waitings); waiting; waiting = next) {
 		next = LIST_NEXT(waiting, node);
-		if (control_is_applied(waiting->seq))
+		if (objects_applied(waiting->seq))
 			waiting_end(waiting, 0);
 	}
 }
@@ -539,7 +539,7 @@ static void ask_sync(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	struct waiting *waiting;
 
-	if (control_is_applied(msg->value)) {
+	if (objects_applied(msg->value)) {
 		shadow_answer(shadow, msg->lane, 0, NULL, 0, -1);
 		return;
 	}
