@@ -97,7 +97,7 @@ struct grant {
 	uint32_t ioctls[];
 };
 
-void grant_add(const struct engine_grant *msg, size_t len);
+struct grant *grant_add(const struct engine_grant *msg, size_t len);
 void grant_revoke(uint32_t export);
 void grant_change(const struct engine_change *msg);
 void grant_file(const struct engine_file *msg, size_t len);

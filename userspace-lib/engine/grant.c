@@ -6,7 +6,6 @@
 #include <sys/sysmacros.h>
 
 #include "engine.h"
-#include "lend.h"
 
 static LIST_HEAD(, grant) grants = LIST_HEAD_INITIALIZER(grants);
 static uint32_t last_id;
@@ -148,7 +147,7 @@ size_t limits_describe(uint64_t limits, struct eshadow_policy *policy)
 
 /* --- grants --------------------------------------------------------------------------------- */
 
-void grant_add(const struct engine_grant *msg, size_t len)
+struct grant *grant_add(const struct engine_grant *msg, size_t len)
 {
 	struct vgpu_export_add add;
 	struct grant *grant;
@@ -179,7 +178,6 @@ void grant_add(const struct engine_grant *msg, size_t len)
 	};
 	had_nvidia |= grant->policy.kind == VGPU_EXPORT_NVIDIA;
 	LIST_INSERT_HEAD(&grants, grant, node);
-	lend_learn(grant);
 	add = msg->add;
 	add.hdr = (struct vgpu_hdr) {
 		.len = cpu_to_le32(sizeof(add)),
@@ -187,6 +185,7 @@ void grant_add(const struct engine_grant *msg, size_t len)
 	};
 	add.export = cpu_to_le32(grant->id);
 	control_send(&add, sizeof(add));
+	return grant;
 }
 
 void grant_put(struct grant *grant)

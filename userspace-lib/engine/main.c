@@ -16,6 +16,7 @@
 
 #include "engine.h"
 #include "engine/packet.h"
+#include "lend.h"
 #include "shadow/exec.h"
 #include "vgpud/log.h"
 
@@ -42,7 +43,7 @@ static void agent_ready(struct source *source, uint32_t events)
 		close(fd);
 	switch (msg.type) {
 	case ENGINE_GRANT:
-		grant_add(&msg.grant, len);
+		lend_learn(grant_add(&msg.grant, len));
 		break;
 	case ENGINE_REVOKE:
 		grant_revoke(msg.number.number);
