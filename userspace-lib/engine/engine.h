@@ -358,7 +358,10 @@ int kept_add(uint32_t id, uint64_t number, uint64_t bytes);
 void kept_release(uint64_t number, uint64_t seq);
 /* Answer each RELEASE message that waits for nothing any more. */
 void kept_look(void);
-/* Note that the guest's memory at @addr is in a file, from @offset on. @fd becomes kept.c's. */
+
+/* --- ram.c: files that hold the guest's memory ---------------------------------- */
+
+/* Note that the guest's memory at @addr is in a file, from @offset on. @fd becomes ram.c's. */
 void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd);
 void ram_remove(uint64_t addr, uint64_t len);
 /* Forget all memory of the guest, as its keeper has ended and will not tell of changes. */

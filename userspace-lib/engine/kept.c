@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of the guest that devices keep, and the place of all memory of the guest.
+ * Memory of the guest that devices keep.
  *
- * The engine knows the files that hold the guest's memory, and passes them to shadows. It also
- * knows which of this memory drivers were given to keep. The guest does not reuse such memory
+ * The engine knows which memory drivers were given to keep. The guest does not reuse such memory
  * before the engine has answered its RELEASE: then nothing at the host uses the memory any more.
  * That is so when all files that the guest had closed before the RELEASE are really closed,
  * drivers' ->release included, and when the engine has no duplicate of the memory left, by which
@@ -12,14 +11,9 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "engine.h"
-#include "kept.h"
 #include "owner.h"
-
-/* Largest number of parts of the guest's memory; further parts are ignored. */
-#define RAM_MAX		64
 
 /**
  * struct kept - memory that a device may keep
@@ -161,67 +155,4 @@ void kept_look(void)
 		free(kept);
 		nr_releases--;
 	}
-}
-
-/* --- place of the guest's memory ------------------------------------------------ */
-
-static struct vgpu_ram ram[RAM_MAX];
-
-static void ram_tell_one(struct shadow *shadow, const struct vgpu_ram *part)
-{
-	shadow_ram(shadow, part->addr, part->len, part->offset, part->fd);
-}
-
-void ram_tell(struct shadow *shadow)
-{
-	unsigned int i;
-
-	for (i = 0; i < RAM_MAX; i++)
-		if (ram[i].len)
-			ram_tell_one(shadow, &ram[i]);
-}
-
-void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd)
-{
-	struct shadow *shadow;
-	unsigned int i;
-
-	for (i = 0; i < RAM_MAX && ram[i].len; i++)
-		;
-	if (fd < 0 || !len || i == RAM_MAX) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	ram[i] = (struct vgpu_ram) { .addr = addr, .len = len, .offset = offset, .fd = fd };
-	LIST_FOREACH(shadow, &shadows, node)
-		ram_tell_one(shadow, &ram[i]);
-}
-
-static void ram_drop(struct vgpu_ram *part)
-{
-	struct shadow *shadow;
-
-	LIST_FOREACH(shadow, &shadows, node)
-		shadow_ram(shadow, part->addr, part->len, 0, -1);
-	close(part->fd);
-	part->len = 0;
-}
-
-void ram_forget(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < RAM_MAX; i++)
-		if (ram[i].len)
-			ram_drop(&ram[i]);
-}
-
-void ram_remove(uint64_t addr, uint64_t len)
-{
-	unsigned int i;
-
-	for (i = 0; i < RAM_MAX; i++)
-		if (ram[i].len && ram[i].addr == addr && ram[i].len == len)
-			ram_drop(&ram[i]);
 }
