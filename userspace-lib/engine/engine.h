@@ -369,7 +369,7 @@ void ram_forget(void);
 /* Tell a new shadow where the guest's memory is. */
 void ram_tell(struct shadow *shadow);
 
-/* --- session.c: shadows and their requests ------------------------------------- */
+/* --- shadow.c ----------------------------------------------------------------- */
 
 /**
  * struct shadow - the shadow of a guest process
@@ -419,26 +419,97 @@ struct shadow {
 LIST_HEAD(shadow_list, shadow);
 extern struct shadow_list shadows;
 
-void session_add(uint64_t number, int fd);
-void session_unmap(uint64_t number, uint64_t addr, uint64_t len);
-void session_close(uint64_t number);
-/*
- * Forget that a shadow has given the guest a reference, as the guest has dropped the reference,
- * or is not to get it.
- */
-void session_reference_gone(uint32_t object, uint32_t reference);
-/* Ask a shadow to close an object. Return: true if the shadow has the object open. */
-bool shadow_drop(struct shadow *shadow, uint32_t object);
+/* Note that a shadow has an object open. Return: 0, or -ENOMEM. */
+int shadow_note(struct shadow *shadow, uint32_t object);
 /*
  * Forget that a shadow has an object open, as the shadow closes the object by itself. Return:
  * true if it had.
  */
 bool shadow_forget(struct shadow *shadow, uint32_t object);
-/* Tell a shadow that the guest has memory at @addr; @fd -1: that the memory is gone. */
-void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd);
+/*
+ * End a shadow, which gets no answers from here on. Its requests are discarded. The struct stays
+ * until the process has ended, as the process may have files open. Messages of the shadow are
+ * still read: an unread one may carry the shadow's own end of the connection, which would then
+ * never be closed.
+ */
+void shadow_end(struct shadow *shadow);
+/* End a shadow that has sent what the protocol does not allow. */
+void shadow_malformed(struct shadow *shadow);
+/*
+ * Send a message. A shadow whose socket has no room is ended: the socket has room for all answers
+ * to what a shadow may ask at once. Return: 0, or -ENFILE: too many files sent to the guest's
+ * processes were not read yet, which need not be this shadow's fault.
+ */
+int shadow_send(struct shadow *shadow, const struct eshadow_msg *msg, const void *extra, size_t len,
+		int fd);
 void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void *extra, size_t len,
 		   int fd);
+/* Tell a shadow that the guest has memory at @addr; @fd -1: that the memory is gone. */
+void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd);
+/* Ask a shadow to close an object. Return: true if the shadow has the object open. */
+bool shadow_drop(struct shadow *shadow, uint32_t object);
+/* Note that a shadow has closed an object that it was asked to close. */
+void shadow_dropped(struct shadow *shadow);
+
+/* --- given.c: references that calls of a shadow gave the guest ------------------- */
+
+/*
+ * Note that a call of a lane gives the guest a reference. Return: false if the shadow has as many
+ * entries as one call of each lane can give, or if there is no memory.
+ */
+bool given_add(struct shadow *shadow, uint32_t lane, uint32_t object, uint32_t reference);
+/* Forget the references that the lane's last call gave: the guest has acknowledged all of them. */
+void givens_acked(struct shadow *shadow, uint32_t lane);
+/*
+ * Forget that a shadow has given the guest a reference, as the guest has dropped the reference,
+ * or is not to get it.
+ */
+void given_forget(uint32_t object, uint32_t reference);
+/* Take a reference back from a shadow that is gone. Return: false if there is none. */
+bool given_take_back(struct shadow *shadow, uint32_t *object, uint32_t *reference);
+
+/* --- usage.c: mappings and lanes of shadows -------------------------------------- */
+
+/* Answer a lane that asks for room for a mapping. */
+void usage_ask(struct shadow *shadow, const struct eshadow_msg *msg);
+/*
+ * Apply a change that a shadow reports. The report is malformed if the shadow gives back more than
+ * it has, or has more mappings or lanes than it may have.
+ */
+void usage_change(struct shadow *shadow, const struct eshadow_msg *msg);
+/* Take back all that a shadow had, as one that was killed has not given it back. */
+void usage_shadow_gone(struct shadow *shadow);
+
+/* --- sync.c: lanes that wait for control messages --------------------------------- */
+
+/* Answer a lane when all control messages up to the one it names are applied. */
+void sync_ask(struct shadow *shadow, const struct eshadow_msg *msg);
+/* End the wait of a lane that is down. The wait may have been answered already. */
+void sync_cancel(struct shadow *shadow, const struct eshadow_msg *msg);
 /* Answer the lanes whose control messages have been applied. */
-void session_synced(void);
+void sync_look(void);
+/* Forget the lanes of a shadow that has ended and gets no answers any more. */
+void sync_shadow_gone(const struct shadow *shadow);
+
+/* --- request.c -------------------------------------------------------------------- */
+
+/* Data that follows the struct eshadow_msg of some requests; request_more() tells the length. */
+union more {
+	struct eshadow_bind bind;
+	struct eshadow_memory memory;
+};
+
+size_t request_more(uint32_t type);
+/* Return: true if a file may come with requests of this type. */
+bool request_has_file(uint32_t type);
+/* Handle a request. @fd: file that came with the request, or -1. */
+void request_handle(struct shadow *shadow, const struct eshadow_msg *msg, const union more *more,
+		    int fd);
+
+/* --- session.c -------------------------------------------------------------------- */
+
+void session_add(uint64_t number, int fd);
+void session_unmap(uint64_t number, uint64_t addr, uint64_t len);
+void session_close(uint64_t number);
 
 #endif /* ENGINE_ENGINE_H */

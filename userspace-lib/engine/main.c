@@ -82,7 +82,7 @@ static int start_read(void)
 }
 
 /* Functions that look whether something has ended which others wait for. */
-static void (*const looks[])(void) = { session_synced, kept_look };
+static void (*const looks[])(void) = { sync_look, kept_look };
 
 static void check(int ret, const char *what)
 {

@@ -398,7 +398,7 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
 	if (!its)
 		return -EBADF;
 	*its = object->references[--object->nr_references];
-	session_reference_gone(id, reference);
+	given_forget(id, reference);
 	if (object->nr_references) {
 		nr_repeated--;
 		if (shadow)
