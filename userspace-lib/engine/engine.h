@@ -206,49 +206,26 @@ struct object {
 	struct polled poll;
 };
 
+LIST_HEAD(object_list, object);
+
 /*
- * Make an object of a file, or find the object that it is already, and give the guest one more
- * reference. @fd becomes the engine's in any case. Return: 0 and the object in @taken, or a
- * negative errno.
+ * Return: the number of the address space that mappings of the object show. Mappings with the
+ * same space and offset show the same memory. The kernel cannot be asked which address space a
+ * file maps, so objects get spaces of their own unless they are known to share one.
  */
-int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
-		struct object **taken);
+uint64_t object_space(const struct object *object);
+/* Let the object be found from here on. */
+void object_add(struct object *object);
 struct object *object_find(uint32_t id);
 /* Return: the object whose file is @fd, or NULL. @st: result of fstat() of @fd. */
 struct object *object_of_file(int fd, const struct stat *st);
 struct object *object_by_fd(int fd);
 /* Call @fn for each object until @fn returns nonzero. Return: that value, or 0. */
 int objects_each(int (*fn)(struct object *object));
-/* Stop polling the files of a device until the guest polls them again; see poller_quiet_begin(). */
-void objects_quiet(dev_t rdev);
 /* Return: true if the object is a file of V4L2; the media controller is none. */
 bool object_is_video(const struct object *object);
 /* Describe the object, and the reference that the guest got last. */
 void object_describe(const struct object *object, struct vgpu_object_desc *desc);
-/*
- * Drop a reference of the guest. Either control message @seq has asked for that, or a call of
- * @shadow's @lane, which is answered once the drop is complete: 1 if the reference was the last,
- * else 0. Return: 0, or -EBADF, with which nothing is answered.
- */
-int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow *shadow,
-		   uint32_t lane);
-/*
- * Note that a shadow has closed an object that it was asked to close. Return: true if it was
- * asked.
- */
-bool object_dropped(uint32_t id);
-/* Return: true if the guest has as many objects as it may have. */
-bool objects_full(void);
-/* Return: true if /proc shows the file by this name. */
-bool file_is_named(int fd, const char *name);
-void objects_shadow_gone(struct shadow *shadow);
-/*
- * Return: true if all control messages up to @seq are applied, the closes that they ask for
- * included.
- */
-bool objects_applied(uint64_t seq);
-
-/* closer.c, a thread that closes files: see closer.h. */
 
 /* --- poller.c: a thread that polls files -------------------------------------- */
 
@@ -269,6 +246,55 @@ void poller_forget(struct object *object);
 void poller_quiet_begin(struct object *object);
 void poller_settle(void);
 void poller_quiet_end(struct object *object);
+
+/* --- quiet.c --------------------------------------------------------------------- */
+
+/* Stop polling the files of a device until the guest polls them again; see poller_quiet_begin(). */
+void quiet_device(dev_t rdev);
+
+/* --- file.c: properties of files --------------------------------------------------- */
+
+/* Return: true if /proc shows the file by this name. */
+bool file_is_named(int fd, const char *name);
+/* Return: VGPU_OBJECT_*. @st: result of fstat() of @fd. */
+uint32_t file_kind(int fd, const struct stat *st);
+/* Return: VGPU_FOP_* of the operations that the file's driver has, except VGPU_FOP_FASYNC. */
+uint32_t file_operations(int fd);
+/*
+ * Return: true if the driver keeps a list of those to signal (->fasync): fasync_helper() sets the
+ * flag.
+ */
+bool file_signals(int fd);
+
+/* --- reference.c: the guest's references of objects --------------------------------- */
+
+/*
+ * Make an object of a file, or find the object that it is already, and give the guest one more
+ * reference. @fd becomes the engine's in any case. Return: 0 and the object in @taken, or a
+ * negative errno.
+ */
+int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
+		struct object **taken);
+/*
+ * Drop a reference of the guest. Either control message @seq has asked for that, or a call of
+ * @shadow's @lane, which is answered once the drop is complete: 1 if the reference was the last,
+ * else 0. Return: 0, or -EBADF, with which nothing is answered.
+ */
+int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow *shadow,
+		   uint32_t lane);
+/*
+ * Note that a shadow has closed an object that it was asked to close. Return: true if it was
+ * asked.
+ */
+bool object_dropped(uint32_t id);
+/* Return: true if the guest has as many objects as it may have. */
+bool objects_full(void);
+void objects_shadow_gone(struct shadow *shadow);
+/*
+ * Return: true if all control messages up to @seq are applied, the closes that they ask for
+ * included.
+ */
+bool objects_applied(uint64_t seq);
 
 /* --- event.c: eventfds that stand for the guest's ------------------------------ */
 

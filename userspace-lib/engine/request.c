@@ -204,7 +204,7 @@ static void ask_quiet(struct shadow *shadow, const struct eshadow_msg *msg)
 	bool video = object && object_is_video(object);
 
 	if (video)
-		objects_quiet(object->rdev);
+		quiet_device(object->rdev);
 	shadow_answer(shadow, msg->lane, video ? 0 : -EBADF, NULL, 0, -1);
 }
 
