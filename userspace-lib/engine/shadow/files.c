@@ -40,19 +40,6 @@ void files_init(void)
 	sys3(__NR_dup3, fd_engine, 0, O_CLOEXEC);
 }
 
-void fd_close(int fd)
-{
-	sys3_apart(__NR_close, fd, 0, 0);
-}
-
-int fd_up(int fd, int base)
-{
-	int up = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, base);
-
-	fd_close(fd);
-	return up;
-}
-
 /* --- files of objects -------------------------------------------------------- */
 
 static struct file_entry *entry_find(u32 object)

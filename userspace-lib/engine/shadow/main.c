@@ -10,7 +10,6 @@
 #include <asm/socket.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
-#include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/uio.h>
 
@@ -23,11 +22,6 @@
 
 #define POLLIN		0x0001
 
-const struct engine_shared *shared;
-struct engine_counters *counters;
-struct engine_patience *patience;
-struct vgpu_wire_limits wire_limits;
-int fd_devices, fd_maps, fd_mem;
 static int fd_lanes;
 
 /* Stack in .bss, hence in the reserved range. */
@@ -58,40 +52,6 @@ static void take_name(const long *start)
 
 	if (start[0] >= 2)
 		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
-}
-
-/* Maps a page of the file at @at, where no demand page will be. */
-static void *share_page(int fd, int prot, u64 at)
-{
-	long ret = sys_mmap(0, PAGE_SIZE, prot, MAP_SHARED, fd, 0);
-
-	if (sys_is_error(ret))
-		sys_exit_group(ESHADOW_EXIT_SHARED);
-	ret = sys6(__NR_mremap, ret, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
-	if (sys_is_error(ret))
-		sys_exit_group(ESHADOW_EXIT_SHARED);
-	/* Keep drivers from writable pages, where a driver would spoil the counters. */
-	if ((prot & PROT_WRITE) && keys_give(at, PAGE_SIZE, KEY_OWN))
-		sys_exit_group(SHADOW_EXIT_KEYS);
-	sys2(__NR_close, fd, 0);
-	return (void *)ret;
-}
-
-static void share(void)
-{
-	_Static_assert(sizeof(struct engine_shared) <= PAGE_SIZE &&
-		       sizeof(struct engine_patience) <= PAGE_SIZE, "one page each");
-	shared = share_page(ESHADOW_FD_SHARED, PROT_READ, slots_base - PAGE_SIZE);
-	counters = share_page(ESHADOW_FD_COUNTERS, PROT_READ | PROT_WRITE,
-			      slots_base - 2 * PAGE_SIZE);
-	patience = share_page(ESHADOW_FD_PATIENCE, PROT_READ | PROT_WRITE,
-			      slots_base - 3 * PAGE_SIZE);
-	wire_limits = (struct vgpu_wire_limits) {
-		.call_bytes = shared->limits.call_bytes,
-		.segs = VGPU_SEGS_MAX,
-		.fixups = VGPU_FIXUPS_MAX,
-		.features = shared->features,
-	};
 }
 
 /* Open the file read-only: by writing its own memory a program could change its code. */
@@ -160,7 +120,7 @@ void shadow_main(const long *start)
 	mapping_keep_args(start);
 	if (signals_init())
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
-	share();
+	shared_init();
 	place_files();
 	page_init();
 	mapping_init();

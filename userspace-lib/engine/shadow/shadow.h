@@ -45,6 +45,8 @@ struct lane;
 struct call;
 struct file_entry;
 
+/* --- shared.c ---------------------------------------------------------------- */
+
 /* The engine writes @shared for all its shadows. @counters belongs to this shadow. */
 extern const struct engine_shared *shared;
 extern struct engine_counters *counters;
@@ -55,7 +57,10 @@ extern struct engine_counters *counters;
 extern struct engine_patience *patience;
 extern struct vgpu_wire_limits wire_limits;
 
-/* --- main.c: files of this program ------------------------------------------ */
+/* Maps the shared memory. If that fails, exits with a status that says so. */
+void shared_init(void);
+
+/* --- fd.c: files of this program -------------------------------------------- */
 
 /*
  * Moves a file to a number from @base on, out of the way of files that drivers make. Return: the
