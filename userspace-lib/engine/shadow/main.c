@@ -140,7 +140,7 @@ void shadow_main(const long *start)
 		if (sys6(__NR_ppoll, (long)polls, 2, 0, 0, 0, 0) <= 0)
 			continue;
 		if (polls[0].revents)
-			channel_hear();
+			message_hear();
 		if (polls[1].revents)
 			hear_lane();
 	}

@@ -116,8 +116,6 @@ void channel_tell_acked(const struct lane *lane);
 void channel_tell_shown(const struct lane *lane);
 /* Tells the engine by how much this shadow's mappings and lanes change. */
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes);
-/* Reads one message of the engine. Ends the program when the engine has ended. */
-void channel_hear(void);
 
 /* --- files.c: files of objects, and files that drivers make ------------------ */
 
@@ -686,5 +684,10 @@ int kept_show(struct call *call);
  * pages have its key.
  */
 void kept_hide(struct call *call);
+
+/* --- message.c -------------------------------------------------------------- */
+
+/* Reads one message of the engine. Ends the program when the engine has ended. */
+void message_hear(void);
 
 #endif /* ESHADOW_SHADOW_H */
