@@ -16,7 +16,7 @@ void demand_woken(bool kick)
 {
 	word_wake(&demand.claims);
 	if (kick)
-		pager_kick();
+		watch_kick();
 }
 
 /* Return: true if no running call may use the page any more. */

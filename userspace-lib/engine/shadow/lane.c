@@ -81,7 +81,7 @@ void lane_set_running(struct lane *lane, bool running)
 		lane->syscall.state = SYSCALL_OUT;
 	}
 	lock_drop(&lane->lock);
-	pager_arm(lane, running);
+	watch_arm(lane, running);
 }
 
 bool lane_in_call(struct lane *lane)
@@ -513,7 +513,7 @@ void lane_start(int sock)
 	lane->sock = sock;
 	channel_tell_usage(0, 0, 1);
 	__atomic_add_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST);
-	if (!pager_watch(lane) && !thread_start(&lane->thread, lane_main, lane))
+	if (!watch_lane(lane) && !thread_start(&lane->thread, lane_main, lane))
 		return;
 	sys2(__NR_close, sock, 0);
 	lane_over();

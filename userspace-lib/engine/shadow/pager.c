@@ -8,7 +8,6 @@
  */
 #include <linux/errno.h>
 #include <linux/eventpoll.h>
-#include <linux/fcntl.h>
 #include <linux/uio.h>
 #include <linux/userfaultfd.h>
 
@@ -22,10 +21,6 @@
  */
 #define PATIENCE_SPINS	(1U << 20)
 
-#define KEY_FAULTS	(~0ULL)
-#define KEY_KICK	(~1ULL)
-
-static int fd_poll, fd_kick;
 /* True for each lane whose fault waits for the end of another thread's claim. */
 static bool waits[SHADOW_LANES];
 
@@ -197,7 +192,7 @@ static void upcall_begin(struct lane *lane, enum lane_upcall upcall, u32 data_le
 	lane->upcalling = true;
 	lock_drop(&lane->lock);
 	/* Arm again: a CANCEL may have disarmed the watch, and the driver may continue even so. */
-	pager_arm(lane, true);
+	watch_arm(lane, true);
 }
 
 /* The socket has room for a message if the guest reads. A guest that does not loses its lane. */
@@ -637,7 +632,7 @@ static void lane_ready(struct lane *lane)
 	 * Arm again, as more may come while the call runs. This must not be later: after
 	 * upcall_end() the lane's thread continues, and its call may end.
 	 */
-	pager_arm(lane, true);
+	watch_arm(lane, true);
 	if (ret < 0)
 		upcall_end(lane, ret);
 	else if (ret)
@@ -707,19 +702,17 @@ static void pager_main(void *arg)
 {
 	struct epoll_event events[PAGER_EVENTS];
 	bool any = false;
-	u64 value;
 	long nr, i;
 
 	(void)arg;
 	for (;;) {
-		nr = sys6(__NR_epoll_pwait, fd_poll, (long)events, PAGER_EVENTS,
-			  any ? deadlines() : -1, 0, 0);
+		nr = watch_wait(events, PAGER_EVENTS, any ? deadlines() : -1);
 		for (i = 0; i < nr; i++) {
-			if (events[i].data == KEY_FAULTS) {
+			if (events[i].data == WATCH_FAULTS) {
 				faults_read();
 				any = true;
-			} else if (events[i].data == KEY_KICK) {
-				sys3(__NR_read, fd_kick, (long)&value, sizeof(value));
+			} else if (events[i].data == WATCH_KICK) {
+				watch_kicked();
 				retry_waiting();
 			} else {
 				lane_ready(lane_by_index(events[i].data));
@@ -728,40 +721,11 @@ static void pager_main(void *arg)
 	}
 }
 
-static int poll_control(int op, int fd, u32 events, u64 key)
-{
-	struct epoll_event event = { .events = events, .data = key };
-
-	return sys4(__NR_epoll_ctl, fd_poll, op, fd, (long)&event);
-}
-
-int pager_watch(struct lane *lane)
-{
-	return poll_control(EPOLL_CTL_ADD, lane->sock, EPOLLONESHOT, lane->index);
-}
-
-void pager_arm(struct lane *lane, bool armed)
-{
-	poll_control(EPOLL_CTL_MOD, lane->sock,
-		     armed ? EPOLLIN | EPOLLRDHUP | EPOLLONESHOT : EPOLLONESHOT, lane->index);
-}
-
-void pager_kick(void)
-{
-	const u64 one = 1;
-
-	sys3(__NR_write, fd_kick, (long)&one, sizeof(one));
-}
-
 void pager_init(void)
 {
 	static struct thread thread;
 
-	fd_poll = fd_up(sys2(__NR_epoll_create1, O_CLOEXEC, 0), FILES_OWN);
-	fd_kick = fd_up(sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), FILES_OWN);
-	if (fd_poll < 0 || fd_kick < 0 || thread_prepare(&thread, SHADOW_LANES) ||
-	    poll_control(EPOLL_CTL_ADD, demand.faults, EPOLLIN, KEY_FAULTS) ||
-	    poll_control(EPOLL_CTL_ADD, fd_kick, EPOLLIN, KEY_KICK) ||
+	if (watch_init(demand.faults) || thread_prepare(&thread, SHADOW_LANES) ||
 	    thread_start(&thread, pager_main, NULL))
 		sys_exit_group(SHADOW_EXIT_THREAD);
 }

@@ -359,14 +359,29 @@ int writeback_all(struct lane *lane);
  */
 u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov);
 
+/* --- watch.c ---------------------------------------------------------------- */
+
+struct epoll_event;
+
+/* Values of @data of events that are no lane's. The others are indexes of lanes. */
+#define WATCH_FAULTS	(~0ULL)
+#define WATCH_KICK	(~1ULL)
+
+/* Watches the userfaultfd @faults, and watch_kick(). Return: 0, or a negative errno. */
+int watch_init(int faults);
+/* Waits at most @ms milliseconds (negative: no limit). Return: the number of @events. */
+long watch_wait(struct epoll_event *events, u32 nr, int ms);
+/* Watches the lane's socket, as long as the socket is open. */
+int watch_lane(struct lane *lane);
+/* Arms or disarms the watch of the lane's socket. The pager is notified once. */
+void watch_arm(struct lane *lane, bool armed);
+/* Makes watch_wait() return WATCH_KICK, once for all calls before watch_kicked(). */
+void watch_kick(void);
+void watch_kicked(void);
+
 /* --- pager.c ---------------------------------------------------------------- */
 
 void pager_init(void);
-/* Adds the lane's socket to the pager's, as long as the socket is open. */
-int pager_watch(struct lane *lane);
-/* Arms or disarms the watch of the lane's socket. The pager is notified once. */
-void pager_arm(struct lane *lane, bool armed);
-void pager_kick(void);
 
 /* --- room.c: the program's memory that drivers can reach ----------------------- */
 
