@@ -7,18 +7,6 @@
 
 #include "shadow.h"
 
-void demand_wait(u32 claims)
-{
-	word_wait(&demand.claims, claims, shared->fetch_timeout_ms);
-}
-
-void demand_woken(bool kick)
-{
-	word_wake(&demand.claims);
-	if (kick)
-		watch_kick();
-}
-
 /* Return: true if no running call may use the page any more. */
 static bool demand_expired(const struct page *page)
 {

@@ -192,6 +192,18 @@ void page_unclaim(struct page *page)
 	demand.claims++;
 }
 
+void demand_wait(u32 claims)
+{
+	word_wait(&demand.claims, claims, shared->fetch_timeout_ms);
+}
+
+void demand_woken(bool kick)
+{
+	word_wake(&demand.claims);
+	if (kick)
+		watch_kick();
+}
+
 void page_show(struct page *page)
 {
 	long ret;
