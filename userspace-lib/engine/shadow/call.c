@@ -232,9 +232,10 @@ static s64 call_do(struct call *call)
 		call->file = file_find(lane, le32_to_cpu(msg->object));
 		if (!call->file)
 			return call_refuse(call, -EBADF);
+		lane->no_demand = call->file->no_demand;
 		call_set_f_flags(call->file, le32_to_cpu(msg->f_flags));
 	}
-	if (call->mm) {
+	if (lane->mm) {
 		demand_begin_mm(lane);
 		return call_ops[op].run(call);
 	}
@@ -265,7 +266,8 @@ static s64 call_do(struct call *call)
 
 static void call_reset(struct call *call)
 {
-	call->mm = true;
+	call->lane->mm = true;
+	call->lane->no_demand = false;
 	call->file = NULL;
 	call->result = 0;
 	call->flags = 0;
@@ -287,7 +289,7 @@ int call_run(struct call *call)
 	call_reset(call);
 	if (vgpu_wire_call_check(call->msg, call->msg_len, &wire_limits, &call->view))
 		return -EPROTO;
-	call->mm = call_ops[le16_to_cpu(call->view.call->op)].mm;
+	call->lane->mm = call_ops[le16_to_cpu(call->view.call->op)].mm;
 	call->pos = le64_to_cpu(call->view.call->pos);
 	count(&counters->calls, 1);
 	call->result = call_do(call);
@@ -296,6 +298,7 @@ int call_run(struct call *call)
 	call_free_scratch(call);
 	if (call->file)
 		file_put(call->file);
+	call->lane->no_demand = false;
 	call->file = NULL;
 	return 0;
 }

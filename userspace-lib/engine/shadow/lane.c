@@ -90,7 +90,7 @@ bool lane_in_call(struct lane *lane)
 
 	lock_take(&lane->lock);
 	/* The thread of a call of class mm copies memory of the guest process by itself. */
-	in_call = lane->running || lane->call->mm;
+	in_call = lane->running || lane->mm;
 	lock_drop(&lane->lock);
 	return in_call;
 }

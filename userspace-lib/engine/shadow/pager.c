@@ -392,7 +392,7 @@ static void fault_claim_ahead(struct lane *lane)
 /* Return: true if the lane may ask the guest. */
 static bool fault_may_ask(const struct lane *lane)
 {
-	return !lane->down && !lane->last && !lane->call->mm &&
+	return !lane->down && !lane->last && !lane->mm &&
 		(shared->features & VGPU_FEATURE_DEMAND);
 }
 
@@ -402,7 +402,7 @@ static int fault_limited(struct lane *lane)
 	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
 	struct fault *fault = &lane->fault;
 
-	if (lane->call->file && lane->call->file->no_demand)
+	if (lane->no_demand)
 		return -EOPNOTSUPP;
 	/*
 	 * All upcalls of a call together have the time limit of a single upcall. All waits for the

@@ -101,7 +101,7 @@ static int room_wait(struct lane *lane, struct room **room)
 static bool must_be_alone(const struct call *call)
 {
 	/* A call of class mm passes no argument to a driver, and must not wait for other calls. */
-	return call->file && !call->mm &&
+	return call->file && !call->lane->mm &&
 	       (call->file->policy.kind == VGPU_EXPORT_NVIDIA ||
 		vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT));
 }

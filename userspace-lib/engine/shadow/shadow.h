@@ -472,6 +472,12 @@ struct lane {
 	u8 *reply_buf;
 	struct call *call;
 	/*
+	 * @mm: true if the call is of class mm, which never asks the guest. @no_demand: true if the
+	 *	driver of the call does not wait for the guest's memory. The lane writes both.
+	 */
+	bool mm;
+	bool no_demand;
+	/*
 	 * @room is for calls that get no other room. @signals is the room whose signal stack the
 	 *	thread has.
 	 */
@@ -551,7 +557,6 @@ struct call {
 	u64 clock_in;
 	u64 tsc_in;
 	struct vgpu_call_view view;
-	bool mm;
 	struct file_entry *file;
 	s64 result;
 	u32 flags;
