@@ -24,6 +24,58 @@
 /* True for each lane whose fault waits for the end of another thread's claim. */
 static bool waits[SHADOW_LANES];
 
+/* Kinds of upcalls to the guest. */
+enum upcall {
+	UPCALL_NONE = 0,
+	UPCALL_FETCH,
+	UPCALL_WRITEBACK,
+};
+
+/**
+ * struct fault - a fault of a lane's thread that the pager serves
+ * @addr: address of the page; 0: there is no fault
+ * @call: number of the lane's call at the fault
+ * @upcall: kind of the upcall to the guest
+ * @pages: pages that were claimed for the upcall
+ * @nr: number of entries of @pages
+ * @seq: number of the fetch
+ * @end: deadline in nanoseconds of the upcall, or of the wait for a page that others have claimed
+ * @start: time in nanoseconds at which that began
+ * @may: time in nanoseconds that the driver may wait
+ * @wait: state of vgpu_patience_begin()
+ * @have: number of bytes of the answer that were received
+ * @want: length of the answer in bytes
+ * @answer: fixed part of the answer
+ */
+struct fault {
+	u64 addr;
+	u64 call;
+	enum upcall upcall;
+	struct page *pages[VGPU_FETCH_AHEAD];
+	u32 nr;
+	u64 seq;
+	u64 end;
+	u64 start;
+	u64 may;
+	struct vgpu_patience_wait wait;
+	u32 have;
+	u32 want;
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_fetched fetched;
+		struct vgpu_written written;
+	} answer;
+};
+
+/* The fault of each lane's thread. */
+static struct fault faults[SHADOW_LANES];
+
+/* A lane that never had a connection has a fault, too, but no index yet. */
+static struct fault *fault_of(const struct lane *lane)
+{
+	return &faults[lane - lane_by_index(0)];
+}
+
 /* --- time that drivers may wait for the guest --------------------------------- */
 
 static void patience_take(void)
@@ -52,7 +104,7 @@ static u64 patience_begin(struct lane *lane)
 
 	patience_take();
 	may = vgpu_patience_begin(&patience->patience, now_ns() / NSEC_PER_US, lane->guest_call,
-				  &lane->fault.wait);
+				  &fault_of(lane)->wait);
 	patience_drop();
 	return may * NSEC_PER_US;
 }
@@ -60,7 +112,7 @@ static u64 patience_begin(struct lane *lane)
 static void patience_end(const struct lane *lane, u64 took)
 {
 	patience_take();
-	vgpu_patience_end(&patience->patience, &lane->fault.wait, took / NSEC_PER_US,
+	vgpu_patience_end(&patience->patience, &fault_of(lane)->wait, took / NSEC_PER_US,
 			  now_ns() / NSEC_PER_US);
 	patience_drop();
 }
@@ -70,7 +122,7 @@ static void patience_end(const struct lane *lane, u64 took)
 /* Ends a wait for a claim. Its time counts like that of an upcall. */
 static void wait_over(struct lane *lane)
 {
-	u64 took = now_ns() - lane->fault.start;
+	u64 took = now_ns() - fault_of(lane)->start;
 
 	if (waits[lane->index]) {
 		lane->upcall_ns += took;
@@ -81,11 +133,11 @@ static void wait_over(struct lane *lane)
 
 static void fault_over(struct lane *lane)
 {
-	u64 addr = lane->fault.addr;
+	u64 addr = fault_of(lane)->addr;
 	struct lane *other;
 	u32 i;
 
-	lane->fault.addr = 0;
+	fault_of(lane)->addr = 0;
 	wait_over(lane);
 	/*
 	 * End the waits of other lanes for this page, too: page_wake() wakes their threads as well,
@@ -93,8 +145,8 @@ static void fault_over(struct lane *lane)
 	 */
 	for (i = 0; i < SHADOW_LANES; i++) {
 		other = lane_by_index(i);
-		if (waits[i] && other->fault.addr == addr) {
-			other->fault.addr = 0;
+		if (waits[i] && fault_of(other)->addr == addr) {
+			fault_of(other)->addr = 0;
 			wait_over(other);
 		}
 	}
@@ -137,10 +189,10 @@ static bool page_is_asked_for(const struct page *page, const struct lane *lane)
 
 	for (i = 0; i < SHADOW_LANES; i++) {
 		other = lane_by_index(i);
-		if (other == lane || other->fault.upcall == UPCALL_NONE)
+		if (other == lane || fault_of(other)->upcall == UPCALL_NONE)
 			continue;
-		for (j = 0; j < other->fault.nr; j++)
-			if (other->fault.pages[j] == page)
+		for (j = 0; j < fault_of(other)->nr; j++)
+			if (fault_of(other)->pages[j] == page)
 				return true;
 	}
 	return false;
@@ -153,7 +205,7 @@ static bool page_is_asked_for(const struct page *page, const struct lane *lane)
  */
 static void fault_fail(struct lane *lane, int limited)
 {
-	u64 addr = lane->fault.addr;
+	u64 addr = fault_of(lane)->addr;
 	struct page *page = page_find(addr);
 	bool alone = page && page->busy && page_is_asked_for(page, lane);
 
@@ -172,15 +224,15 @@ static void fault_fail(struct lane *lane, int limited)
 		fault_over(lane);
 		return;
 	}
-	lane->fault.addr = 0;
+	fault_of(lane)->addr = 0;
 	wait_over(lane);
 }
 
 /* --- upcalls ---------------------------------------------------------------- */
 
-static void upcall_begin(struct lane *lane, enum lane_upcall upcall, u32 data_len)
+static void upcall_begin(struct lane *lane, enum upcall upcall, u32 data_len)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 
 	fault->upcall = upcall;
 	fault->have = 0;
@@ -208,7 +260,7 @@ static bool upcall_send(struct lane *lane, struct iovec *iov, u32 nr, u32 len)
 
 static bool upcall_fetch(struct lane *lane)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	struct vgpu_fetch msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
 		.hdr.type = cpu_to_le16(VGPU_MSG_FETCH),
@@ -225,7 +277,7 @@ static bool upcall_fetch(struct lane *lane)
 /* Writes back the page, as it has bytes that the guest does not have, before it is fetched anew. */
 static bool upcall_writeback(struct lane *lane)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	struct writeback *batch = lane->batch;
 	struct iovec iov[2];
 	u32 len;
@@ -239,7 +291,7 @@ static bool upcall_writeback(struct lane *lane)
 
 static void upcall_over(struct lane *lane)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	u64 took = now_ns() - fault->start;
 
 	lane->upcall_ns += took;
@@ -269,7 +321,7 @@ static void page_unfetched(struct page *page)
 /* Ends a fetch. @bad: the claimed pages could not be fetched. */
 static void fetch_end(struct lane *lane, bool bad)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	bool again, kick;
 	u32 i;
 
@@ -325,7 +377,7 @@ static void fetch_end(struct lane *lane, bool bad)
  */
 static void writeback_end(struct lane *lane, bool lost, bool bad)
 {
-	struct page *page = lane->fault.pages[0];
+	struct page *page = fault_of(lane)->pages[0];
 	bool kick;
 
 	lock_take(&demand.lock);
@@ -346,25 +398,25 @@ static void writeback_end(struct lane *lane, bool lost, bool bad)
 
 static void upcall_end(struct lane *lane, int error)
 {
-	enum lane_upcall upcall = lane->fault.upcall;
+	enum upcall upcall = fault_of(lane)->upcall;
 
 	if (error)
 		lane_upcall_failed(lane, error);
 	upcall_over(lane);
 	/* The lane failed, and cannot ask again for a single page: fail that page now. */
-	if (error && upcall == UPCALL_FETCH && lane->fault.nr > 1) {
+	if (error && upcall == UPCALL_FETCH && fault_of(lane)->nr > 1) {
 		u32 i;
 
 		lock_take(&demand.lock);
-		for (i = 1; i < lane->fault.nr; i++)
-			page_unfetched(lane->fault.pages[i]);
-		lane->fault.nr = 1;
+		for (i = 1; i < fault_of(lane)->nr; i++)
+			page_unfetched(fault_of(lane)->pages[i]);
+		fault_of(lane)->nr = 1;
 		lock_drop(&demand.lock);
 	}
 	if (upcall == UPCALL_FETCH)
-		fetch_end(lane, error || lane->fault.answer.fetched.error);
+		fetch_end(lane, error || fault_of(lane)->answer.fetched.error);
 	else
-		writeback_end(lane, error, error || lane->fault.answer.written.error);
+		writeback_end(lane, error, error || fault_of(lane)->answer.written.error);
 }
 
 /* --- serving a fault --------------------------------------------------------- */
@@ -375,7 +427,7 @@ static void upcall_end(struct lane *lane, int error)
  */
 static void fault_claim_ahead(struct lane *lane)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	u32 nr = vgpu_ahead_pages(&lane->ahead, fault->addr, mapping_next(fault->addr));
 
 	for (fault->nr = 1; fault->nr < nr; fault->nr++) {
@@ -400,7 +452,7 @@ static bool fault_may_ask(const struct lane *lane)
 static int fault_limited(struct lane *lane)
 {
 	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 
 	if (lane->no_demand)
 		return -EOPNOTSUPP;
@@ -415,7 +467,7 @@ static int fault_limited(struct lane *lane)
 static void fault_serve(struct lane *lane)
 {
 	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	int limited;
 	bool dirty;
 	struct page *page;
@@ -524,10 +576,10 @@ static void faults_read(void)
 			continue;
 		}
 		/* A signal has interrupted the wait, and the thread has faulted again. */
-		if (lane->fault.addr == addr)
+		if (fault_of(lane)->addr == addr)
 			continue;
-		lane->fault.addr = addr;
-		lane->fault.call = lane->seq;
+		fault_of(lane)->addr = addr;
+		fault_of(lane)->call = lane->seq;
 		fault_serve(lane);
 	}
 }
@@ -556,7 +608,7 @@ static u32 answer_room(struct fault *fault, u8 **to)
 /* Checks the header of an answer. Return: 0, or a negative errno. */
 static int answer_header(struct lane *lane)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	struct vgpu_hdr *hdr = &fault->answer.hdr;
 	u16 type = fault->upcall == UPCALL_FETCH ? VGPU_MSG_FETCHED : VGPU_MSG_WRITTEN;
 	u32 len = le32_to_cpu(hdr->len);
@@ -581,7 +633,7 @@ static int answer_header(struct lane *lane)
 /* Reads the answer. Return: 1 if it is complete, 0 if more has to come, or a negative errno. */
 static int answer_read(struct lane *lane)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	u32 before, room;
 	long ret;
 	u8 *to;
@@ -611,7 +663,7 @@ static int answer_read(struct lane *lane)
 
 static void lane_ready(struct lane *lane)
 {
-	struct fault *fault = &lane->fault;
+	struct fault *fault = fault_of(lane);
 	u32 data_len;
 	int ret;
 
@@ -647,10 +699,10 @@ static void lane_ready(struct lane *lane)
  */
 static bool wait_left(struct lane *lane)
 {
-	if (lane_in_call(lane) && lane->fault.call == lane->seq)
+	if (lane_in_call(lane) && fault_of(lane)->call == lane->seq)
 		return false;
 	wait_over(lane);
-	lane->fault.addr = 0;
+	fault_of(lane)->addr = 0;
 	return true;
 }
 
@@ -686,14 +738,14 @@ static int deadlines(void)
 	for (i = 0; i < SHADOW_LANES; i++) {
 		struct lane *lane = lane_by_index(i);
 
-		if (lane->fault.upcall == UPCALL_NONE && !waits[i])
+		if (fault_of(lane)->upcall == UPCALL_NONE && !waits[i])
 			continue;
-		if (now >= lane->fault.end && waits[i])
+		if (now >= fault_of(lane)->end && waits[i])
 			wait_expired(lane);
-		else if (now >= lane->fault.end)
-			upcall_end(lane, lane->fault.have ? -EPROTO : -ETIMEDOUT);
-		else if (!first || lane->fault.end < first)
-			first = lane->fault.end;
+		else if (now >= fault_of(lane)->end)
+			upcall_end(lane, fault_of(lane)->have ? -EPROTO : -ETIMEDOUT);
+		else if (!first || fault_of(lane)->end < first)
+			first = fault_of(lane)->end;
 	}
 	return first ? (int)((first - now) / NSEC_PER_MS) + 1 : -1;
 }

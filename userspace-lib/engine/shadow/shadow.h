@@ -416,48 +416,6 @@ void room_put(struct call *call);
 
 /* --- lane.c ----------------------------------------------------------------- */
 
-enum lane_upcall {
-	UPCALL_NONE = 0,
-	UPCALL_FETCH,
-	UPCALL_WRITEBACK,
-};
-
-/**
- * struct fault - a fault of a lane's thread that the pager serves
- * @addr: address of the page; 0: there is no fault
- * @call: number of the lane's call at the fault
- * @upcall: kind of the upcall to the guest
- * @pages: pages that were claimed for the upcall
- * @nr: number of entries of @pages
- * @seq: number of the fetch
- * @end: deadline in nanoseconds of the upcall, or of the wait for a page that others have claimed
- * @start: time in nanoseconds at which that began
- * @may: time in nanoseconds that the driver may wait
- * @wait: state of vgpu_patience_begin()
- * @have: number of bytes of the answer that were received
- * @want: length of the answer in bytes
- * @answer: fixed part of the answer
- */
-struct fault {
-	u64 addr;
-	u64 call;
-	enum lane_upcall upcall;
-	struct page *pages[VGPU_FETCH_AHEAD];
-	u32 nr;
-	u64 seq;
-	u64 end;
-	u64 start;
-	u64 may;
-	struct vgpu_patience_wait wait;
-	u32 have;
-	u32 want;
-	union {
-		struct vgpu_hdr hdr;
-		struct vgpu_fetched fetched;
-		struct vgpu_written written;
-	} answer;
-};
-
 struct lane {
 	struct thread thread;
 	u32 index;
@@ -495,7 +453,6 @@ struct lane {
 	u64 upcall_ns;
 	/* Time that drivers had waited for the guest when the call began. The lane writes it. */
 	u64 guest_call;
-	struct fault fault;
 
 	/* State that a cancel needs, protected by @lock. */
 	struct lock lock;
