@@ -493,10 +493,10 @@ static int lane_prepare(struct lane *lane)
 	lane->gating = false;
 	lane->buf = thread_buf(&lane->thread, 0);
 	lane->reply_buf = thread_buf(&lane->thread, 1);
-	lane->room = (struct room) {
+	lane->call->own = (struct room) {
 		.memory = thread_room(&lane->thread), .key = KEY_SHARED, .used = THREAD_SCRATCH,
 	};
-	lane->signals = NULL;
+	lane->call->signals = NULL;
 	lane->call->lane = lane;
 	lane->call->nr_objects = 0;
 	return 0;

@@ -57,14 +57,14 @@ void rooms_init(void)
  * Takes a free room, preferably the last one of the thread, whose signal stack it has. @those:
  * bit mask of rooms that the call may have.
  */
-static struct room *room_find(const struct lane *lane, u32 those)
+static struct room *room_find(const struct call *call, u32 those)
 {
 	u32 free = __atomic_load_n(&rooms_free, __ATOMIC_RELAXED), may, bit;
 
 	while ((may = free & those)) {
 		bit = may & -may;
-		if (lane->signals && lane->signals != &lane->room)
-			bit = (may & (1U << (lane->signals - rooms))) ?: bit;
+		if (call->signals && call->signals != &call->own)
+			bit = (may & (1U << (call->signals - rooms))) ?: bit;
 		if (__atomic_compare_exchange_n(&rooms_free, &free, free & ~bit, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return &rooms[__builtin_ctz(bit)];
@@ -72,7 +72,7 @@ static struct room *room_find(const struct lane *lane, u32 those)
 	return NULL;
 }
 
-static int room_wait(struct lane *lane, struct room **room)
+static int room_wait(struct call *call, struct room **room)
 {
 	u64 end = now_ns() + shared->fetch_timeout_ms * NSEC_PER_MS;
 	int ret = 0;
@@ -81,10 +81,10 @@ static int room_wait(struct lane *lane, struct room **room)
 	__atomic_add_fetch(&rooms_waiters, 1, __ATOMIC_SEQ_CST);
 	for (;;) {
 		back = __atomic_load_n(&rooms_back, __ATOMIC_SEQ_CST);
-		*room = room_find(lane, ~0U);
+		*room = room_find(call, ~0U);
 		if (*room)
 			break;
-		ret = lane_pending(lane) ? -EINTR : now_ns() >= end ? -EBUSY : 0;
+		ret = lane_pending(call->lane) ? -EINTR : now_ns() >= end ? -EBUSY : 0;
 		if (ret)
 			break;
 		word_wait(&rooms_back, back, LOOK_MS);
@@ -117,23 +117,22 @@ static void room_renew(struct room *room)
 
 int room_take(struct call *call)
 {
-	struct lane *lane = call->lane;
 	struct room *room;
 	int ret;
 
 	if (call->room)
 		return 0;
-	room = room_find(lane, must_be_alone(call) ? ~0U : ROOMS_OF_ANY);
+	room = room_find(call, must_be_alone(call) ? ~0U : ROOMS_OF_ANY);
 	if (!room && keys_on && must_be_alone(call)) {
-		ret = room_wait(lane, &room);
+		ret = room_wait(call, &room);
 		if (ret)
 			return ret;
 	}
 	if (!room)
-		room = &lane->room;
-	if (keys_on && lane->signals != room) {
+		room = &call->own;
+	if (keys_on && call->signals != room) {
 		thread_signal_stack(room->memory);
-		lane->signals = room;
+		call->signals = room;
 	}
 	if (!room->fresh && must_be_alone(call))
 		room_renew(room);
@@ -153,7 +152,7 @@ void room_put(struct call *call)
 	call->room = NULL;
 	if (room && must_be_alone(call))
 		room_renew(room);
-	if (!room || room == &call->lane->room)
+	if (!room || room == &call->own)
 		return;
 	__atomic_or_fetch(&rooms_free, 1U << (room - rooms), __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&rooms_waiters, __ATOMIC_SEQ_CST))

@@ -435,13 +435,6 @@ struct lane {
 	 */
 	bool mm;
 	bool no_demand;
-	/*
-	 * @room is for calls that get no other room. @signals is the room whose signal stack the
-	 *	thread has.
-	 */
-	struct room room;
-	const struct room *signals;
-
 	struct writeback *batch;
 
 	/* State of the running call, protected by demand.lock. */
@@ -530,7 +523,13 @@ struct call {
 	u8 *data;
 	u32 data_len;
 	u32 data_size;
+	/*
+	 * @room: room of the call; NULL: it has none yet. @own: the lane's room, for calls that get
+	 *	no other one. @signals: the room whose signal stack the lane's thread has.
+	 */
 	struct room *room;
+	struct room own;
+	const struct room *signals;
 	u64 scratch;
 	u64 scratch_len;
 	bool scratch_mapped;
