@@ -496,6 +496,15 @@ bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len);
 /* Handles a failed upcall. @error: -ETIMEDOUT, or another errno, with which the connection ends. */
 void lane_upcall_failed(struct lane *lane, int error);
 
+/* --- budget.c --------------------------------------------------------------- */
+
+/*
+ * Allocates memory for a message or a reply, which counts against a budget. Return: NULL if there
+ * is none.
+ */
+void *budget_get(u64 len);
+void budget_put(void *memory, u64 len);
+
 /* --- call.c ----------------------------------------------------------------- */
 
 #define SEGS_SMALL	16
@@ -556,12 +565,6 @@ void call_take_back(struct call *call);
 s64 call_refuse(struct call *call, int error);
 int call_alloc_data(struct call *call, u32 len);
 int call_alloc_scratch(struct call *call, u64 len);
-/*
- * Allocates memory for a message or a reply, which counts against a budget. Return: NULL if there
- * is none.
- */
-void *budget_get(u64 len);
-void budget_put(void *memory, u64 len);
 /* Makes a system call that runs a driver's function and that the guest can interrupt. */
 long call_system(struct call *call, u64 nr, u64 a, u64 b, u64 c, u64 d);
 static inline bool call_is_compat(const struct call *call)
