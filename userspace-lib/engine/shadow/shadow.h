@@ -459,11 +459,6 @@ struct lane {
 	struct request *request;
 };
 
-/* Maps memory for SHADOW_LANES_READY lanes. */
-void lanes_init(void);
-/* Notes that no lane will come any more: the program ends with the last lane. */
-void lanes_end(void);
-void lane_start(int sock);
 struct lane *lane_by_index(u32 index);
 /* Return: the lane whose thread has this number, or NULL. */
 struct lane *lane_by_tid(int tid);
@@ -484,6 +479,10 @@ void lane_cancel_locked(struct lane *lane);
  */
 bool lane_look_again(struct lane *lane);
 
+/*
+ * Waits for events of the socket. @deadline: nanoseconds; 0: none. Return: 0, or -ETIMEDOUT.
+ */
+int lane_wait(struct lane *lane, short events, u64 deadline);
 /* @deadline: nanoseconds; 0: none. Return: 0, -ETIMEDOUT or another errno of the connection. */
 int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline);
 int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline);
@@ -663,6 +662,14 @@ int kept_show(struct call *call);
  * pages have its key.
  */
 void kept_hide(struct call *call);
+
+/* --- serve.c: threads of lanes ------------------------------------------------- */
+
+/* Maps memory for SHADOW_LANES_READY lanes. */
+void lanes_init(void);
+/* Notes that no lane will come any more: the program ends with the last lane. */
+void lanes_end(void);
+void lane_start(int sock);
 
 /* --- message.c -------------------------------------------------------------- */
 
