@@ -108,12 +108,12 @@ void channel_tell_shown(const struct lane *lane)
 	channel_send(&shown, NULL, 0, -1);
 }
 
-void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes)
+void channel_tell_usage(s64 bytes, s32 maps, s32 lanes)
 {
 	const struct eshadow_msg msg = {
 		.type = ESHADOW_USAGE,
 		.value = bytes,
-		.extra = (u64)(u32)lanes << 32 | (u32)mappings,
+		.extra = (u64)(u32)lanes << 32 | (u32)maps,
 	};
 
 	channel_send(&msg, NULL, 0, -1);

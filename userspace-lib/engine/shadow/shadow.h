@@ -115,7 +115,7 @@ void channel_tell_acked(const struct lane *lane);
  */
 void channel_tell_shown(const struct lane *lane);
 /* Tells the engine by how much this shadow's mappings and lanes change. */
-void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes);
+void channel_tell_usage(s64 bytes, s32 maps, s32 lanes);
 
 /* --- files.c: files of objects, and files that drivers make ------------------ */
 
@@ -610,7 +610,101 @@ bool nvidia_is_card(const struct file_entry *file);
 /* Return: true if the file belongs to one of NVIDIA's cards, or is their control file. */
 bool nvidia_is_rm(const struct file_entry *file);
 
-/* --- mapping.c -------------------------------------------------------------- */
+/* --- mapping.c: the table of mappings ------------------------------------------- */
+
+/**
+ * struct mapping - a part of a device's mapping, or memory for a call (arguments, kept memory)
+ * @addr: address
+ * @len: length in bytes
+ * @file_offset: place in the file of @object at which the part begins, in bytes
+ * @object: number of the object whose file is mapped shared and writable, so that the window can
+ *	show it; 0: any other mapping, or memory for a call
+ * @device: true if it is a device's mapping
+ * @barred: true if parts of the mapping are without access, because they were unmapped when no
+ *	entry was left to split the mapping
+ * @shut: true if all of the mapping is without access, and only the window can show it; see
+ *	map_locked()
+ * @asks: true if the guest may use the driver's operation for debuggers on it; see may_ask()
+ */
+struct mapping {
+	u64 addr;
+	u64 len;
+	u64 file_offset;
+	u32 object;
+	bool device;
+	bool barred;
+	bool shut;
+	bool asks;
+};
+
+/* Array in order of addresses. Changes need both map_lock and demand.lock, reads either of them. */
+extern struct mapping *mappings;
+extern u32 nr_mappings;
+
+void mapping_init(void);
+/* Return: true if all of [addr, addr + len) belongs to the guest process. */
+bool mapping_range_ok(u64 addr, u64 len);
+/*
+ * Return: whether a mapping is at @addr, and where the next mapping after @addr begins. Context:
+ * demand.lock is held.
+ */
+bool mapping_at(u64 addr);
+u64 mapping_next(u64 addr);
+/* Return: index of the first mapping that ends after @addr. */
+u32 mapping_index(u64 addr);
+/* Return: 0, or -ENOMEM if no entry is left to split a mapping. */
+int mapping_room(void);
+/* Notes a change of device mappings, of which the engine is to be told. Context: map_lock is held. */
+void mapping_account(s64 len, s32 nr);
+/* Tells the engine of such changes. Context: map_lock is held, demand.lock is not. */
+void mapping_tell_usage(void);
+void mapping_insert(struct mapping mapping);
+void mapping_remove(u32 i);
+/* Return: true if removing [addr, end) would split a device's mapping in two. */
+bool mapping_splits(u64 addr, u64 end);
+/*
+ * Removes [addr, end) from devices' mappings. If that splits a mapping, the caller has made sure
+ * of room for one entry more.
+ */
+void mapping_cut(u64 addr, u64 end);
+/*
+ * Return: true if [addr, addr + len) has no memory for a call and, if @device, no device's
+ * mapping.
+ */
+bool mapping_range_free(u64 addr, u64 len, bool device);
+
+/* --- place.c -------------------------------------------------------------------- */
+
+void mapping_unmap(u64 addr, u64 len);
+/* Turns parts of devices' mappings in the range into demand pages. Context: map_lock is held. */
+int mapping_unmap_locked(u64 addr, u64 end);
+/* Reserves [addr, addr + len) for other memory, and gives it back. Context: map_lock is held. */
+int mapping_reserve(u64 addr, u64 len);
+void mapping_give_back(u64 addr, u64 len);
+/* Maps zeroed memory with @key at [addr, addr + len), in place of demand pages, and unmaps it. */
+int mapping_place(u64 addr, u64 len, int key);
+void mapping_displace(u64 addr, u64 len);
+
+/* --- smaps.c -------------------------------------------------------------------- */
+
+/**
+ * struct smaps - a search in /proc/self/smaps
+ * @addr: address in the mapping
+ * @offset: out: place in the file that the mapping shows at @addr
+ * @flags: out: VGPU_MAP_*
+ * @inside: true while lines of the mapping are read
+ */
+struct smaps {
+	u64 addr;
+	u64 offset;
+	u32 flags;
+	bool inside;
+};
+
+/* Return: 0, or -EIO. */
+int smaps_read(struct smaps *smaps);
+
+/* --- mmap.c --------------------------------------------------------------------- */
 
 /*
  * Remembers the address of the program's arguments, from the first words of the stack. Any process
@@ -618,27 +712,14 @@ bool nvidia_is_rm(const struct file_entry *file);
  * driver would do the read (access_remote_vm() and ->access). So no device is mapped there.
  */
 void mapping_keep_args(const long *start);
-void mapping_init(void);
-/* Return: true if all of [addr, addr + len) belongs to the guest process. */
-bool mapping_range_ok(u64 addr, u64 len);
 s64 mapping_mmap(struct call *call);
 s64 mapping_bind(struct call *call);
 s64 mapping_protect(struct call *call);
+
+/* --- pages.c -------------------------------------------------------------------- */
+
 s64 mapping_read_pages(struct call *call);
 s64 mapping_write_pages(struct call *call);
-void mapping_unmap(u64 addr, u64 len);
-/* Reserves [addr, addr + len) for other memory, and gives it back. Context: map_lock is held. */
-int mapping_reserve(u64 addr, u64 len);
-void mapping_give_back(u64 addr, u64 len);
-/* Maps zeroed memory with @key at [addr, addr + len), in place of demand pages, and unmaps it. */
-int mapping_place(u64 addr, u64 len, int key);
-void mapping_displace(u64 addr, u64 len);
-/*
- * Return: whether a mapping is at @addr, and where the next mapping after @addr begins. Context:
- * demand.lock is held.
- */
-bool mapping_at(u64 addr);
-u64 mapping_next(u64 addr);
 
 /* --- kept.c: memory of the guest process that drivers keep -------------------- */
 
