@@ -5,76 +5,20 @@
  * So the driver pins the guest's memory, and later calls find what the guest maps at these
  * addresses then.
  */
-#include <asm/statfs.h>
 #include <linux/errno.h>
-#include <linux/magic.h>
 #include <linux/mman.h>
 
-#include "kept.h"
 #include "shadow.h"
 #include "shadow/keys.h"
-
-/* Number of entries of the table, as in the engine. */
-#define RAM_MAX		64
 
 /* Largest length in bytes that is mapped at once, as it has to fit into the reserved range. */
 #define PART_MAX	((u64)256 << 20)
 
 /*
- * Places of the guest's memory, as the engine has told; ram and nr_pieces are protected by
+ * Number of pieces of the guest's memory that are mapped now, for all lanes together; protected by
  * map_lock.
  */
-static struct vgpu_ram ram[RAM_MAX];
-/* Number of pieces of this memory that are mapped now, for all lanes together. */
 static u32 nr_pieces;
-
-/*
- * Return: the page size of the file, or 0 if unknown. A page of hugetlbfs is mapped as a whole,
- * whatever length is asked for.
- */
-static u64 file_page(int fd)
-{
-	struct statfs stat;
-
-	if (sys2(__NR_fstatfs, fd, (long)&stat))
-		return 0;
-	return stat.f_type == HUGETLBFS_MAGIC ? (u64)stat.f_bsize : PAGE_SIZE;
-}
-
-void ram_add(u64 addr, u64 len, u64 offset, int fd)
-{
-	u64 page = file_page(fd);
-	u32 i;
-
-	if (!page || page > VGPU_RAM_PAGE_MAX) {
-		sys2(__NR_close, fd, 0);
-		return;
-	}
-	lock_take(&map_lock);
-	for (i = 0; i < RAM_MAX && ram[i].len; i++)
-		;
-	if (i < RAM_MAX)
-		ram[i] = (struct vgpu_ram) {
-			.addr = addr, .len = len, .offset = offset, .page = page, .fd = fd,
-		};
-	lock_drop(&map_lock);
-	if (i == RAM_MAX)
-		sys2(__NR_close, fd, 0);
-}
-
-void ram_remove(u64 addr, u64 len)
-{
-	u32 i;
-
-	lock_take(&map_lock);
-	for (i = 0; i < RAM_MAX; i++) {
-		if (ram[i].addr != addr || ram[i].len != len || !len)
-			continue;
-		ram[i].len = 0;
-		sys2(__NR_close, ram[i].fd, 0);
-	}
-	lock_drop(&map_lock);
-}
 
 /*
  * Maps a part with the key of the call's room, so that no driver of another call can pin it. A
@@ -123,7 +67,7 @@ static int piece_map(void *data, u64 at, u64 len, const struct vgpu_ram *in, u64
 static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
 {
 	u64 len = le64_to_cpu(kept->len);
-	s64 nr = vgpu_kept_pieces(ram, RAM_MAX, kept, addr, NULL, NULL);
+	s64 nr = ram_pieces(kept, addr, NULL, NULL);
 	int ret;
 
 	if (nr < 0)
@@ -133,7 +77,7 @@ static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
 	ret = mapping_reserve(addr, len);
 	if (ret)
 		return ret;
-	if (vgpu_kept_pieces(ram, RAM_MAX, kept, addr, piece_map, call) < 0) {
+	if (ram_pieces(kept, addr, piece_map, call) < 0) {
 		mapping_give_back(addr, len);
 		return -ENOMEM;
 	}

@@ -14,7 +14,6 @@
 #include <linux/mman.h>
 #include <linux/userfaultfd.h>
 
-#include "kept.h"
 #include "shadow.h"
 #include "shadow/keys.h"
 

@@ -16,6 +16,7 @@
 
 #include "engine/proto.h"
 #include "fresh.h"
+#include "kept.h"
 #include "lib.h"
 #include "policy.h"
 #include "segs.h"
@@ -721,14 +722,22 @@ s64 mapping_protect(struct call *call);
 s64 mapping_read_pages(struct call *call);
 s64 mapping_write_pages(struct call *call);
 
-/* --- kept.c: memory of the guest process that drivers keep -------------------- */
+/* --- ram.c: files that hold the guest's memory ----------------------------------- */
 
 /*
  * Notes that memory of the guest at physical address @addr is in a file, from @offset on. @fd
- * becomes kept.c's.
+ * becomes ram.c's.
  */
 void ram_add(u64 addr, u64 len, u64 offset, int fd);
 void ram_remove(u64 addr, u64 len);
+/* Does vgpu_kept_pieces() with all of the guest's memory. Context: map_lock is held. */
+s64 ram_pieces(const struct vgpu_kept *kept, u64 addr,
+	       int (*fn)(void *data, u64 at, u64 len, const struct vgpu_ram *part, u64 offset,
+			 bool write),
+	       void *data);
+
+/* --- kept.c: memory of the guest process that drivers keep -------------------- */
+
 /*
  * Maps the guest's pages that KEPT segments name at their addresses, until kept_hide(). The pages
  * have the key of the call's room, so that with protection keys no other call's driver can reach
