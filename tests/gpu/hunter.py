@@ -44,7 +44,7 @@ def step(run):
     Return: text about what was seen
     """
     build(run, "hunter")
-    build(run, "nvidia_hunt", os.path.join(TOP, "userspace-lib/engine/nvidia.c"))
+    build(run, "nvidia_hunt", os.path.join(TOP, "userspace-lib/engine/memory/nvidia.c"))
     seconds = 5 if run.rehearse else SECONDS
     prey = "true" if run.rehearse else (f"setpriv --reuid 1000 --regid 1000 --clear-groups "
                                         f"/run/kit/nvidia_hunt {MARK} {seconds} blind")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * lend [--unowned]: tests that memory of an NVIDIA card stays the guest's as long as an engine
- * lends it to the hypervisor (userspace-lib/engine/nvidia.c). Needs a card, and root for processes
- * of several users.
+ * lends it to the hypervisor (userspace-lib/engine/memory/nvidia.c). Needs a card, and root for
+ * processes of several users.
  *
  * The processes are an owner, like a guest program's shadow; an engine of the same user; and a
  * stranger, like another guest's shadow. The main process takes the place of a hypervisor: it has
@@ -14,7 +14,7 @@
  * With --unowned the hypervisor maps the owner's own files: the test must fail then.
  *
  * cc -D_GNU_SOURCE -Iuserspace-lib -o lend tests/gpu/lend.c \
- *	userspace-lib/engine/nvidia.c userspace-lib/engine/packet.c
+ *	userspace-lib/engine/memory/nvidia.c userspace-lib/engine/base/packet.c
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +34,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/nvidia.h"
-#include "engine/packet.h"
+#include "engine/base/packet.h"
+#include "engine/memory/nvidia.h"
 #include "memory.h"
 
 #define GUEST_UID	61001

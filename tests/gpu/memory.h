@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/nvidia.h"
+#include "engine/memory/nvidia.h"
 
 #define CLASS_SYSTEM	RM_CLASS_SYSTEM
 #define CLASS_VIDEO	0x40

@@ -18,7 +18,7 @@ ENGINE = sys.argv[1]
 WAIT = 60
 # Seconds of silence that prove that no message comes: an idle engine answers in less time.
 NOTHING = 0.3
-# Seconds that a driver gets to release a file, as in userspace-lib/engine/tgid.c.
+# Seconds that a driver gets to release a file, as in userspace-lib/engine/process/tgid.c.
 RELEASE = 3
 EINTR, EBADF, ENOMEM, EACCES, EBUSY, ENODEV = 4, 9, 12, 13, 16, 19
 # Number of lanes of a shadow, as in userspace-lib/shadow/layout.h.

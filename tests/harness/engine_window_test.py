@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests how an engine (engine/window.c, engine/lend.c) handles a guest's window. vgpud, the
-guest, the keeper and a shadow are simulated here. Prints TAP."""
+"""Tests how an engine (engine/memory/window.c, engine/memory/lend.c) handles a guest's window.
+vgpud, the guest, the keeper and a shadow are simulated here. Prints TAP."""
 
 import os
 import socket

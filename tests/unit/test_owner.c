@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of owned memory (userspace-lib/engine/owner.c): it counts from owner_take() until the last
- * mapping of it has gone, whatever happens to the program that allocated the memory. NVIDIA's
- * driver, a shadow and a hypervisor are simulated.
+ * Tests of owned memory (userspace-lib/engine/memory/owner.c): it counts from owner_take() until
+ * the last mapping of it has gone, whatever happens to the program that allocated the memory.
+ * NVIDIA's driver, a shadow and a hypervisor are simulated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "owner.h"
+#include "engine/memory/owner.h"
 #include "tap.h"
 #include "vgpud/log.h"
 

@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine.h"
-#include "engine/packet.h"
-#include "lend.h"
+#include "engine/base/packet.h"
+#include "engine/engine.h"
+#include "engine/memory/lend.h"
 #include "tap.h"
 #include "vgpud/log.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of the time when the engine gives back memory that it owns and that a window shows
- * (userspace-lib/engine/window.c): only after the keeper has said that the window does not show it
- * any more. The keeper (vgpu-keeper, which has QEMU map the window's memory), a shadow and the
- * lender are simulated.
+ * (userspace-lib/engine/memory/window.c): only after the keeper has said that the window does
+ * not show it any more. The keeper (vgpu-keeper, which has QEMU map the window's memory), a shadow
+ * and the lender are simulated.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/packet.h"
 #include "engine/engine.h"
-#include "engine/lend.h"
-#include "engine/packet.h"
+#include "engine/memory/lend.h"
 #include "tap.h"
 #include "vgpud/log.h"
 

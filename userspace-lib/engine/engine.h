@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "engine/closer.h"
+#include "engine/base/closer.h"
+#include "engine/process/tgid.h"
 #include "engine/proto.h"
-#include "engine/tgid.h"
 #include "policy.h"
 #include "vgpud/loop.h"
 

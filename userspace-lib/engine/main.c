@@ -14,9 +14,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "engine.h"
-#include "engine/packet.h"
-#include "lend.h"
+#include "engine/base/packet.h"
+#include "engine/engine.h"
+#include "engine/memory/lend.h"
 #include "shadow/exec.h"
 #include "vgpud/log.h"
 

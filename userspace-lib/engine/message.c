@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Messages of the guest by the control connection, which control.c has checked. */
-#include "engine.h"
+#include "engine/engine.h"
 
 void message_handle(const struct vgpu_hdr *msg)
 {

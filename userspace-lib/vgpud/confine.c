@@ -172,7 +172,7 @@ static int allow_compat_ioctl(scmp_filter_ctx to)
 
 /*
  * Allow a shadow to start its tracer. Shadow and tracer later forbid themselves the calls that
- * they do not need any more (engine/shadow/tracer.c).
+ * they do not need any more (engine/shadow/thread/tracer.c).
  */
 static int allow_tracer(void)
 {

@@ -29,7 +29,7 @@
 #include "config.h"
 #include "device.h"
 #include "engine.h"
-#include "engine/packet.h"
+#include "engine/base/packet.h"
 #include "engine/proto.h"
 #include "keeper.h"
 #include "log.h"

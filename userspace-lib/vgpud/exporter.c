@@ -19,7 +19,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "engine/nvidia.h"
+#include "engine/memory/nvidia.h"
 #include "export.h"
 #include "exporter.h"
 #include "log.h"

@@ -23,7 +23,7 @@
 #include "cgroup.h"
 #include "confine.h"
 #include "engine.h"
-#include "engine/packet.h"
+#include "engine/base/packet.h"
 #include "engine/proto.h"
 #include "hostdev.h"
 #include "keeper.h"

@@ -13,7 +13,7 @@
 
 #include "config.h"
 #include "engine.h"
-#include "engine/packet.h"
+#include "engine/base/packet.h"
 #include "engine/proto.h"
 #include "hostdev.h"
 #include "keeper.h"
@@ -105,7 +105,7 @@ unsigned int sessions_count(const struct peer *peer, bool dead)
 /*
  * Zombies occupy process IDs of the host. A shadow stays a zombie while files are open that its
  * session shared with other processes of the guest. A session that shared none leaves a zombie
- * for some seconds (engine/tgid.c); the guest may have begun PACE_BURST_S seconds' worth of
+ * for some seconds (engine/process/tgid.c); the guest may have begun PACE_BURST_S seconds' worth of
  * sessions at once before.
  */
 unsigned int sessions_zombies_max(void)

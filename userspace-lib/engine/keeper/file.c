@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "keeper.h"
+#include "engine/keeper/keeper.h"
 
 int file_id_get(int fd, struct file_id *file)
 {

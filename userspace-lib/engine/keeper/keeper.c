@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/packet.h"
-#include "keeper.h"
+#include "engine/base/packet.h"
+#include "engine/keeper/keeper.h"
 #include "vgpud/loop.h"
 
 struct keeper_msg window;

@@ -13,9 +13,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "engine/closer.h"
-#include "engine/packet.h"
-#include "keeper.h"
+#include "engine/base/closer.h"
+#include "engine/base/packet.h"
+#include "engine/keeper/keeper.h"
 #include "shadow/exec.h"
 #include "vgpud/loop.h"
 

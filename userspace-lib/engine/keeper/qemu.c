@@ -16,11 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/closer.h"
-#include "keeper.h"
+#include "engine/base/closer.h"
+#include "engine/keeper/keeper.h"
+#include "engine/keeper/vhost.h"
 #include "vgpud/loop.h"
 #include "wire.h"
-#include "vhost.h"
 
 /* Largest number of files with a message, by the protocol. */
 #define FILES_MAX	8

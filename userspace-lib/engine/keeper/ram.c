@@ -13,8 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "engine/closer.h"
-#include "keeper.h"
+#include "engine/base/closer.h"
+#include "engine/keeper/keeper.h"
 #include "kept.h"
 
 /**

@@ -23,10 +23,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/closer.h"
-#include "keeper.h"
+#include "engine/base/closer.h"
+#include "engine/keeper/keeper.h"
+#include "engine/keeper/vhost.h"
 #include "vgpud/loop.h"
-#include "vhost.h"
 
 /*
  * Time in milliseconds that a hypervisor has for a request. A guest may be silent for 10 s, and the

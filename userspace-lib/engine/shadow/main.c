@@ -13,7 +13,7 @@
 #include <linux/prctl.h>
 #include <linux/uio.h>
 
-#include "shadow.h"
+#include "engine/shadow/shadow.h"
 #include "shadow/exec.h"
 #include "shadow/keys.h"
 #include "shadow/message.h"

@@ -3,7 +3,7 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
-#include "shadow.h"
+#include "engine/shadow/shadow.h"
 #include "shadow/message.h"
 
 static void message_answer(const struct eshadow_msg *msg, const u8 *extra, u32 len, int fd)

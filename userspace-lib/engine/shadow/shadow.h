@@ -15,13 +15,13 @@
 #define ESHADOW_SHADOW_H
 
 #include "engine/proto.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/thread/thread.h"
 #include "fresh.h"
 #include "kept.h"
-#include "lib.h"
 #include "policy.h"
 #include "segs.h"
 #include "shadow/layout.h"
-#include "thread.h"
 
 #define PAGE_SIZE	4096UL
 #define PAGE_MASK	(~(PAGE_SIZE - 1))

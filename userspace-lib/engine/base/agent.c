@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+/* vgpud, as all of the engine sees it: what it has set, and what it is told. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/engine.h"
+#include "vgpud/log.h"
+
+struct engine_shared *shared;
+struct engine_start start;
+struct vgpu_wire_limits wire_limits;
+
+void engine_end(const char *why)
+{
+	log_debug("engine: %s", why);
+	exit(EXIT_SUCCESS);
+}
+
+void agent_say(uint32_t type, uint64_t session)
+{
+	const struct engine_number msg = { .type = type, .number = session };
+
+	if (write(ENGINE_FD_SESSIONS, &msg, sizeof(msg)) != sizeof(msg))
+		engine_end("vgpud does not listen");
+}

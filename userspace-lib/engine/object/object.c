@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Objects: files that the guest may name by number. An object belongs to the guest, not to one of
+ * the guest's processes. Its file is open in the engine, and in each shadow that has used the
+ * object.
+ */
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/engine.h"
+
+static struct object_list objects = LIST_HEAD_INITIALIZER(objects);
+static uint64_t last_space;
+
+uint64_t object_space(const struct object *object)
+{
+	const struct object *other;
+	bool shares;
+
+	LIST_FOREACH(other, &objects, node) {
+		if (object->kind != other->kind)
+			continue;
+		switch (object->kind) {
+		case VGPU_OBJECT_DEVICE:
+			if (!object->grant || !other->grant)
+				continue;
+			/*
+			 * All nodes of one DRM device share an address space; a node of V4L2 or
+			 * ALSA has many.
+			 */
+			if (object->grant->policy.kind >= VGPU_EXPORT_VIDEO)
+				continue;
+			shares = object->rdev == other->rdev ||
+				(object->grant->device &&
+				 object->grant->device == other->grant->device);
+			break;
+		case VGPU_OBJECT_DMABUF:
+			shares = object->dev == other->dev && object->ino == other->ino;
+			break;
+		default:
+			continue;
+		}
+		if (shares)
+			return other->space;
+	}
+	return ++last_space;
+}
+
+void object_add(struct object *object)
+{
+	LIST_INSERT_HEAD(&objects, object, node);
+}
+
+struct object *object_find(uint32_t id)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &objects, node)
+		if (object->id == id)
+			return object;
+	return NULL;
+}
+
+struct object *object_by_fd(int fd)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &objects, node)
+		if (object->fd == fd)
+			return object;
+	return NULL;
+}
+
+int objects_each(int (*fn)(struct object *object))
+{
+	struct object *object;
+	int ret = 0;
+
+	LIST_FOREACH(object, &objects, node) {
+		ret = fn(object);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+bool object_is_video(const struct object *object)
+{
+	return object->grant && vgpu_export_is_video(object->grant->policy.kind);
+}
+
+/* Return: true if the object's file is this very file, not just one of the same device. */
+static bool file_same(const struct object *object, int fd, const struct stat *st)
+{
+	pid_t self = getpid();
+
+	return object->dev == st->st_dev && object->ino == st->st_ino &&
+	       !syscall(SYS_kcmp, self, self, KCMP_FILE, object->fd, fd);
+}
+
+struct object *object_of_file(int fd, const struct stat *st)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &objects, node)
+		if (file_same(object, fd, st))
+			return object;
+	return NULL;
+}
+
+void object_describe(const struct object *object, struct vgpu_object_desc *desc)
+{
+	struct stat st;
+
+	*desc = (struct vgpu_object_desc) {
+		.object = cpu_to_le32(object->id),
+		.kind = cpu_to_le32(object->kind),
+		.fops = cpu_to_le32(file_operations(object->fd)),
+		.flags = cpu_to_le32(object->flags),
+		.space = cpu_to_le64(object->space),
+		.f_flags = cpu_to_le32(fcntl(object->fd, F_GETFL) & ~0100000 /* O_LARGEFILE */),
+		.reference = cpu_to_le32(object->last_reference),
+	};
+	/* Do not ask DRM devices: none sends SIGIO, and the guest ignores the flag for them. */
+	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&
+	    object->grant->policy.kind != VGPU_EXPORT_DRM_PRIMARY &&
+	    object->grant->policy.kind != VGPU_EXPORT_DRM_RENDER && !object->poll.async &&
+	    file_signals(object->fd))
+		desc->fops |= cpu_to_le32(VGPU_FOP_FASYNC);
+	if (object->poll.async)
+		desc->fops |= cpu_to_le32(VGPU_FOP_FASYNC);
+	if (object->kind == VGPU_OBJECT_DMABUF && !fstat(object->fd, &st))
+		desc->size = cpu_to_le64(st.st_size);
+}

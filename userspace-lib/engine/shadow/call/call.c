@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+/* Calls, as the functions see them that run them: memory, results, and the driver. */
+#include <linux/errno.h>
+#include <linux/uio.h>
+
+#include "engine/shadow/shadow.h"
+#include "shadow/keys.h"
+
+s64 call_refuse(struct call *call, int error)
+{
+	call->flags |= VGPU_REPLY_REFUSED;
+	count(&counters->refused, 1);
+	return error;
+}
+
+void call_take_back(struct call *call)
+{
+	const struct vgpu_object_desc *desc;
+
+	while (call->nr_objects) {
+		desc = &call->objects[--call->nr_objects];
+		channel_tell(ESHADOW_TAKE_BACK, le32_to_cpu(desc->object),
+			     le32_to_cpu(desc->reference));
+	}
+}
+
+/* --- memory ----------------------------------------------------------------- */
+
+int call_alloc_data(struct call *call, u32 len)
+{
+	u32 size = vgpu_wire_pad(len);
+
+	call->data = call->lane->reply_buf;
+	call->data_size = size;
+	if (size > THREAD_BUF)
+		call->data = budget_get(size);
+	if (!call->data)
+		return -ENOMEM;
+	memset(call->data + len, 0, size - len);
+	return 0;
+}
+
+int call_alloc_scratch(struct call *call, u64 len)
+{
+	struct room *room;
+	void *memory;
+	int ret;
+
+	ret = room_take(call);
+	if (ret)
+		return ret;
+	room = call->room;
+	if (len <= THREAD_SCRATCH) {
+		/*
+		 * Clear beyond the end as well: the driver must not see bytes of an earlier call
+		 * there.
+		 */
+		memset(room_scratch(room), 0, max(len, room->used));
+		room->used = len;
+		call->scratch = (u64)room_scratch(room);
+		call->scratch_len = len;
+		return 0;
+	}
+	len = (len + PAGE_SIZE - 1) & PAGE_MASK;
+	memory = memory_get_key(len, room->key);
+	if (!memory)
+		return -ENOMEM;
+	call->scratch = (u64)memory;
+	call->scratch_len = len;
+	call->scratch_mapped = true;
+	return 0;
+}
+
+/* --- running ----------------------------------------------------------------- */
+
+long call_system(struct call *call, u64 nr, u64 a, u64 b, u64 c, u64 d)
+{
+	struct lane *lane = call->lane;
+	long ret;
+
+	ret = room_take(call);
+	if (ret)
+		return ret;
+	lane->syscall.reach = keys_on ? keys_only(call->room->key) : 0;
+	lane->syscall.nr = nr;
+	lane->syscall.args[0] = a;
+	lane->syscall.args[1] = b;
+	lane->syscall.args[2] = c;
+	lane->syscall.args[3] = d;
+	lane_set_running(lane, true);
+	if (nr == __NR_ioctl && call_is_compat(call)) {
+		lane->syscall.nr = 54;	/* ioctl, for 32-bit programs */
+		ret = syscall_compat(&lane->syscall);
+	} else {
+		ret = syscall_cancelable(&lane->syscall);
+	}
+	lane_set_running(lane, false);
+	return ret;
+}
+
+s64 call_close_strays(struct call *call, s64 result)
+{
+	u32 nr = files_call_ends();
+
+	if (!nr)
+		return result;
+	count(&counters->stray_fds, nr);
+	call_take_back(call);
+	call->data_len = 0;
+	call->flags |= VGPU_REPLY_STRAY_FD;
+	/* An ioctl's bytes would contain the number of a file that is closed here. */
+	if (le16_to_cpu(call->view.call->op) == VGPU_OP_IOCTL)
+		return call_refuse(call, -EOPNOTSUPP);
+	return -EOPNOTSUPP;
+}
+
+int call_send_reply(struct call *call)
+{
+	u32 objects_len = call->nr_objects * sizeof(call->objects[0]);
+	u32 len = sizeof(struct vgpu_reply) + objects_len + call->data_len;
+	struct vgpu_reply reply = {
+		.hdr.len = cpu_to_le32(len),
+		.hdr.type = cpu_to_le16(VGPU_MSG_REPLY),
+		.hdr.seq = cpu_to_le64(call->lane->seq),
+		.result = cpu_to_le64(call->result),
+		.pos = cpu_to_le64(call->pos),
+		.flags = cpu_to_le32(call->flags),
+		.nr_objects = cpu_to_le16(call->nr_objects),
+		.clock_in = cpu_to_le64(call->clock_in),
+	};
+	struct iovec iov[] = {
+		{ .iov_base = &reply, .iov_len = sizeof(reply) },
+		{ .iov_base = call->objects, .iov_len = objects_len },
+		{ .iov_base = call->data, .iov_len = call->data_len },
+	};
+
+	memcpy(&reply.out, &call->out, sizeof(reply.out));
+	reply.clock_out = cpu_to_le64(now_ns());
+	/* No deadline: a guest that does not read blocks only its own lane. */
+	return lane_send(call->lane, iov, ARRAY_SIZE(iov), 0);
+}
+
+void call_finish(struct call *call)
+{
+	if (call->segs && call->segs != call->segs_small)
+		memory_put(call->segs, (le16_to_cpu(call->view.call->nr_segs) *
+					sizeof(*call->segs) + PAGE_SIZE - 1) & PAGE_MASK);
+	call->segs = NULL;
+	if (call->data && call->data != call->lane->reply_buf)
+		budget_put(call->data, call->data_size);
+	call->data = NULL;
+	if (call->msg && call->msg != call->lane->buf)
+		budget_put(call->msg, call->msg_len);
+	call->msg = NULL;
+}

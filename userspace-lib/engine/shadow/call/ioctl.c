@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ioctl: copies the argument's segments to memory of the shadow, calls the driver, and gathers
+ * the results there. Pointers and fds in the segments are translated by the rules of segs.h.
+ */
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <linux/time.h>
+#include <asm/ioctls.h>
+
+#include "engine/shadow/shadow.h"
+#include "nvidia_rules.h"
+
+/*
+ * Longest time in nanoseconds between two clock readings that count as simultaneous, and number of
+ * attempts to be as fast.
+ */
+#define CLOCKS_NS	20000
+#define CLOCKS_TRIES	4
+
+/* Numbers of V4L2's ioctls, whose header needs a libc. */
+#define VIDEO_REQBUFS_NR	8
+#define VIDEO_REMOVE_BUFS_NR	104
+
+static u32 nr_segs(const struct call *call)
+{
+	return le16_to_cpu(call->view.call->nr_segs);
+}
+
+static u32 nr_fixups(const struct call *call)
+{
+	return le16_to_cpu(call->view.call->nr_fixups);
+}
+
+/* --- segments ----------------------------------------------------------------- */
+
+static int alloc_scratch(struct call *call, u64 size)
+{
+	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
+	int ret;
+
+	_Static_assert(VGPU_SEGS_SLACK + VGPU_SEGS_ALIGN <= 96, "the codec's idea of the room");
+	if (!call_is_compat(call))
+		return call_alloc_scratch(call, size);
+	size = (size + PAGE_SIZE - 1) & PAGE_MASK;
+	ret = room_take(call) ?: mapping_place(le64_to_cpu(args->low), size, call->room->key);
+	if (ret)
+		return ret;
+	call->scratch = le64_to_cpu(args->low);
+	call->scratch_len = size;
+	call->scratch_low = true;
+	return 0;
+}
+
+/* Finds a place for each segment, and copies IN segments there. */
+static int place_segs(struct call *call)
+{
+	u32 nr = nr_segs(call), i;
+	u64 size;
+	int ret;
+
+	call->segs = call->segs_small;
+	if (nr > SEGS_SMALL) {
+		call->segs = memory_get((nr * sizeof(*call->segs) + PAGE_SIZE - 1) & PAGE_MASK);
+		if (!call->segs)
+			return -ENOMEM;
+	}
+	size = vgpu_segs_place(&call->view, call->segs);
+	if (!size)
+		return 0;
+	ret = alloc_scratch(call, size);
+	if (ret)
+		return ret;
+	for (i = 0; i < nr; i++) {
+		struct vgpu_seg_place *place = &call->segs[i];
+
+		place->addr += call->scratch;
+		if (vgpu_view_seg_is(&call->view, i, VGPU_SEG_IN) &&
+		    !vgpu_view_seg_is(&call->view, i, VGPU_SEG_PAGE | VGPU_SEG_KEPT))
+			memcpy((void *)place->addr, call->view.data + place->in,
+			       vgpu_view_seg_len(&call->view, i));
+	}
+	return 0;
+}
+
+static void store_pages(struct call *call)
+{
+	u32 nr = nr_segs(call), pos, i;
+
+	for (i = 0; i < nr; i++) {
+		if (!vgpu_view_seg_is(&call->view, i, VGPU_SEG_PAGE))
+			continue;
+		for (pos = 0; pos < vgpu_view_seg_len(&call->view, i); pos += PAGE_SIZE)
+			demand_store(le64_to_cpu(call->view.segs[i].addr) + pos,
+				     call->view.data + call->segs[i].in + pos);
+	}
+}
+
+/* Copies the bytes of OUT segments, as the driver left them, to the reply. */
+static void gather(struct call *call)
+{
+	u32 nr = nr_segs(call), i;
+
+	for (i = 0; i < nr; i++) {
+		u8 *to = call->data + call->segs[i].out;
+		u32 len = vgpu_view_seg_len(&call->view, i);
+
+		if (!vgpu_view_seg_is(&call->view, i, VGPU_SEG_OUT))
+			continue;
+		memcpy(to, (void *)call->segs[i].addr, len);
+		memset(to + len, 0, vgpu_wire_pad(len) - len);
+	}
+	call->data_len = call->view.reply_bytes;
+}
+
+/* --- fixups ------------------------------------------------------------------- */
+
+static void *field_of(const struct call *call, const struct vgpu_fixup *fixup)
+{
+	return (void *)(call->segs[le16_to_cpu(fixup->seg)].addr + le32_to_cpu(fixup->offset));
+}
+
+static int place_event(struct call *call, const struct vgpu_fixup *fixup, s32 *fd)
+{
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_EVENT,
+			.object = le32_to_cpu(call->view.call->object),
+			.value = le32_to_cpu(fixup->target),
+		},
+	};
+	int ret;
+
+	request.fd = fd_up(sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), FILES_OBJECTS);
+	if (request.fd < 0)
+		return -ENOMEM;
+	*fd = request.fd;
+	call->event_fd = request.fd;
+	call->event = le32_to_cpu(fixup->target);
+	ret = channel_ask(call->lane, &request);
+	if (ret) {
+		sys2(__NR_close, call->event_fd, 0);
+		call->event = 0;
+	}
+	return ret;
+}
+
+static u64 placed_bytes(const struct call *call)
+{
+	return (nr_fixups(call) * (sizeof(*call->placed) + sizeof(*call->placed_fds)) +
+		PAGE_SIZE - 1) & PAGE_MASK;
+}
+
+static int place_fixups(struct call *call)
+{
+	const struct vgpu_fixup *fixup = call->view.fixups;
+	u32 nr = nr_fixups(call), i;
+	u64 value;
+	int ret = 0;
+
+	if (!nr)
+		return 0;
+	call->placed = memory_get(placed_bytes(call));
+	if (!call->placed)
+		return -ENOMEM;
+	call->placed_fds = (s32 *)(call->placed + nr);
+	for (i = 0; !ret && i < nr; i++, fixup++) {
+		switch (le16_to_cpu(fixup->type)) {
+		case VGPU_FIXUP_PTR:
+			value = vgpu_fixup_target(&call->view, call->segs, fixup);
+			memcpy(field_of(call, fixup), &value, sizeof(u64));
+			break;
+		case VGPU_FIXUP_PTR32:
+			value = vgpu_fixup_target(&call->view, call->segs, fixup);
+			memcpy(field_of(call, fixup), &value, sizeof(u32));
+			break;
+		case VGPU_FIXUP_FD_IN:
+			call->placed[i] = file_find(call->lane, le32_to_cpu(fixup->target));
+			if (!call->placed[i]) {
+				ret = -EBADF;
+				break;
+			}
+			call->placed_fds[i] = call->placed[i]->fd;
+			memcpy(field_of(call, fixup), &call->placed_fds[i], sizeof(s32));
+			break;
+		case VGPU_FIXUP_TIME:
+			/* The guest's clock differs, so the guest sends a time relative to now. */
+			value = vgpu_fixup_original(&call->view, call->segs, fixup, sizeof(value));
+			value = now_ns() + min(value, (u64)S64_MAX - now_ns());
+			memcpy(field_of(call, fixup), &value, sizeof(value));
+			break;
+		case VGPU_FIXUP_EVENT:
+			ret = place_event(call, fixup, &call->placed_fds[i]);
+			if (!ret)
+				memcpy(field_of(call, fixup), &call->placed_fds[i], sizeof(s32));
+			break;
+		}
+	}
+	return ret;
+}
+
+static void undo_fixups(struct call *call)
+{
+	u32 i;
+
+	for (i = 0; i < nr_fixups(call); i++)
+		vgpu_fixup_undo(&call->view, call->segs, call->data, &call->view.fixups[i],
+				call->placed ? call->placed_fds[i] : -1);
+}
+
+static void remove_fixups(struct call *call)
+{
+	u32 i;
+
+	if (call->arg_file)
+		file_put(call->arg_file);
+	call->arg_file = NULL;
+	if (!call->placed)
+		return;
+	for (i = 0; i < nr_fixups(call); i++)
+		if (call->placed[i])
+			file_put(call->placed[i]);
+	if (call->event)
+		sys2(__NR_close, call->event_fd, 0);
+	memory_put(call->placed, placed_bytes(call));
+	call->placed = NULL;
+}
+
+/* Cancels the event, as the driver does not have it. */
+static void cancel_event(struct call *call)
+{
+	if (call->event)
+		channel_tell(ESHADOW_UNEVENT, le32_to_cpu(call->view.call->object), call->event);
+	call->event = 0;
+}
+
+/* --- files that drivers make ---------------------------------------------------- */
+
+/* Makes the file an object of the reply. */
+static int give_fd(struct call *call, int fd, u32 index)
+{
+	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
+	bool cloexec = sys3(__NR_fcntl, fd, F_GETFD, 0) & FD_CLOEXEC;
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_MADE,
+			.object = le32_to_cpu(call->view.call->object),
+			.value = le16_to_cpu(call->view.call->flags) & VGPU_CALL_WATCH,
+			.extra = files_call_met(),
+		},
+		.fd = fd,
+		.extra = desc,
+		.room = sizeof(*desc),
+	};
+	int ret;
+
+	ret = channel_ask(call->lane, &request);
+	files_give(fd);
+	if (ret)
+		return ret;
+	if (cloexec)
+		desc->flags |= cpu_to_le32(VGPU_OBJECT_CLOEXEC);
+	desc->fixup = cpu_to_le32(index);
+	call->nr_objects++;
+	return 0;
+}
+
+/* Handles FD_OUT and FD_RET fixups after success. */
+static int answer_fixups(struct call *call, s64 *result)
+{
+	u32 nr = nr_fixups(call), i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < nr; i++) {
+		const struct vgpu_fixup *fixup = &call->view.fixups[i];
+		void *field;
+		s32 value;
+
+		switch (le16_to_cpu(fixup->type)) {
+		case VGPU_FIXUP_FD_OUT:
+			field = vgpu_fixup_reply(&call->view, call->segs, call->data, fixup);
+			memcpy(&value, field, sizeof(value));
+			if (!files_take(value))
+				break;
+			if (call->nr_objects < shared->limits.fds_per_call) {
+				ret = give_fd(call, value, i);
+			} else {
+				files_give(value);
+				ret = -EMFILE;
+			}
+			/* The guest fills in its own number, and must not see the host's. */
+			value = -1;
+			memcpy(field, &value, sizeof(value));
+			break;
+		case VGPU_FIXUP_FD_RET:
+			if (*result != (s32)*result || !files_take(*result))
+				break;
+			ret = give_fd(call, *result, i);
+			*result = 0;
+			break;
+		}
+	}
+	return ret;
+}
+
+/* --- the call ------------------------------------------------------------------- */
+
+/*
+ * Return: true if the VFS handles the command itself, without the driver. The guest's VFS does so
+ * as well, so no honest guest sends such a command.
+ */
+static bool is_of_vfs(u32 cmd)
+{
+	switch (cmd) {
+	case FIOCLEX:
+	case FIONCLEX:
+	case FIONBIO:
+	case FIOASYNC:
+	case FIOQSIZE:
+	case FIFREEZE:
+	case FITHAW:
+	case FS_IOC_FIEMAP:
+	case FIGETBSZ:
+	case FICLONE:
+	case FICLONERANGE:
+	case FIDEDUPERANGE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Checks a request to NVIDIA's driver, by the argument's bytes at the place where the driver will
+ * read them. Return: 0; -EFAULT: the argument is not in the call's segments; -EACCES: the policy
+ * forbids the request; or 1: the driver must not be called, and the status in the argument says so.
+ */
+static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
+{
+	enum vgpu_nvidia_verdict verdict;
+	struct vgpu_nvidia_look look;
+	const u32 denied = VGPU_NVIDIA_DENIED;
+	u8 bytes[VGPU_NVIDIA_LOOK_MAX];
+
+	if (call->file->policy.kind != VGPU_EXPORT_NVIDIA)
+		return 0;
+	verdict = vgpu_nvidia_begin(&look, cmd, arg);
+	while (verdict == VGPU_NVIDIA_LOOK) {
+		if (!vgpu_segs_hold(&call->view, call->segs, look.addr, look.len))
+			return -EFAULT;
+		/*
+		 * Copy once: without protection keys another lane's call may change the argument
+		 * while it is judged, and afterwards.
+		 */
+		memcpy(bytes, (const void *)look.addr, look.len);
+		verdict = vgpu_nvidia_judge(&look, bytes);
+	}
+	/*
+	 * Let the request through only in a pid namespace of the shadow's own, where the shadow is
+	 * process 1. vgpud makes one unless its settings forbid that.
+	 */
+	if (verdict == VGPU_NVIDIA_ALONE)
+		verdict = sys2(__NR_getpid, 0, 0) == 1 ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
+	if (!vgpu_policy_nvidia(&call->file->policy, cmd, look.nr))
+		return -EACCES;
+	if (verdict == VGPU_NVIDIA_PASS)
+		return 0;
+	count(&counters->refused, 1);
+	memcpy((void *)(look.addr + look.status), &denied, sizeof(denied));
+	return 1;
+}
+
+/*
+ * Sets VGPU_NVIDIA_UVM_SHARED. @place: set to the flags if the flag must be cleared afterwards.
+ * Return: 0, or -EFAULT.
+ */
+static int set_shared(struct call *call, u32 cmd, u64 arg, __le64 **place)
+{
+	const __le64 shared_flag = cpu_to_le64(VGPU_NVIDIA_UVM_SHARED);
+
+	if (call->file->policy.kind != VGPU_EXPORT_NVIDIA || cmd != VGPU_NVIDIA_UVM_INIT)
+		return 0;
+	if (!vgpu_segs_hold(&call->view, call->segs, arg, sizeof(shared_flag)))
+		return -EFAULT;
+	if (!(*(__le64 *)arg & shared_flag)) {
+		*place = (__le64 *)arg;
+		**place |= shared_flag;
+	}
+	return 0;
+}
+
+/*
+ * Prepares the ioctl. Return: 0; a negative errno: the host refuses the call; or 1: the driver is
+ * not to be asked.
+ */
+static int prepare(struct call *call, u32 cmd, u64 *arg, __le64 **shared_flags)
+{
+	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
+	int ret;
+
+	if (!vgpu_policy_ioctl(&call->file->policy, cmd))
+		return -EACCES;
+	if (is_of_vfs(cmd))
+		return -ENOTTY;
+	ret = place_segs(call);
+	if (!ret)
+		ret = call_alloc_data(call, call->view.reply_bytes);
+	if (!ret)
+		ret = place_fixups(call);
+	if (ret)
+		return ret;
+	switch (le32_to_cpu(args->arg_kind)) {
+	case VGPU_IOCTL_ARG_SEG:
+		*arg = call->segs[0].addr;
+		break;
+	case VGPU_IOCTL_ARG_FD:
+		call->arg_file = file_find(call->lane, le64_to_cpu(args->arg));
+		if (!call->arg_file)
+			return -EBADF;
+		*arg = call->arg_file->fd;
+		break;
+	default:
+		*arg = le64_to_cpu(args->arg);
+	}
+	ret = judge_nvidia(call, cmd, *arg);
+	if (!ret)
+		ret = set_shared(call, cmd, *arg, shared_flags);
+	return ret ?: kept_show(call);
+}
+
+static u64 clock_ns(int clock)
+{
+	struct __kernel_timespec now;
+
+	sys2(__NR_clock_gettime, clock, (long)&now);
+	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
+}
+
+/* Return: by how much a clock is ahead of CLOCK_MONOTONIC, which is read before and after it. */
+static u64 clock_ahead(int clock)
+{
+	unsigned int tries = 0;
+	u64 before, other, after;
+
+	do {
+		before = now_ns();
+		other = clock_ns(clock);
+		after = now_ns();
+	} while (after - before > CLOCKS_NS && ++tries < CLOCKS_TRIES);
+	return other - before;
+}
+
+/*
+ * Lets the engine make an ioctl that needs CAP_SYS_ADMIN, if the program has that in the guest
+ * and the driver has refused the shadow. The engine asks a process that has the capability, with
+ * the same file.
+ */
+static s64 by_admin(struct call *call, u32 cmd, s64 result)
+{
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_MASTER,
+			.object = le32_to_cpu(call->view.call->object),
+			.value = cmd,
+		},
+		.fd = -1,
+	};
+
+	if (result != -EACCES || (cmd != MASTER_SET && cmd != MASTER_DROP) ||
+	    !(le16_to_cpu(call->view.call->flags) & VGPU_CALL_ADMIN) ||
+	    call->file->policy.kind != VGPU_EXPORT_DRM_PRIMARY || !call->file->policy.master)
+		return result;
+	return channel_ask(call->lane, &request);
+}
+
+/*
+ * Stops the engine's polls before calls that take buffers away, which are V4L2's REQBUFS and
+ * REMOVE_BUFS: the engine must not poll a node without buffers.
+ */
+static void quiet(struct call *call, u32 cmd)
+{
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_QUIET,
+			.object = le32_to_cpu(call->view.call->object),
+		},
+		.fd = -1,
+	};
+
+	if (vgpu_export_is_video(call->file->policy.kind) && _IOC_TYPE(cmd) == 'V' &&
+	    (_IOC_NR(cmd) == VIDEO_REQBUFS_NR || _IOC_NR(cmd) == VIDEO_REMOVE_BUFS_NR))
+		channel_ask(call->lane, &request);
+}
+
+s64 ioctl_run(struct call *call)
+{
+	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
+	__le64 *shared_flags = NULL;
+	u32 owner = 0;
+	s64 result;
+	u64 arg;
+	int ret;
+
+	ret = prepare(call, cmd, &arg, &shared_flags);
+	if (ret < 0) {
+		remove_fixups(call);
+		cancel_event(call);
+		return call_refuse(call, ret);
+	}
+	if (ret) {
+		result = 0;
+	} else {
+		quiet(call, cmd);
+		owner = nvidia_owner(call, cmd);
+		store_pages(call);
+		result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
+		kept_hide(call);
+		result = by_admin(call, cmd, result);
+		if (shared_flags)
+			*shared_flags &= cpu_to_le64(~VGPU_NVIDIA_UVM_SHARED);
+	}
+
+	/* Gather after errors as well: many drivers copy their argument out in any case. */
+	gather(call);
+	undo_fixups(call);
+	if (!result && owner)
+		nvidia_mapped(call, cmd, owner);
+	remove_fixups(call);
+	ret = result < 0 ? 0 : answer_fixups(call, &result);
+	if (result < 0 || ret)
+		cancel_event(call);
+	if (ret) {
+		/* Send no bytes: they contain numbers of files that are closed here. */
+		call_take_back(call);
+		return call_refuse(call, ret);
+	}
+	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_CLOCKS) {
+		call->out.ioctl.raw = cpu_to_le64(clock_ahead(CLOCK_MONOTONIC_RAW));
+		call->out.ioctl.realtime = cpu_to_le64(clock_ahead(CLOCK_REALTIME));
+		call->out.ioctl.tsc = cpu_to_le64(call->tsc_in);
+	}
+	return result;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/* Memory of NVIDIA's driver that files map, and that the engine has to know. */
+#include <linux/errno.h>
+
+#include "engine/shadow/shadow.h"
+#include "nvidia_rm.h"
+#include "shadow/keys.h"
+
+static bool is_control(const struct file_entry *file)
+{
+	return file->policy.kind == VGPU_EXPORT_NVIDIA &&
+	       file->rdev == (RM_MAJOR << 8 | RM_MINOR_CTL);
+}
+
+bool nvidia_is_rm(const struct file_entry *file)
+{
+	return file->policy.kind == VGPU_EXPORT_NVIDIA && file->rdev >> 8 == RM_MAJOR;
+}
+
+bool nvidia_is_card(const struct file_entry *file)
+{
+	return nvidia_is_rm(file) && (file->rdev & 0xff) < RM_MINOR_CTL;
+}
+
+/* Return: true if the ioctl may let a file map memory. */
+static bool tells_file(const struct call *call, u32 cmd)
+{
+	return cmd == RM_IOCTL_MAP ? is_control(call->file) :
+	       cmd == RM_IOCTL_ALLOC_MEMORY && nvidia_is_card(call->file);
+}
+
+/*
+ * Return: the argument, in memory that only this call uses; NULL if it has fewer than @len bytes
+ * there.
+ */
+static void *arg_here(const struct call *call, u32 len)
+{
+	if (le32_to_cpu(call->view.call->args.ioctl.arg_kind) != VGPU_IOCTL_ARG_SEG ||
+	    vgpu_view_seg_len(&call->view, 0) < len ||
+	    vgpu_view_seg_is(&call->view, 0, VGPU_SEG_PAGE) || call->scratch_low)
+		return NULL;
+	return (void *)call->segs[0].addr;
+}
+
+/* Return: the file that the driver has let map memory. */
+static const struct file_entry *mapped_file(const struct call *call, u32 cmd)
+{
+	u32 i, offset = cmd == RM_IOCTL_MAP ? RM_MAP_FD : RM_ALLOC_FD;
+
+	for (i = 0; i < le16_to_cpu(call->view.call->nr_fixups); i++) {
+		const struct vgpu_fixup *fixup = &call->view.fixups[i];
+
+		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_IN && !fixup->seg &&
+		    le32_to_cpu(fixup->offset) == offset)
+			return call->placed[i];
+	}
+	return NULL;
+}
+
+/* Fills in @map. Return: true if the driver has let a file map that memory. */
+static bool file_was_told(const struct call *call, u32 cmd, struct rm_map *map)
+{
+	const void *arg = arg_here(call, _IOC_SIZE(cmd));
+	struct rm_alloc_memory args;
+
+	if (!arg)
+		return false;
+	if (cmd == RM_IOCTL_MAP) {
+		memcpy(map, arg, sizeof(*map));
+		return !map->status;
+	}
+	memcpy(&args, arg, sizeof(args));
+	return rm_alloc_maps(&args, map);
+}
+
+/*
+ * Shares memory with the engine's client. The driver reaches memory of the room alone, so the
+ * structure replaces the call's argument there, which is not needed any more. Without keys the
+ * stack is safer, as another lane's driver does not find it as easily.
+ */
+static void share_with(struct call *call, int control, void *arg, struct rm_share *share)
+{
+	_Static_assert(sizeof(*share) <= sizeof(struct rm_map), "one fits where the other is");
+	if (keys_on)
+		share = memcpy(arg, share, sizeof(*share));
+	sys4_in_room(call->room->key, __NR_ioctl, control, RM_IOCTL_SHARE, (long)share, 0);
+}
+
+u32 nvidia_owner(struct call *call, u32 cmd)
+{
+	const struct file_entry *file, *control = call->file;
+	u32 owner = 0;
+	struct request request = {
+		.msg = { .type = ESHADOW_OWNER },
+		.extra = &owner,
+		.room = sizeof(owner),
+		.fd = -1,
+	};
+
+	if (!tells_file(call, cmd) || !arg_here(call, _IOC_SIZE(cmd)))
+		return 0;
+	file = mapped_file(call, cmd);
+	/*
+	 * The engine owns a card's memory only for a window, and memory of the system for any
+	 * mapping.
+	 */
+	if (!file || !(is_control(file) || shared->features & VGPU_FEATURE_WINDOW))
+		return 0;
+	/*
+	 * RM_ALLOC_MEMORY is an ioctl of a card's file, and lets a control file map the memory.
+	 * That file is not the client's, but RM accepts any control file where an object is
+	 * shared with a client.
+	 */
+	if (!is_control(control))
+		control = file;
+	request.msg.object = control->object;
+	if (!is_control(control) || channel_ask(call->lane, &request) ||
+	    request.len != sizeof(owner))
+		return 0;
+	return owner;
+}
+
+void nvidia_mapped(struct call *call, u32 cmd, u32 owner)
+{
+	const struct file_entry *file = mapped_file(call, cmd);
+	const struct file_entry *control = is_control(call->file) ? call->file : file;
+	struct eshadow_memory memory;
+	struct rm_share share;
+	struct rm_map map;
+	struct request request = {
+		.msg = { .type = ESHADOW_MAPS, .object = file->object },
+		.more = &memory,
+		.nr_more = sizeof(memory),
+		.fd = -1,
+	};
+
+	if (!file_was_told(call, cmd, &map))
+		return;
+	memory = (struct eshadow_memory) {
+		.client = map.client,
+		.memory = map.memory,
+		.flags = map.flags,
+		.offset = map.offset,
+		.len = map.len,
+	};
+	share = (struct rm_share) {
+		.client = map.client,
+		.object = map.memory,
+		.rights = RM_SHARE_RIGHT_DUP,
+		.with = RM_SHARE_WITH_CLIENT,
+		.with_client = owner,
+		.how = RM_SHARE_HOW_ADD,
+	};
+	/*
+	 * RM does not check whose object this is. So nothing that the guest can delay may come
+	 * before: the guest could free the client meanwhile, and another guest's client could get
+	 * its handle. An object that cannot be shared is not lent: mappings of a card go by copy,
+	 * and others fail.
+	 */
+	share_with(call, control->fd, arg_here(call, sizeof(map)), &share);
+	channel_ask(call->lane, &request);
+}
+
+int nvidia_shown(struct call *call)
+{
+	struct request request = {
+		.msg = { .type = ESHADOW_SHOW, .object = call->file->object },
+		.fd = -1,
+	};
+	int ret;
+
+	if (!is_control(call->file))
+		return call->file->fd;
+	ret = channel_ask(call->lane, &request);
+	if (ret < 0)
+		return ret;
+	return request.fd < 0 ? -EMFILE : request.fd;
+}
+
+void nvidia_shown_done(struct call *call, int fd)
+{
+	if (!is_control(call->file))
+		return;
+	/* Close the file before the engine gives the memory back. */
+	if (fd >= 0)
+		fd_close(fd);
+	channel_tell_shown(call->lane);
+}

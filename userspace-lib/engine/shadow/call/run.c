@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Runs of calls. The message is in private memory and is checked once. Then a table entry tells
+ * the function that runs the call.
+ */
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+
+#include "engine/shadow/shadow.h"
+
+/* Does nothing: each reply tells when its call was received and when the reply was sent. */
+static s64 call_clock(struct call *call)
+{
+	(void)call;
+	return 0;
+}
+
+static const struct call_op {
+	s64 (*run)(struct call *call);
+	bool mm;	/* class mm: never upcalls */
+} call_ops[] = {
+	[VGPU_OP_OPEN]		= { .run = fops_open },
+	[VGPU_OP_CLOSE]		= { .run = fops_close },
+	[VGPU_OP_IOCTL]		= { .run = ioctl_run },
+	[VGPU_OP_READ]		= { .run = fops_read },
+	[VGPU_OP_WRITE]		= { .run = fops_write },
+	[VGPU_OP_LLSEEK]	= { .run = fops_llseek },
+	[VGPU_OP_POLL]		= { .run = fops_poll },
+	[VGPU_OP_MMAP]		= { .run = mapping_mmap, .mm = true },
+	[VGPU_OP_BIND]		= { .run = mapping_bind, .mm = true },
+	[VGPU_OP_PROTECT]	= { .run = mapping_protect, .mm = true },
+	[VGPU_OP_CLOCK]		= { .run = call_clock, .mm = true },
+	[VGPU_OP_READ_PAGES]	= { .run = mapping_read_pages, .mm = true },
+	[VGPU_OP_FDINFO]	= { .run = fops_fdinfo },
+	[VGPU_OP_WRITE_PAGES]	= { .run = mapping_write_pages, .mm = true },
+};
+
+static void call_free_scratch(struct call *call)
+{
+	if (call->scratch_mapped)
+		memory_put((void *)call->scratch, call->scratch_len);
+	if (call->scratch_low)
+		mapping_displace(call->scratch, call->scratch_len);
+	call->scratch_mapped = false;
+	call->scratch_low = false;
+	call->scratch = 0;
+	room_put(call);
+}
+
+/* Passes changes of the file's flags (fcntl()) on to the driver's file. */
+static void call_set_f_flags(const struct file_entry *file, u32 flags)
+{
+	const u32 mask = O_NONBLOCK | O_APPEND;
+	long now = sys3(__NR_fcntl, file->fd, F_GETFL, 0);
+
+	if (now >= 0 && ((now ^ flags) & mask))
+		sys3_apart(__NR_fcntl, file->fd, F_SETFL, (now & ~mask) | (flags & mask));
+}
+
+static int call_sync(struct lane *lane, u64 seq)
+{
+	static u64 synced;
+	struct request request = {
+		.msg = { .type = ESHADOW_SYNC, .value = seq },
+		.fd = -1,
+	};
+	u64 known = __atomic_load_n(&synced, __ATOMIC_ACQUIRE);
+	int ret;
+
+	if (seq <= known)
+		return 0;
+	ret = channel_ask(lane, &request);
+	if (ret)
+		return ret;
+	while (seq > known && !__atomic_compare_exchange_n(&synced, &known, seq, false,
+							   __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+		;
+	return 0;
+}
+
+static s64 call_do(struct call *call)
+{
+	const struct vgpu_call *msg = call->view.call;
+	u16 op = le16_to_cpu(msg->op);
+	struct lane *lane = call->lane;
+	s64 result;
+	int ret;
+
+	ret = call_sync(lane, le64_to_cpu(msg->control_seq));
+	/*
+	 * Close nevertheless: references have numbers, so CLOSE may run early, but must not get
+	 * lost.
+	 */
+	if (ret && op != VGPU_OP_CLOSE)
+		return call_refuse(call, ret);
+	/* FDINFO may come by a shadow that does not have the file, so the engine answers it. */
+	if (msg->object && op != VGPU_OP_CLOSE && op != VGPU_OP_FDINFO) {
+		call->file = file_find(lane, le32_to_cpu(msg->object));
+		if (!call->file)
+			return call_refuse(call, -EBADF);
+		lane->no_demand = call->file->no_demand;
+		call_set_f_flags(call->file, le32_to_cpu(msg->f_flags));
+	}
+	if (lane->mm) {
+		demand_begin_mm(lane);
+		return call_ops[op].run(call);
+	}
+
+	demand_begin(lane);
+	files_call_begins(call->file ? call->file->limits : 0);
+	result = call_ops[op].run(call);
+	result = call_close_strays(call, result);
+	/* Bytes that the driver wrote must be in the guest before the reply. */
+	ret = demand_end(lane);
+	if (lane->last) {
+		/* The call fails, whatever its driver has returned. */
+		call->flags |= VGPU_REPLY_LAST;
+		ret = ret ?: -EFAULT;
+	}
+	if (ret) {
+		call_take_back(call);
+		/* The driver saw a bad address; only the host knows that the cause was a limit. */
+		if (ret == -ENOBUFS || ret == -EOPNOTSUPP || ret == -ENOMEM)
+			return call_refuse(call, ret);
+		/* Segments of an ioctl are returned in any case, but a failed READ has no bytes. */
+		if (op != VGPU_OP_IOCTL)
+			call->data_len = 0;
+		result = -EFAULT;
+	}
+	return result;
+}
+
+static void call_reset(struct call *call)
+{
+	call->lane->mm = true;
+	call->lane->no_demand = false;
+	call->file = NULL;
+	call->result = 0;
+	call->flags = 0;
+	call->pos = 0;
+	memset(&call->out, 0, sizeof(call->out));
+	call->nr_objects = 0;
+	call->data = NULL;
+	call->data_len = 0;
+	call->segs = NULL;
+	call->placed = NULL;
+	call->arg_file = NULL;
+	call->event = 0;
+	call->nr_kept = 0;
+	call->nr_pieces = 0;
+}
+
+int call_run(struct call *call)
+{
+	call_reset(call);
+	if (vgpu_wire_call_check(call->msg, call->msg_len, &wire_limits, &call->view))
+		return -EPROTO;
+	call->lane->mm = call_ops[le16_to_cpu(call->view.call->op)].mm;
+	call->pos = le64_to_cpu(call->view.call->pos);
+	count(&counters->calls, 1);
+	call->result = call_do(call);
+	if (call->flags & VGPU_REPLY_REFUSED)
+		call->data_len = 0;
+	call_free_scratch(call);
+	if (call->file)
+		file_put(call->file);
+	call->lane->no_demand = false;
+	call->file = NULL;
+	return 0;
+}
+
+void call_reject(struct call *call, int error)
+{
+	call_reset(call);
+	call->result = call_refuse(call, error);
+}
