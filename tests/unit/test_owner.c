@@ -11,9 +11,17 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
+#include "engine/base/progress.h"
+#include "engine/memory/nvidia.h"
 #include "engine/memory/owner.h"
+#include "engine/object/object.h"
+#include "engine/process/shadow.h"
+#include "engine/proto.h"
 #include "tap.h"
 #include "vgpud/log.h"
+#include "vgpud/loop.h"
 
 #define PAGE	4096ULL
 #define MOST	(16 * PAGE)

@@ -10,11 +10,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
 #include "engine/base/packet.h"
-#include "engine/engine.h"
+#include "engine/base/progress.h"
+#include "engine/guest/control.h"
+#include "engine/guest/grant.h"
 #include "engine/memory/lend.h"
+#include "engine/memory/owner.h"
+#include "engine/memory/window.h"
+#include "engine/object/object.h"
+#include "engine/process/shadow.h"
+#include "engine/proto.h"
+#include "engine/session/kept.h"
+#include "engine/session/reference.h"
 #include "tap.h"
 #include "vgpud/log.h"
+#include "vgpud/loop.h"
 
 #define WINDOW		7
 #define WINDOW_LEN	(1ULL << 30)

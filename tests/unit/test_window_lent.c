@@ -11,11 +11,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
 #include "engine/base/packet.h"
-#include "engine/engine.h"
+#include "engine/base/progress.h"
+#include "engine/guest/control.h"
 #include "engine/memory/lend.h"
+#include "engine/memory/window.h"
+#include "engine/object/object.h"
+#include "engine/process/ram.h"
+#include "engine/process/shadow.h"
+#include "engine/proto.h"
 #include "tap.h"
 #include "vgpud/log.h"
+#include "vgpud/loop.h"
 
 #define PAGE	4096ULL
 #define WINDOW	7

@@ -3,6 +3,9 @@
  * vgpu-engine: serves one guest without a kernel module, in place of the host module. vgpud
  * starts it with the guest's control connection, gives it the guest's exports and connections to
  * the shadows of the guest's processes, and reads its counters in memory that all of them share.
+ *
+ * One thread does nearly all in an event loop (the loop, in comments). Two more threads may sleep
+ * in drivers: the closer closes files, and the poller polls them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,11 +17,24 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
 #include "engine/base/packet.h"
-#include "engine/engine.h"
+#include "engine/base/progress.h"
+#include "engine/guest/control.h"
+#include "engine/guest/grant.h"
 #include "engine/memory/lend.h"
+#include "engine/memory/window.h"
+#include "engine/message.h"
+#include "engine/object/poller.h"
+#include "engine/proto.h"
+#include "engine/session/kept.h"
+#include "engine/session/master.h"
+#include "engine/session/session.h"
+#include "engine/session/sync.h"
 #include "shadow/exec.h"
 #include "vgpud/log.h"
+#include "vgpud/loop.h"
 
 static void agent_ready(struct source *source, uint32_t events)
 {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Messages of the guest by the control connection, which control.c has checked. */
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/memory/window.h"
+#include "engine/message.h"
+#include "engine/session/kept.h"
+#include "engine/session/reference.h"
+#include "engine/session/session.h"
 
 void message_handle(const struct vgpu_hdr *msg)
 {

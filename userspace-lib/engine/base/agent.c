@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/proto.h"
 #include "vgpud/log.h"
 
 struct engine_shared *shared;

@@ -6,7 +6,7 @@
  */
 #include <stddef.h>
 
-#include "engine/engine.h"
+#include "engine/base/progress.h"
 
 /* Functions that look whether a wait is over. */
 static void (*const *looks)(void);

@@ -11,7 +11,11 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/base/progress.h"
+#include "engine/guest/control.h"
+#include "engine/proto.h"
+#include "vgpud/loop.h"
 
 /* Time in milliseconds after which a guest that does not read loses its control connection. */
 #define SEND_TIMEOUT_MS	5000

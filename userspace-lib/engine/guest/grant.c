@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/guest/control.h"
+#include "engine/guest/grant.h"
 
 static LIST_HEAD(, grant) grants = LIST_HEAD_INITIALIZER(grants);
 static uint32_t last_id;

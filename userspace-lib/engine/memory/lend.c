@@ -20,7 +20,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "engine/guest/grant.h"
 #include "engine/memory/lend.h"
+#include "engine/memory/owner.h"
+#include "engine/object/object.h"
+#include "engine/proto.h"
 
 /* Largest length of /proc/PID/fdinfo that is read; the lines of interest come first. */
 #define FDINFO_MAX	512

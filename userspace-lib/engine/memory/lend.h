@@ -5,6 +5,8 @@
 
 #include "engine/memory/owner.h"
 
+struct grant;
+
 /**
  * struct lent - a file by which a hypervisor maps what a mapping of an object shows
  * @fd: the file; the caller of lend() closes it as soon as it is sent

@@ -7,8 +7,15 @@
 #ifndef ENGINE_OWNER_H
 #define ENGINE_OWNER_H
 
-#include "engine/engine.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "engine/memory/nvidia.h"
+
+struct eshadow_memory;
+struct eshadow_msg;
+struct object;
+struct shadow;
 
 /**
  * struct owned - memory that the engine owns

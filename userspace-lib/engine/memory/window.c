@@ -16,10 +16,19 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
 #include "engine/base/packet.h"
-#include "engine/engine.h"
+#include "engine/base/progress.h"
+#include "engine/guest/control.h"
 #include "engine/memory/lend.h"
+#include "engine/memory/window.h"
+#include "engine/object/object.h"
+#include "engine/process/ram.h"
+#include "engine/process/shadow.h"
+#include "engine/proto.h"
 #include "vgpud/log.h"
+#include "vgpud/loop.h"
 
 /* Time limit of a BIND in milliseconds. The guest waits a second for the answer. */
 #define BIND_WAIT_MS	500

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/guest/control.h"
+#include "engine/object/event.h"
+#include "vgpud/loop.h"
 
 struct event {
 	LIST_ENTRY(event) node;

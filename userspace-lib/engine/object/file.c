@@ -9,7 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
+#include "engine/object/file.h"
+#include "engine/proto.h"
 
 /* Older versions of linux/magic.h lack this number. */
 #define DMABUF_FS	0x444d4142

@@ -11,7 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
+#include "engine/guest/grant.h"
+#include "engine/object/file.h"
+#include "engine/object/object.h"
+#include "policy.h"
 
 static struct object_list objects = LIST_HEAD_INITIALIZER(objects);
 static uint64_t last_space;

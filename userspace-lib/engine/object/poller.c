@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -27,7 +28,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
+#include "engine/guest/control.h"
+#include "engine/object/object.h"
+#include "engine/object/poller.h"
+#include "engine/proto.h"
+#include "vgpud/loop.h"
+#include "wire.h"
 
 /* Events that poll() reports without being asked. */
 #define POLL_ALWAYS	(POLLERR | POLLHUP)

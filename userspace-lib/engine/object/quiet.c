@@ -2,7 +2,10 @@
 /* Devices that the engine must not poll for a while. */
 #include <stddef.h>
 
-#include "engine/engine.h"
+#include "engine/object/object.h"
+#include "engine/object/poller.h"
+#include "engine/object/quiet.h"
+#include "engine/proto.h"
 
 static dev_t quiet;
 

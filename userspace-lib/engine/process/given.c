@@ -2,7 +2,9 @@
 /* References that calls of shadows gave the guest. */
 #include <stdlib.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/process/given.h"
+#include "engine/process/shadow.h"
 
 /**
  * struct given - a reference of the guest whose receipt the guest has not acknowledged yet

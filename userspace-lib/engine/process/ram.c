@@ -2,7 +2,8 @@
 /* Files that hold the guest's memory: the keeper sends them, and shadows get them. */
 #include <unistd.h>
 
-#include "engine/engine.h"
+#include "engine/process/ram.h"
+#include "engine/process/shadow.h"
 #include "kept.h"
 
 /* Largest number of parts of the guest's memory; further parts are ignored. */

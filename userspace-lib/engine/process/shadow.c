@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "engine/base/agent.h"
 #include "engine/base/packet.h"
-#include "engine/engine.h"
+#include "engine/process/shadow.h"
+#include "engine/proto.h"
+#include "vgpud/loop.h"
 
 /*
  * Time in milliseconds that a shadow has to close a file, or the next of several: drivers may be

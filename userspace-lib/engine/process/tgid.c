@@ -15,9 +15,11 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "engine/base/agent.h"
 #include "engine/base/lasting.h"
-#include "engine/engine.h"
 #include "engine/process/tgid.h"
+#include "engine/proto.h"
+#include "vgpud/loop.h"
 
 /* Shortest and longest time in milliseconds between looks at the files. */
 #define LOOK_MIN_MS	100

@@ -2,7 +2,11 @@
 /* Mappings and lanes of shadows, as the shadows report them. */
 #include <errno.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/process/shadow.h"
+#include "engine/process/usage.h"
+#include "engine/proto.h"
+#include "policy.h"
 
 /* Sums over all shadows, as the shadows have reported. */
 static uint64_t mapped_bytes;

@@ -12,8 +12,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/guest/control.h"
 #include "engine/memory/owner.h"
+#include "engine/memory/window.h"
+#include "engine/object/object.h"
+#include "engine/session/kept.h"
+#include "engine/session/reference.h"
 
 /**
  * struct kept - memory that a device may keep

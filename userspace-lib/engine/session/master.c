@@ -9,9 +9,16 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
 #include "engine/base/packet.h"
-#include "engine/engine.h"
+#include "engine/guest/grant.h"
+#include "engine/object/object.h"
+#include "engine/process/shadow.h"
+#include "engine/proto.h"
+#include "engine/session/master.h"
 #include "shadow/layout.h"
+#include "vgpud/loop.h"
 
 /*
  * Time in milliseconds that a driver has for an ioctl, after which the lane is answered without

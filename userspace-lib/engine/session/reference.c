@@ -9,8 +9,22 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
+#include "engine/base/progress.h"
+#include "engine/guest/control.h"
+#include "engine/guest/grant.h"
 #include "engine/memory/owner.h"
+#include "engine/memory/window.h"
+#include "engine/object/event.h"
+#include "engine/object/file.h"
+#include "engine/object/object.h"
+#include "engine/object/poller.h"
+#include "engine/object/quiet.h"
+#include "engine/process/given.h"
+#include "engine/process/shadow.h"
+#include "engine/process/tgid.h"
+#include "engine/session/reference.h"
 
 static struct object_list closing_objects = LIST_HEAD_INITIALIZER(closing_objects);
 static uint32_t last_id, nr_objects;

@@ -8,8 +8,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
+#include "engine/base/closer.h"
+#include "engine/guest/grant.h"
 #include "engine/memory/owner.h"
+#include "engine/memory/window.h"
+#include "engine/object/event.h"
+#include "engine/object/file.h"
+#include "engine/object/object.h"
+#include "engine/object/poller.h"
+#include "engine/object/quiet.h"
+#include "engine/process/given.h"
+#include "engine/process/shadow.h"
+#include "engine/process/tgid.h"
+#include "engine/process/usage.h"
+#include "engine/proto.h"
+#include "engine/session/kept.h"
+#include "engine/session/master.h"
+#include "engine/session/reference.h"
+#include "engine/session/request.h"
+#include "engine/session/sync.h"
+#include "policy.h"
 
 /* Largest length of fdinfo in bytes; the rest is cut off. */
 #define FDINFO_MAX	4096

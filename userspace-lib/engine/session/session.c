@@ -9,8 +9,26 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "engine/engine.h"
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
+#include "engine/base/progress.h"
+#include "engine/guest/control.h"
+#include "engine/guest/grant.h"
 #include "engine/memory/owner.h"
+#include "engine/memory/window.h"
+#include "engine/object/event.h"
+#include "engine/process/given.h"
+#include "engine/process/ram.h"
+#include "engine/process/shadow.h"
+#include "engine/process/tgid.h"
+#include "engine/process/usage.h"
+#include "engine/proto.h"
+#include "engine/session/master.h"
+#include "engine/session/reference.h"
+#include "engine/session/request.h"
+#include "engine/session/session.h"
+#include "engine/session/sync.h"
+#include "vgpud/loop.h"
 
 /* Time in milliseconds that the lanes of a session have to end after the guest has closed it. */
 #define CLOSE_WAIT_MS	1000

@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/engine.h"
+#include "engine/process/shadow.h"
+#include "engine/proto.h"
+#include "engine/session/reference.h"
+#include "engine/session/sync.h"
 #include "shadow/layout.h"
 
 /**

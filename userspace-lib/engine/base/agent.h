@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* vgpud, as all of the engine sees it: see agent.c. */
+#ifndef ENGINE_AGENT_H
+#define ENGINE_AGENT_H
+
+#include <stdint.h>
+
+#include "engine/proto.h"
+#include "wire.h"
+
+extern struct engine_shared *shared;
+extern struct engine_start start;
+extern struct vgpu_wire_limits wire_limits;
+
+static inline void count(__u64 *counter)
+{
+	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* End the engine, and with it everything that the guest has here. @why is logged for debugging. */
+void engine_end(const char *why) __attribute__((noreturn));
+/* Tell vgpud of a session. @type: ENGINE_CLOSED or ENGINE_REAP. */
+void agent_say(uint32_t type, uint64_t session);
+
+#endif /* ENGINE_AGENT_H */

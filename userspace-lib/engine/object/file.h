@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Properties of files: see file.c. */
+#ifndef ENGINE_FILE_H
+#define ENGINE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stat;
+
+/* Return: true if /proc shows the file by this name. */
+bool file_is_named(int fd, const char *name);
+/* Return: VGPU_OBJECT_*. @st: result of fstat() of @fd. */
+uint32_t file_kind(int fd, const struct stat *st);
+/* Return: VGPU_FOP_* of the operations that the file's driver has, except VGPU_FOP_FASYNC. */
+uint32_t file_operations(int fd);
+/*
+ * Return: true if the driver keeps a list of those to signal (->fasync): fasync_helper() sets the
+ * flag.
+ */
+bool file_signals(int fd);
+
+#endif /* ENGINE_FILE_H */

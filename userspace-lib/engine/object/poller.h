@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread that polls files. */
+#ifndef ENGINE_POLLER_H
+#define ENGINE_POLLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct object;
+
+/**
+ * struct polled - readiness of an object
+ * @listed: true if the poller polls the object
+ * @level: true if the driver's poll operation only reports the state and consumes nothing
+ * @async: true if the driver signals each wakeup (SIGIO); used by the loop alone
+ * @edged: true if the object is in the epoll instance for edges; used by the loop alone
+ * @edges: events that the object was ready for when last asked; the guest is to be notified of
+ *	the next wakeup with one of them; used by the loop alone
+ * @events: events that the guest is to be notified of
+ * @cached: events that the poller has seen, and that no POLL call has asked for since
+ * @number: number of the last POLL call
+ * @quieted: events that the guest was to be notified of before poller_quiet_begin(); used by the
+ *	loop alone
+ *
+ * The other fields are protected by the poller's lock.
+ */
+struct polled {
+	bool listed;
+	bool level;
+	bool async;
+	bool edged;
+	uint32_t edges;
+	uint32_t events;
+	uint32_t cached;
+	uint32_t number;
+	uint32_t quieted;
+};
+
+int poller_init(void);
+void poller_begin(struct object *object);
+/*
+ * Answer a POLL call, and arm notifications of the events that are not ready yet. Return: the
+ * events that the object is ready for.
+ */
+uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number);
+/* Stop polling an object, before its file is closed. */
+void poller_forget(struct object *object);
+/*
+ * Stop asking the object's driver until the guest's next POLL call: begin for each object, then
+ * settle once, after which the poller asks none of them, then end for each object. The end wakes
+ * those who wait in the guest, and they make that POLL call.
+ */
+void poller_quiet_begin(struct object *object);
+void poller_settle(void);
+void poller_quiet_end(struct object *object);
+
+#endif /* ENGINE_POLLER_H */
