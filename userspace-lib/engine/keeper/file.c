@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "engine/keeper/keeper.h"
+#include "engine/keeper/file.h"
 
 int file_id_get(int fd, struct file_id *file)
 {

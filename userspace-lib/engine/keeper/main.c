@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * vgpu-keeper, the keeper of a guest's window (keeper.h). vgpud starts it when the guest's
- * hypervisor has connected, and hands it this connection, and later a connection to each engine
- * of the guest. The keeper ends when the connection of the hypervisor or of vgpud ends.
+ * vgpu-keeper, the keeper of one guest's window: a vhost-user back-end without queues. It has the
+ * connection of the guest's hypervisor as long as that lasts, while engines come and go, and has
+ * the hypervisor map files into the window for these engines. vgpud starts it when the hypervisor
+ * has connected, and hands it this connection, and later a connection to each engine of the guest.
+ * The keeper ends when the connection of the hypervisor or of vgpud ends.
+ *
+ * The hypervisor and the engines may send anything at any time: the keeper trusts them no more
+ * than the guest. One thread, the loop, does everything and never waits: while the hypervisor
+ * does what the keeper has asked for, it asks the keeper and waits for the answer. The closer, a
+ * second thread, closes the engines' files, as that may sleep in drivers.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,6 +23,9 @@
 #include "engine/base/closer.h"
 #include "engine/base/packet.h"
 #include "engine/keeper/keeper.h"
+#include "engine/keeper/qemu.h"
+#include "engine/keeper/ram.h"
+#include "engine/keeper/region.h"
 #include "shadow/exec.h"
 #include "vgpud/loop.h"
 

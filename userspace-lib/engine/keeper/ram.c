@@ -15,6 +15,7 @@
 
 #include "engine/base/closer.h"
 #include "engine/keeper/keeper.h"
+#include "engine/keeper/ram.h"
 #include "kept.h"
 
 /**

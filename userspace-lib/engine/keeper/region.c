@@ -24,7 +24,10 @@
 #include <unistd.h>
 
 #include "engine/base/closer.h"
+#include "engine/keeper/file.h"
 #include "engine/keeper/keeper.h"
+#include "engine/keeper/ram.h"
+#include "engine/keeper/region.h"
 #include "engine/keeper/vhost.h"
 #include "vgpud/loop.h"
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests to the hypervisor: see region.c. */
+#ifndef KEEPER_REGION_H
+#define KEEPER_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct file_id;
+struct keeper_msg;
+struct ram_part;
+
+/**
+ * region_channel - use the channel for requests to the hypervisor
+ * @fd: channel from the hypervisor, which becomes region.c's
+ */
+void region_channel(int fd);
+
+/**
+ * region_set_ready - note that the guest's driver is there, or is gone
+ * @ready: true if the driver is there
+ *
+ * When the driver goes, no engine waits any more for what is shown, and the engine is told that the
+ * window is gone. All that is shown is unmapped when the driver comes again.
+ */
+void region_set_ready(bool ready);
+
+/*
+ * Return: true if files can be shown: the driver is there, and so is the channel to the
+ * hypervisor.
+ */
+bool region_is_ready(void);
+
+/* Return: true if something is shown, or may be, or is to be. */
+bool region_is_used(void);
+
+/*
+ * Tell the engine whether there is a window, if that has changed for the engine. Must be called
+ * after every change of region_is_ready() and region_is_used().
+ */
+void region_look(void);
+
+/**
+ * region_map - show a part of a file for the engine, and tell the engine when that is done
+ * @msg: part of the file, and place in the window
+ * @fd: file, which becomes region.c's; -1: the engine has sent none
+ */
+void region_map(const struct keeper_msg *msg, int fd);
+
+/**
+ * region_unmap - hide what region_map() has shown, and tell the engine when that is done
+ * @msg: place in the window
+ */
+void region_unmap(const struct keeper_msg *msg);
+
+/* Hide all that the engine had shown, as the engine is gone. */
+void region_abandon(void);
+
+/**
+ * region_appeared - handle the hypervisor's report that its guest has memory
+ * @part: the memory
+ * @file: identity of the file that holds the memory
+ *
+ * Return: true if the memory is a mapping of the window, or a part of one.
+ */
+bool region_appeared(const struct ram_part *part, const struct file_id *file);
+
+/**
+ * region_vanished - handle the hypervisor's report that memory of its guest is gone
+ * @part: the memory; its offset is not reported
+ *
+ * Return: true if the memory was a mapping of the window, or a part of one.
+ */
+bool region_vanished(const struct ram_part *part);
+
+#endif /* KEEPER_REGION_H */
