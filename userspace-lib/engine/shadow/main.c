@@ -6,6 +6,10 @@
  * Like that of the module's shadow, its address space belongs to the guest process, except for
  * the reserved range in which this program lives. Hence it has no libc. Faults are reported by
  * userfaultfd.
+*
+ * The main thread reads messages of the engine and of vgpud. The pager serves page faults, and
+ * watches the sockets of lanes whose calls run. Each lane has a thread that makes its calls.
+ * Another process with the same memory traces these threads.
  */
 #include <asm/socket.h>
 #include <linux/errno.h>
@@ -13,9 +17,22 @@
 #include <linux/prctl.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/mmap.h"
+#include "engine/shadow/call/room.h"
+#include "engine/shadow/call/serve.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/memory/mapping.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/pager.h"
+#include "engine/shadow/message.h"
+#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/tracer.h"
 #include "shadow/exec.h"
 #include "shadow/keys.h"
+#include "shadow/layout.h"
 #include "shadow/message.h"
 
 #define MAIN_STACK	(64 * 1024)

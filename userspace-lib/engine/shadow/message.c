@@ -3,7 +3,16 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/serve.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/memory/place.h"
+#include "engine/shadow/memory/ram.h"
+#include "engine/shadow/message.h"
+#include "engine/shadow/thread/fd.h"
+#include "shadow/layout.h"
 #include "shadow/message.h"
 
 static void message_answer(const struct eshadow_msg *msg, const u8 *extra, u32 len, int fd)

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Locks, time and memory for a program without a libc. */
+/*
+ * Locks, time and memory for a program without a libc.
+ *
+ * Locks, outermost first: map_lock, demand.lock, files_lock, lane->lock. No lock is held while
+ * waiting for the guest or the engine. map_lock is held over a driver's mmap, over a driver's
+ * operation for debuggers (vm_ops->access), and over moves of memory (mremap). The moves wait for
+ * the pager, which therefore never takes map_lock.
+ */
 #ifndef ESHADOW_LIB_H
 #define ESHADOW_LIB_H
 
 #include "shadow/sys.h"
 #include "wire.h"
+
+#define PAGE_SIZE	4096UL
+#define PAGE_MASK	(~(PAGE_SIZE - 1))
 
 #define NSEC_PER_MS	1000000ULL
 #define NSEC_PER_US	1000ULL

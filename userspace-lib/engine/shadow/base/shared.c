@@ -2,8 +2,10 @@
 /* Memory that vgpud and the engine share with this shadow. */
 #include <linux/mman.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
 #include "shadow/keys.h"
+#include "shadow/layout.h"
 
 const struct engine_shared *shared;
 struct engine_counters *counters;

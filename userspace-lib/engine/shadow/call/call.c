@@ -3,7 +3,15 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/room.h"
+#include "engine/shadow/lane/budget.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/thread/thread.h"
 #include "shadow/keys.h"
 
 s64 call_refuse(struct call *call, int error)

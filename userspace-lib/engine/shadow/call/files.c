@@ -11,7 +11,12 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/thread/fd.h"
+#include "shadow/layout.h"
 #include "shadow/message.h"
 
 static struct lock files_lock;

@@ -6,7 +6,14 @@
 #include <linux/stat.h>
 #include <asm/stat.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/fops.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
+#include "shadow/layout.h"
 
 /* Flags of open() that reach a driver. */
 #define OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)

@@ -10,7 +10,18 @@
 #include <linux/time.h>
 #include <asm/ioctls.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/ioctl.h"
+#include "engine/shadow/call/kept.h"
+#include "engine/shadow/call/nvidia.h"
+#include "engine/shadow/call/room.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/memory/demand.h"
+#include "engine/shadow/memory/place.h"
+#include "engine/shadow/thread/fd.h"
 #include "nvidia_rules.h"
 
 /*

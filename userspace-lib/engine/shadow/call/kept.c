@@ -8,7 +8,16 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/kept.h"
+#include "engine/shadow/call/room.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/memory/place.h"
+#include "engine/shadow/memory/ram.h"
+#include "segs.h"
 #include "shadow/keys.h"
 
 /* Largest length in bytes that is mapped at once, as it has to fit into the reserved range. */

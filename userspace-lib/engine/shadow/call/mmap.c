@@ -6,7 +6,18 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/mmap.h"
+#include "engine/shadow/call/nvidia.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/memory/mapping.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/place.h"
+#include "engine/shadow/memory/smaps.h"
+#include "engine/shadow/thread/thread.h"
 
 /* Pages in which exec put the program's arguments; set once, before lanes start. */
 static u64 args_start, args_end;

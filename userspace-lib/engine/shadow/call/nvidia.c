@@ -2,8 +2,15 @@
 /* Memory of NVIDIA's driver that files map, and that the engine has to know. */
 #include <linux/errno.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/nvidia.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
 #include "nvidia_rm.h"
+#include "segs.h"
 #include "shadow/keys.h"
 
 static bool is_control(const struct file_entry *file)

@@ -6,7 +6,13 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/pages.h"
+#include "engine/shadow/memory/mapping.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
 
 /*
  * Return: number of bytes from @addr on, at most @len, that devices' mappings with access cover

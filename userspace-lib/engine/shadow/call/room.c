@@ -16,8 +16,16 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/room.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/thread/thread.h"
+#include "segs.h"
 #include "shadow/keys.h"
+#include "shadow/layout.h"
 
 /*
  * Time in milliseconds between looks whether the guest still waits for a call that waits for a

@@ -6,7 +6,21 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/fops.h"
+#include "engine/shadow/call/ioctl.h"
+#include "engine/shadow/call/mmap.h"
+#include "engine/shadow/call/pages.h"
+#include "engine/shadow/call/room.h"
+#include "engine/shadow/call/run.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/memory/demand.h"
+#include "engine/shadow/memory/place.h"
+#include "engine/shadow/thread/thread.h"
 
 /* Does nothing: each reply tells when its call was received and when the reply was sent. */
 static s64 call_clock(struct call *call)

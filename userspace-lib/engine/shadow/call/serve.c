@@ -4,8 +4,19 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/run.h"
+#include "engine/shadow/call/serve.h"
+#include "engine/shadow/lane/budget.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/lane/watch.h"
+#include "engine/shadow/memory/writeback.h"
+#include "engine/shadow/thread/thread.h"
 #include "shadow/keys.h"
+#include "shadow/layout.h"
 #include "shadow/message.h"
 
 #define POLLIN		0x0001

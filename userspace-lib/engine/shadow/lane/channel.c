@@ -4,7 +4,10 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/lane/lane.h"
+#include "shadow/layout.h"
 #include "shadow/message.h"
 
 /* Time in milliseconds between looks at a lane whose call waits for the control connection. */

@@ -5,7 +5,11 @@
 #include <linux/time.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/lane/watch.h"
+#include "engine/shadow/thread/thread.h"
 #include "shadow/message.h"
 
 #define POLLIN		0x0001

@@ -7,7 +7,9 @@
 #include <linux/eventpoll.h>
 #include <linux/fcntl.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/lane/watch.h"
+#include "engine/shadow/thread/fd.h"
 
 static int fd_poll, fd_kick;
 

@@ -5,7 +5,13 @@
  */
 #include <linux/errno.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/memory/demand.h"
+#include "engine/shadow/memory/mapping.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/writeback.h"
 
 /* Return: true if no running call may use the page any more. */
 static bool demand_expired(const struct page *page)

@@ -2,7 +2,11 @@
 /* The table of mappings: parts of the address space that are no demand pages. */
 #include <linux/errno.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/memory/mapping.h"
+#include "shadow/layout.h"
 
 struct mapping *mappings;
 u32 nr_mappings;

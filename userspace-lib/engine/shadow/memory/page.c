@@ -14,8 +14,17 @@
 #include <linux/mman.h>
 #include <linux/userfaultfd.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/proto.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/lane/watch.h"
+#include "engine/shadow/memory/mapping.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
+#include "kept.h"
 #include "shadow/keys.h"
+#include "shadow/layout.h"
 
 struct demand demand = { .secret = -1, .faults = -1 };
 

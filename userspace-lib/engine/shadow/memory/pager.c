@@ -11,7 +11,16 @@
 #include <linux/uio.h>
 #include <linux/userfaultfd.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/lane/watch.h"
+#include "engine/shadow/memory/mapping.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/pager.h"
+#include "engine/shadow/memory/writeback.h"
+#include "engine/shadow/thread/thread.h"
+#include "shadow/layout.h"
 #include "shadow/message.h"
 
 #define PAGER_EVENTS	16

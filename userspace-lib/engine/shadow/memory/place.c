@@ -3,8 +3,14 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/proto.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/memory/mapping.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/place.h"
+#include "engine/shadow/thread/thread.h"
 #include "shadow/keys.h"
+#include "shadow/layout.h"
 
 /* --- unmaps --------------------------------------------------------------------- */
 

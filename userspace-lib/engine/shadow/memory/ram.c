@@ -4,7 +4,8 @@
 #include <linux/errno.h>
 #include <linux/magic.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/memory/ram.h"
 
 /* Number of entries of the table, as in the engine. */
 #define RAM_MAX		64

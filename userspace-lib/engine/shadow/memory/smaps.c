@@ -2,7 +2,8 @@
 /* Properties of a mapping in the kernel, by /proc/self/smaps. */
 #include <linux/errno.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/memory/smaps.h"
+#include "engine/shadow/thread/fd.h"
 
 /* Converts the text of a "VmFlags:" line of smaps to flags of the wire. */
 static u32 flags_of(const char *line, const char *end)

@@ -6,7 +6,11 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/lane/lane.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/writeback.h"
 
 _Static_assert(WRITEBACK_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX, "one message");
 

@@ -2,7 +2,9 @@
 /* Numbers of files. */
 #include <linux/fcntl.h>
 
-#include "engine/shadow/shadow.h"
+#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
+#include "shadow/sys.h"
 
 int fd_devices, fd_maps, fd_mem;
 

@@ -11,6 +11,7 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/thread/thread.h"
 #include "shadow/keys.h"
+#include "shadow/layout.h"
 
 #define GUARD_SIZE	4096UL
 #define STACK_SIZE	(64UL << 10)

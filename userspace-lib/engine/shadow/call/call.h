@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls: see call.c. */
+#ifndef ESHADOW_CALL_H
+#define ESHADOW_CALL_H
+
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/call/room.h"
+#include "segs.h"
+#include "wire.h"
+
+struct file_entry;
+struct lane;
+
+#define SEGS_SMALL	16
+
+struct call {
+	struct lane *lane;
+	u8 *msg;
+	u32 msg_len;
+	u64 clock_in;
+	u64 tsc_in;
+	struct vgpu_call_view view;
+	struct file_entry *file;
+	s64 result;
+	u32 flags;
+	u64 pos;
+	union {
+		struct vgpu_out_ioctl ioctl;
+		struct vgpu_out_mmap mmap;
+		struct vgpu_out_poll poll;
+		struct vgpu_out_bind bind;
+		__le64 raw[4];
+	} out;
+	u32 nr_objects;
+	struct vgpu_object_desc objects[VGPU_FDS_MAX];
+	u8 *data;
+	u32 data_len;
+	u32 data_size;
+	/*
+	 * @room: room of the call; NULL: it has none yet. @own: the lane's room, for calls that get
+	 *	no other one. @signals: the room whose signal stack the lane's thread has.
+	 */
+	struct room *room;
+	struct room own;
+	const struct room *signals;
+	u64 scratch;
+	u64 scratch_len;
+	bool scratch_mapped;
+	bool scratch_low;
+	struct vgpu_seg_place *segs;
+	struct vgpu_seg_place segs_small[SEGS_SMALL];
+	/* Files and numbers that were placed for FD_IN and EVENT fixups. */
+	struct file_entry **placed;
+	s32 *placed_fds;
+	struct file_entry *arg_file;
+	u32 event;
+	int event_fd;
+	u32 nr_kept;
+	u32 nr_pieces;
+	bool done;
+};
+
+int call_send_reply(struct call *call);
+void call_finish(struct call *call);
+void call_take_back(struct call *call);
+s64 call_refuse(struct call *call, int error);
+int call_alloc_data(struct call *call, u32 len);
+int call_alloc_scratch(struct call *call, u64 len);
+/* Makes a system call that runs a driver's function and that the guest can interrupt. */
+long call_system(struct call *call, u64 nr, u64 a, u64 b, u64 c, u64 d);
+static inline bool call_is_compat(const struct call *call)
+{
+	return le16_to_cpu(call->view.call->flags) & VGPU_CALL_COMPAT;
+}
+
+/* Closes files that the call's driver has made and no fixup names. Return: the call's result. */
+s64 call_close_strays(struct call *call, s64 result);
+
+#endif /* ESHADOW_CALL_H */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests to the engine. */
+#ifndef ESHADOW_CHANNEL_H
+#define ESHADOW_CHANNEL_H
+
+#include "engine/proto.h"
+#include "engine/shadow/base/lib.h"
+
+struct file_entry;
+struct lane;
+
+/**
+ * struct request - a lane's request to the engine, and the answer
+ * @msg: in: the request; out: the answer
+ * @more: in: data that follows the request
+ * @nr_more: in: length of @more in bytes
+ * @fd: in: file to be sent, or -1; out: file that came with the answer, or -1
+ * @extra: buffer for data that follows the answer
+ * @room: size of @extra in bytes
+ * @len: out: number of bytes in @extra
+ * @file: out: file of ESHADOW_FIND, for which the caller must call file_put()
+ */
+struct request {
+	struct eshadow_msg msg;
+	const void *more;
+	u32 nr_more;
+	int fd;
+	void *extra;
+	u32 room;
+	u32 len;
+	struct file_entry *file;
+};
+
+/* Sends a request and waits for the answer. Return: result of the answer, or a negative errno. */
+int channel_ask(struct lane *lane, struct request *request);
+void channel_tell(u32 type, u32 object, u64 value);
+/*
+ * Tells the engine that the guest has all that the lane's last call gave it. Ends the program on
+ * failure.
+ */
+void channel_tell_acked(const struct lane *lane);
+/*
+ * Tells the engine that the lane has mapped the file that ESHADOW_SHOW gave it, or will not map
+ * it.
+ */
+void channel_tell_shown(const struct lane *lane);
+/* Tells the engine by how much this shadow's mappings and lanes change. */
+void channel_tell_usage(s64 bytes, s32 maps, s32 lanes);
+
+extern int fd_engine;
+
+#endif /* ESHADOW_CHANNEL_H */
