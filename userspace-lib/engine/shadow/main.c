@@ -28,7 +28,7 @@
 #include "engine/shadow/memory/pager.h"
 #include "engine/shadow/message.h"
 #include "engine/shadow/thread/fd.h"
-#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/tracer.h"
 #include "shadow/exec.h"
 #include "shadow/keys.h"

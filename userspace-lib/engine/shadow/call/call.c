@@ -11,6 +11,7 @@
 #include "engine/shadow/lane/budget.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
+#include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "shadow/keys.h"
 

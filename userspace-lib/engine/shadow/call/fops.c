@@ -12,7 +12,7 @@
 #include "engine/shadow/call/fops.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/thread/fd.h"
-#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/syscall.h"
 #include "shadow/layout.h"
 
 /* Flags of open() that reach a driver. */
@@ -63,7 +63,7 @@ static long open_node(struct call *call, const struct eshadow_policy *policy, u3
 		return fd;
 	/*
 	 * Either so many files of drivers are open that this number is beyond FILES_LOW, or the
-	 * guest has made up the number, which it can if cancels come as signals (thread.c). No
+	 * guest has made up the number, which it can if cancels come as signals (syscall.c). No
 	 * file of the shadow's own may be closed because of that.
 	 */
 	if (!files_take(fd))
@@ -223,7 +223,7 @@ s64 fops_read(struct call *call)
 		return ret;
 	/*
 	 * No kernel returns this, but a guest can make it up if cancels come as signals
-	 * (thread.c).
+	 * (syscall.c).
 	 */
 	if ((u64)ret > len)
 		sys_exit_group(SHADOW_EXIT_SIGNAL);

@@ -17,7 +17,7 @@
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/place.h"
 #include "engine/shadow/memory/smaps.h"
-#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/syscall.h"
 
 /* Pages in which exec put the program's arguments; set once, before lanes start. */
 static u64 args_start, args_end;

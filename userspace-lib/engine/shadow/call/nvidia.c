@@ -8,7 +8,7 @@
 #include "engine/shadow/call/nvidia.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/thread/fd.h"
-#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/syscall.h"
 #include "nvidia_rm.h"
 #include "segs.h"
 #include "shadow/keys.h"

@@ -12,7 +12,7 @@
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/thread/fd.h"
-#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/syscall.h"
 
 /*
  * Return: number of bytes from @addr on, at most @len, that devices' mappings with access cover

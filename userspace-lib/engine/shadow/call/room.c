@@ -7,7 +7,7 @@
  * A thread that is not traced handles the cancel signal on a stack in the room. Before Linux 6.12
  * the kernel puts a signal only where the thread itself may write, and during the system call
  * that is nowhere else. Drivers may write to this stack, so the handler does not trust it
- * (thread.c).
+ * (syscall.c).
  *
  * A device may go on using pages of a room that its driver has pinned, and a guest can cause
  * that. So a call of NVIDIA's driver gets new pages in its room, and leaves new pages for later
@@ -22,6 +22,7 @@
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/room.h"
 #include "engine/shadow/lane/lane.h"
+#include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "segs.h"
 #include "shadow/keys.h"

@@ -20,7 +20,7 @@
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/place.h"
-#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/syscall.h"
 
 /* Does nothing: each reply tells when its call was received and when the reply was sent. */
 static s64 call_clock(struct call *call)

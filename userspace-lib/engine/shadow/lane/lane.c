@@ -9,6 +9,7 @@
 #include "engine/shadow/base/shared.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
+#include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "shadow/message.h"
 

@@ -4,6 +4,7 @@
 #define ESHADOW_LANE_H
 
 #include "engine/shadow/base/lib.h"
+#include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "fresh.h"
 

@@ -8,7 +8,7 @@
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/place.h"
-#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/syscall.h"
 #include "shadow/keys.h"
 #include "shadow/layout.h"
 

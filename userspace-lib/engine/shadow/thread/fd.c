@@ -3,7 +3,7 @@
 #include <linux/fcntl.h>
 
 #include "engine/shadow/thread/fd.h"
-#include "engine/shadow/thread/thread.h"
+#include "engine/shadow/thread/syscall.h"
 #include "shadow/sys.h"
 
 int fd_devices, fd_maps, fd_mem;

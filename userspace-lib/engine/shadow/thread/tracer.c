@@ -28,6 +28,7 @@
 
 #include "engine/proto.h"
 #include "engine/shadow/base/lib.h"
+#include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "engine/shadow/thread/tracer.h"
 #include "shadow/layout.h"
