@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fixups of an ioctl: pointers, files and events in its segments, which have other values here
+ * than in the guest, and files that its driver makes.
+ */
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/base/shared.h"
+#include "engine/shadow/call/call.h"
+#include "engine/shadow/call/files.h"
+#include "engine/shadow/call/fixup.h"
+#include "engine/shadow/lane/channel.h"
+#include "engine/shadow/thread/fd.h"
+#include "segs.h"
+
+static u32 nr_fixups(const struct call *call)
+{
+	return le16_to_cpu(call->view.call->nr_fixups);
+}
+
+static void *field_of(const struct call *call, const struct vgpu_fixup *fixup)
+{
+	return (void *)(call->segs[le16_to_cpu(fixup->seg)].addr + le32_to_cpu(fixup->offset));
+}
+
+static int place_event(struct call *call, const struct vgpu_fixup *fixup, s32 *fd)
+{
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_EVENT,
+			.object = le32_to_cpu(call->view.call->object),
+			.value = le32_to_cpu(fixup->target),
+		},
+	};
+	int ret;
+
+	request.fd = fd_up(sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), FILES_OBJECTS);
+	if (request.fd < 0)
+		return -ENOMEM;
+	*fd = request.fd;
+	call->event_fd = request.fd;
+	call->event = le32_to_cpu(fixup->target);
+	ret = channel_ask(call->lane, &request);
+	if (ret) {
+		sys2(__NR_close, call->event_fd, 0);
+		call->event = 0;
+	}
+	return ret;
+}
+
+static u64 placed_bytes(const struct call *call)
+{
+	return (nr_fixups(call) * (sizeof(*call->placed) + sizeof(*call->placed_fds)) +
+		PAGE_SIZE - 1) & PAGE_MASK;
+}
+
+int fixups_place(struct call *call)
+{
+	const struct vgpu_fixup *fixup = call->view.fixups;
+	u32 nr = nr_fixups(call), i;
+	u64 value;
+	int ret = 0;
+
+	if (!nr)
+		return 0;
+	call->placed = memory_get(placed_bytes(call));
+	if (!call->placed)
+		return -ENOMEM;
+	call->placed_fds = (s32 *)(call->placed + nr);
+	for (i = 0; !ret && i < nr; i++, fixup++) {
+		switch (le16_to_cpu(fixup->type)) {
+		case VGPU_FIXUP_PTR:
+			value = vgpu_fixup_target(&call->view, call->segs, fixup);
+			memcpy(field_of(call, fixup), &value, sizeof(u64));
+			break;
+		case VGPU_FIXUP_PTR32:
+			value = vgpu_fixup_target(&call->view, call->segs, fixup);
+			memcpy(field_of(call, fixup), &value, sizeof(u32));
+			break;
+		case VGPU_FIXUP_FD_IN:
+			call->placed[i] = file_find(call->lane, le32_to_cpu(fixup->target));
+			if (!call->placed[i]) {
+				ret = -EBADF;
+				break;
+			}
+			call->placed_fds[i] = call->placed[i]->fd;
+			memcpy(field_of(call, fixup), &call->placed_fds[i], sizeof(s32));
+			break;
+		case VGPU_FIXUP_TIME:
+			/* The guest's clock differs, so the guest sends a time relative to now. */
+			value = vgpu_fixup_original(&call->view, call->segs, fixup, sizeof(value));
+			value = now_ns() + min(value, (u64)S64_MAX - now_ns());
+			memcpy(field_of(call, fixup), &value, sizeof(value));
+			break;
+		case VGPU_FIXUP_EVENT:
+			ret = place_event(call, fixup, &call->placed_fds[i]);
+			if (!ret)
+				memcpy(field_of(call, fixup), &call->placed_fds[i], sizeof(s32));
+			break;
+		}
+	}
+	return ret;
+}
+
+void fixups_undo(struct call *call)
+{
+	u32 i;
+
+	for (i = 0; i < nr_fixups(call); i++)
+		vgpu_fixup_undo(&call->view, call->segs, call->data, &call->view.fixups[i],
+				call->placed ? call->placed_fds[i] : -1);
+}
+
+void fixups_remove(struct call *call)
+{
+	u32 i;
+
+	if (call->arg_file)
+		file_put(call->arg_file);
+	call->arg_file = NULL;
+	if (!call->placed)
+		return;
+	for (i = 0; i < nr_fixups(call); i++)
+		if (call->placed[i])
+			file_put(call->placed[i]);
+	if (call->event)
+		sys2(__NR_close, call->event_fd, 0);
+	memory_put(call->placed, placed_bytes(call));
+	call->placed = NULL;
+}
+
+void fixups_cancel_event(struct call *call)
+{
+	if (call->event)
+		channel_tell(ESHADOW_UNEVENT, le32_to_cpu(call->view.call->object), call->event);
+	call->event = 0;
+}
+
+/* Makes the file an object of the reply. */
+static int give_fd(struct call *call, int fd, u32 index)
+{
+	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
+	bool cloexec = sys3(__NR_fcntl, fd, F_GETFD, 0) & FD_CLOEXEC;
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_MADE,
+			.object = le32_to_cpu(call->view.call->object),
+			.value = le16_to_cpu(call->view.call->flags) & VGPU_CALL_WATCH,
+			.extra = files_call_met(),
+		},
+		.fd = fd,
+		.extra = desc,
+		.room = sizeof(*desc),
+	};
+	int ret;
+
+	ret = channel_ask(call->lane, &request);
+	files_give(fd);
+	if (ret)
+		return ret;
+	if (cloexec)
+		desc->flags |= cpu_to_le32(VGPU_OBJECT_CLOEXEC);
+	desc->fixup = cpu_to_le32(index);
+	call->nr_objects++;
+	return 0;
+}
+
+int fixups_answer(struct call *call, s64 *result)
+{
+	u32 nr = nr_fixups(call), i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < nr; i++) {
+		const struct vgpu_fixup *fixup = &call->view.fixups[i];
+		void *field;
+		s32 value;
+
+		switch (le16_to_cpu(fixup->type)) {
+		case VGPU_FIXUP_FD_OUT:
+			field = vgpu_fixup_reply(&call->view, call->segs, call->data, fixup);
+			memcpy(&value, field, sizeof(value));
+			if (!files_take(value))
+				break;
+			if (call->nr_objects < shared->limits.fds_per_call) {
+				ret = give_fd(call, value, i);
+			} else {
+				files_give(value);
+				ret = -EMFILE;
+			}
+			/* The guest fills in its own number, and must not see the host's. */
+			value = -1;
+			memcpy(field, &value, sizeof(value));
+			break;
+		case VGPU_FIXUP_FD_RET:
+			if (*result != (s32)*result || !files_take(*result))
+				break;
+			ret = give_fd(call, *result, i);
+			*result = 0;
+			break;
+		}
+	}
+	return ret;
+}
