@@ -20,8 +20,10 @@
 #include "engine/base/closer.h"
 #include "engine/base/packet.h"
 #include "engine/base/progress.h"
-#include "engine/guest/control.h"
+#include "engine/guest/notice.h"
+#include "engine/memory/leftover.h"
 #include "engine/memory/lend.h"
+#include "engine/memory/unbind.h"
 #include "engine/memory/window.h"
 #include "engine/object/object.h"
 #include "engine/process/ram.h"
@@ -32,8 +34,6 @@
 
 /* Time limit of a BIND in milliseconds. The guest waits a second for the answer. */
 #define BIND_WAIT_MS	500
-/* Number of UNBIND messages that are remembered. */
-#define UNBINDS		1024
 #define PAGE_MASK	4095ULL
 
 enum binding_state {
@@ -73,32 +73,6 @@ struct binding {
 };
 
 /**
- * struct leftover - a mapping that may still be visible in a window that is gone
- * @node: list entry of leftovers
- * @tag: tag of the mapping's binding
- * @lent: memory that is shown
- */
-struct leftover {
-	SLIST_ENTRY(leftover) node;
-	uint64_t tag;
-	struct lent lent;
-};
-
-/**
- * struct unbind - an UNBIND message of the guest, one of the last UNBINDS
- * @seq: number of the message; 0: the entry is free
- * @window: number of the window that the message names
- * @offset: place of the range in the window, in bytes
- * @len: length of the range in bytes
- */
-struct unbind {
-	uint64_t seq;
-	uint64_t window;
-	uint64_t offset;
-	uint64_t len;
-};
-
-/**
  * struct unbound - a range for which the guest waits until nothing is visible in it
  * @node: list entry of unbounds
  * @offset: place of the range in the window, in bytes
@@ -123,44 +97,9 @@ static uint64_t last_ready;
 static LIST_HEAD(, binding) bindings = LIST_HEAD_INITIALIZER(bindings);
 static unsigned int nr_bindings;
 static uint64_t bound_bytes;
-static SLIST_HEAD(, leftover) leftovers = SLIST_HEAD_INITIALIZER(leftovers);
 static uint64_t last_tag;
-/* Largest tag of a binding whose memory the engine owns until the engine ends; 0: none. */
-static uint64_t last_stuck;
-/* Ring of UNBIND messages; next_unbind is the number of messages so far. */
-static struct unbind unbinds[UNBINDS];
-static unsigned int next_unbind;
-/* Number of the last UNBIND message that was overwritten; 0: none was. */
-static uint64_t unbinds_gone;
 static STAILQ_HEAD(, unbound) unbounds = STAILQ_HEAD_INITIALIZER(unbounds);
 static unsigned int nr_unbounds;
-
-/* --- messages to the guest --------------------------------------------------------- */
-
-static void tell_window(uint64_t size)
-{
-	const struct vgpu_window_info msg = {
-		.hdr.len = cpu_to_le32(sizeof(msg)),
-		.hdr.type = cpu_to_le16(VGPU_MSG_WINDOW),
-		.window = cpu_to_le64(window_id),
-		.size = cpu_to_le64(size),
-	};
-
-	control_send(&msg, sizeof(msg));
-}
-
-static void tell_part(uint16_t type, uint64_t window, uint64_t offset, uint64_t len)
-{
-	const struct vgpu_window_part msg = {
-		.hdr.len = cpu_to_le32(sizeof(msg)),
-		.hdr.type = cpu_to_le16(type),
-		.window = cpu_to_le64(window),
-		.offset = cpu_to_le64(offset),
-		.len = cpu_to_le64(len),
-	};
-
-	control_send(&msg, sizeof(msg));
-}
 
 /* --- bindings ----------------------------------------------------------------------- */
 
@@ -212,56 +151,11 @@ static void unbounds_look(uint64_t offset, uint64_t len)
 		if (offset >= unbound->offset + unbound->len || unbound->offset >= offset + len ||
 		    binding_at(unbound->offset, unbound->len))
 			continue;
-		tell_part(VGPU_MSG_UNBOUND, window_id, unbound->offset, unbound->len);
+		notice_part(VGPU_MSG_UNBOUND, window_id, unbound->offset, unbound->len);
 		STAILQ_REMOVE(&unbounds, unbound, unbound, node);
 		nr_unbounds--;
 		free(unbound);
 	}
-}
-
-/*
- * Remember what a binding shows: it may be visible until the keeper has another window, or for
- * ever.
- */
-static void leave(const struct binding *binding)
-{
-	struct leftover *leftover;
-
-	if (!binding->lent.owns)
-		return;
-	/*
-	 * Memory of a card counts against the guest's limits until no process has the memory
-	 * mapped. owner.c finds that out without a keeper.
-	 */
-	if (binding->lent.owned.leaving) {
-		lend_over(&binding->lent);
-		return;
-	}
-	leftover = malloc(sizeof(*leftover));
-	if (!leftover)
-		engine_end("out of memory");
-	leftover->tag = binding->tag;
-	leftover->lent = binding->lent;
-	SLIST_INSERT_HEAD(&leftovers, leftover, node);
-}
-
-/*
- * Forget the leftovers. @hidden: none of them is visible any more, and their memory is given
- * back. Otherwise the engine owns that memory until the engine ends.
- */
-static void leftovers_end(bool hidden)
-{
-	struct leftover *leftover;
-
-	while ((leftover = SLIST_FIRST(&leftovers))) {
-		SLIST_REMOVE_HEAD(&leftovers, node);
-		if (hidden)
-			lend_over(&leftover->lent);
-		else if (last_stuck < leftover->tag)
-			last_stuck = leftover->tag;
-		free(leftover);
-	}
-	progress_notify();
 }
 
 /* End the window, as the guest's driver for it is gone. Mappings may still be visible. */
@@ -272,7 +166,7 @@ static void window_gone(void)
 
 	while ((binding = LIST_FIRST(&bindings))) {
 		binding_answer(binding, -ENODEV);
-		leave(binding);
+		leftover_add(binding->tag, &binding->lent);
 		binding_free(binding);
 	}
 	/* The guest does not wait for answers to UNBINDs of a window that is gone. */
@@ -282,7 +176,7 @@ static void window_gone(void)
 	}
 	nr_unbounds = 0;
 	if (window_id)
-		tell_window(0);
+		notice_window(window_id, 0);
 	window_id = 0;
 	window_len = 0;
 }
@@ -309,7 +203,7 @@ static void window_come(const struct keeper_msg *ready)
 	window_id = ready->id;
 	window_len = ready->len;
 	if (window_id)
-		tell_window(window_len);
+		notice_window(window_id, window_len);
 }
 
 static int keeper_ask(const struct keeper_msg *msg, int fd)
@@ -426,25 +320,6 @@ static void binding_late(struct timer *timer)
 	binding_answer(binding, -EBUSY);
 }
 
-/*
- * Return: true if the guest has given a range of the BIND back after it had sent the BIND. Calls
- * and UNBIND messages come by different connections, and the guest would not give the range back
- * a second time.
- */
-static bool bind_refused(const struct eshadow_bind *bind)
-{
-	size_t i;
-
-	if (bind->seq < unbinds_gone)
-		return true;
-	for (i = 0; i < UNBINDS; i++)
-		if (unbinds[i].seq > bind->seq && unbinds[i].window == bind->window &&
-		    unbinds[i].offset < bind->offset + bind->len &&
-		    bind->offset < unbinds[i].offset + unbinds[i].len)
-			return true;
-	return false;
-}
-
 static int bind_check(const struct eshadow_bind *bind)
 {
 	if (!window_id || bind->window != window_id)
@@ -453,7 +328,7 @@ static int bind_check(const struct eshadow_bind *bind)
 		return -EINVAL;
 	if (bind->offset > window_len || bind->len > window_len - bind->offset)
 		return -ENODEV;
-	if (binding_at(bind->offset, bind->len) || bind_refused(bind))
+	if (binding_at(bind->offset, bind->len) || unbind_since(bind))
 		return -EBUSY;
 	if (nr_bindings < KEEPER_MAPPINGS_MAX)
 		return 0;
@@ -546,14 +421,10 @@ uint64_t window_now(void)
 /* Objects that are still open do not count: what they have mapped belongs to no closed file. */
 bool window_owns_since(uint64_t since)
 {
-	const struct leftover *leftover;
 	const struct binding *binding;
 
-	if (last_stuck > since)
+	if (leftovers_since(since))
 		return true;
-	SLIST_FOREACH(leftover, &leftovers, node)
-		if (leftover->tag > since)
-			return true;
 	LIST_FOREACH(binding, &bindings, node)
 		if (binding->lent.owns && !binding->object && binding->tag > since)
 			return true;
@@ -570,14 +441,12 @@ void window_unbind(const struct vgpu_window_part *part)
 		.offset = le64_to_cpu(part->offset),
 		.len = le64_to_cpu(part->len),
 	};
-	struct unbind *oldest = &unbinds[next_unbind++ % UNBINDS];
 	struct unbound *unbound;
 	struct binding *binding;
 
-	unbinds_gone = oldest->seq;
-	*oldest = unbind;
+	unbind_note(&unbind);
 	if (unbind.window != window_id) {
-		tell_part(VGPU_MSG_UNBOUND, unbind.window, unbind.offset, unbind.len);
+		notice_part(VGPU_MSG_UNBOUND, unbind.window, unbind.offset, unbind.len);
 		return;
 	}
 	LIST_FOREACH(binding, &bindings, node)
@@ -614,7 +483,7 @@ void window_shadow_gone(struct shadow *shadow)
 		 * The shadow may have died, and the guest's programs may still have the mappings.
 		 */
 		if (binding->state == BINDING_THERE)
-			tell_part(VGPU_MSG_INVALIDATE, window_id, binding->offset, binding->len);
+			notice_part(VGPU_MSG_INVALIDATE, window_id, binding->offset, binding->len);
 		binding_end(binding);
 	}
 }
