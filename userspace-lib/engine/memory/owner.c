@@ -14,11 +14,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "engine/base/agent.h"
 #include "engine/base/closer.h"
@@ -26,10 +23,10 @@
 #include "engine/base/progress.h"
 #include "engine/memory/nvidia.h"
 #include "engine/memory/owner.h"
+#include "engine/object/file.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
 #include "engine/proto.h"
-#include "kept.h"
 #include "vgpud/log.h"
 #include "vgpud/loop.h"
 
@@ -116,17 +113,6 @@ static bool is_card(const struct object *object)
 	return is_nvidia(object) && minor(object->rdev) <= RM_MINOR_CARDS;
 }
 
-/* Open the file's node again. Return: the file, or a negative errno. */
-static int open_again(int file, int flags)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "self/fd/%d", file);
-	fd = openat(ENGINE_FD_PROC, path, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static int client_begin(const struct object *control)
 {
 	int fd;
@@ -135,7 +121,7 @@ static int client_begin(const struct object *control)
 		return 0;
 	if (!control || !is_control(control))
 		return -EBADF;
-	fd = open_again(control->fd, O_RDWR);
+	fd = file_reopen(control->fd, O_RDWR);
 	return fd < 0 ? fd : nvidia_begin_apart(&client, fd);
 }
 
@@ -263,7 +249,7 @@ static int hold(const struct object *object)
 	 * The program's own file must not be held: it may be registered with a control file,
 	 * which would then stay as well.
 	 */
-	fd = open_again(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
+	fd = file_reopen(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
 	if (fd < 0)
 		return fd;
 	held[nr_held].fd = fd;
@@ -324,7 +310,7 @@ static void leavings_late(struct timer *timer)
 
 static int lend_by_card(const struct nvidia_memory *memory, int file, struct leaving *leaving)
 {
-	int control = open_again(client.control, O_RDWR), ret;
+	int control = file_reopen(client.control, O_RDWR), ret;
 
 	if (control < 0)
 		return control;
@@ -342,7 +328,7 @@ static int lend_by_file(const struct object *object, const struct nvidia_memory 
 	int ret = -ENOMEM;
 
 	owned->leaving = NULL;
-	owned->fd = open_again(object->fd, O_RDWR);
+	owned->fd = file_reopen(object->fd, O_RDWR);
 	if (owned->fd < 0)
 		return owned->fd;
 	if (is_control(object)) {
@@ -415,7 +401,7 @@ static int show(const struct object *object, struct shown *shown)
 {
 	int fd, ret;
 
-	fd = open_again(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
+	fd = file_reopen(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
 	if (fd < 0)
 		return fd;
 	ret = hold_cards_of(object);

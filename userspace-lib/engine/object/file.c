@@ -79,3 +79,13 @@ bool file_signals(int fd)
 	fcntl(fd, F_SETFL, flags & ~O_ASYNC);
 	return now >= 0 && (now & O_ASYNC);
 }
+
+int file_reopen(int file, int flags)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "self/fd/%d", file);
+	fd = openat(ENGINE_FD_PROC, path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

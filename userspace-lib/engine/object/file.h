@@ -19,5 +19,7 @@ uint32_t file_operations(int fd);
  * flag.
  */
 bool file_signals(int fd);
+/* Open the file's node again. Return: the file, or a negative errno. */
+int file_reopen(int file, int flags);
 
 #endif /* ENGINE_FILE_H */
