@@ -6,7 +6,7 @@
  * and while its guest can still see what is unmapped. After the answer it reports to all of its
  * back-ends, including the keeper, which memory its guest has now. So a request to map is over
  * when both the answer and this report have come. A request to unmap is over when, in addition,
- * one more request was answered (ask_settled()).
+ * one more request was answered (channel_ask_settled()).
  *
  * QEMU 11.1 ends if it gets a request while the guest's driver is not there, so it gets none
  * then. Mappings that were shown when the driver went may still be visible: a guest that resets
@@ -17,25 +17,16 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "engine/base/closer.h"
+#include "engine/keeper/channel.h"
 #include "engine/keeper/file.h"
 #include "engine/keeper/keeper.h"
 #include "engine/keeper/ram.h"
 #include "engine/keeper/region.h"
 #include "engine/keeper/vhost.h"
-#include "vgpud/loop.h"
 
-/*
- * Time in milliseconds that a hypervisor has for a request. A guest may be silent for 10 s, and the
- * hypervisor may be busy with the guest's processors for that long: so this time is longer.
- */
-#define ANSWER_TIMEOUT_MS	20000
 #define PAGE_MASK		4095ULL
 
 enum showing_state {
@@ -60,7 +51,7 @@ enum showing_state {
  * @parts: number of parts of it that the guest has, as the hypervisor has reported; more than one
  *	if the guest has put other memory over it
  * @asked: true if the request was sent to the hypervisor and is not over
- * @answered: true if the hypervisor has agreed to unmap, and ask_settled() asks whether it is
+ * @answered: true if the hypervisor has agreed to unmap, and channel_ask_settled() asks whether it is
  *	done
  * @settled: true if the hypervisor has given its last answer to the request
  * @placed: true if the hypervisor has reported it
@@ -92,25 +83,6 @@ static LIST_HEAD(, showing) showings = LIST_HEAD_INITIALIZER(showings);
 static TAILQ_HEAD(, showing) turns = TAILQ_HEAD_INITIALIZER(turns);
 static unsigned int nr_showings;
 static bool driver_ready;
-
-static void channel_ready(struct source *source, uint32_t events);
-static void channel_silent(struct timer *timer);
-
-static struct source channel = { .fd = -1, .ready = channel_ready };
-static struct timer silence = { .expired = channel_silent };
-
-/* Part of the hypervisor's answer that was received, in_have bytes. */
-static struct {
-	struct vhost_hdr hdr;
-	uint8_t value[sizeof(uint64_t)];
-} in;
-static size_t in_have;
-
-static void channel_silent(struct timer *timer)
-{
-	(void)timer;
-	keeper_end(KEEPER_EXIT_SILENT);
-}
 
 static void tell_done(uint64_t tag, int result)
 {
@@ -154,7 +126,7 @@ static void showing_end(struct showing *showing)
 
 bool region_is_ready(void)
 {
-	return driver_ready && channel.fd >= 0;
+	return driver_ready && channel_is_there();
 }
 
 bool region_is_used(void)
@@ -169,77 +141,17 @@ void region_look(void)
 
 /* --- requests to the hypervisor --------------------------------------------------------- */
 
-/* Send a request. All earlier requests were answered, so the socket has room. */
-static void request(struct msghdr *msg, size_t len)
-{
-	if (sendmsg(channel.fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
-		keeper_end(KEEPER_EXIT_SILENT);
-	timer_set(&silence, ANSWER_TIMEOUT_MS);
-}
-
-/*
- * Ask whether an unmap is complete. The hypervisor answers before it unmaps, and reports that
- * memory is gone before KVM and other devices, which may access it, have all been notified. It
- * reads the next request after that. This request removes a shared object that does not exist, so
- * it changes nothing.
- */
-static void ask_settled(void)
-{
-	struct {
-		struct vhost_hdr hdr;
-		uint8_t uuid[16];
-	} msg = {
-		.hdr = {
-			.request = VHOST_BACKEND_SHARED_REMOVE,
-			.flags = VHOST_VERSION | VHOST_NEED_REPLY,
-			.size = sizeof(msg.uuid),
-		},
-	};
-	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	request(&header, sizeof(msg));
-}
-
 static void ask(struct showing *showing)
 {
-	struct {
-		struct vhost_hdr hdr;
-		uint8_t payload[sizeof(struct vhost_mmap)];
-	} msg = {
-		.hdr = {
-			.request = showing->state == SHOWING_NEW ? VHOST_BACKEND_SHMEM_MAP :
-				VHOST_BACKEND_SHMEM_UNMAP,
-			.flags = VHOST_VERSION | VHOST_NEED_REPLY,
-			.size = sizeof(msg.payload),
-		},
-	};
 	const struct vhost_mmap mmap = {
 		.fd_offset = showing->file_offset,
 		.shm_offset = showing->offset,
 		.len = showing->len,
 		.flags = VHOST_MMAP_WRITE,
 	};
-	union {
-		struct cmsghdr hdr;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {
-		.hdr = {
-			.cmsg_len = CMSG_LEN(sizeof(int)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS,
-		},
-	};
-	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	memcpy(msg.payload, &mmap, sizeof(mmap));
-	if (showing->fd >= 0) {
-		memcpy(CMSG_DATA(&control.hdr), &showing->fd, sizeof(int));
-		header.msg_control = &control;
-		header.msg_controllen = sizeof(control);
-	}
-	request(&header, sizeof(msg));
+	channel_ask(showing->state == SHOWING_NEW ? VHOST_BACKEND_SHMEM_MAP :
+		    VHOST_BACKEND_SHMEM_UNMAP, &mmap, showing->fd);
 	if (showing->fd >= 0)
 		closer_close(showing->fd, NULL, NULL);
 	showing->fd = -1;
@@ -266,7 +178,7 @@ static void ask_next(void)
 /* End the request for @showing. */
 static void asked_over(struct showing *showing, int result)
 {
-	timer_cancel(&silence);
+	channel_excuse();
 	if (showing->state == SHOWING_OLD || result) {
 		if (!showing->abandoned)
 			tell_done(showing->tag, result);
@@ -290,7 +202,7 @@ static void asked_look(struct showing *showing)
 		asked_over(showing, 0);
 }
 
-static void channel_answer(uint64_t value)
+static void region_answer(uint64_t value)
 {
 	struct showing *showing = being_asked();
 
@@ -298,7 +210,7 @@ static void channel_answer(uint64_t value)
 		keeper_end(KEEPER_EXIT_PROTOCOL);
 	if (!value && showing->state == SHOWING_OLD && !showing->answered) {
 		showing->answered = true;
-		ask_settled();
+		channel_ask_settled();
 	} else if (!value || showing->answered) {
 		/* Any answer will do: the hypervisor may report that the object does not exist. */
 		showing->settled = true;
@@ -307,7 +219,7 @@ static void channel_answer(uint64_t value)
 		 * while it is there.
 		 */
 		if (!driver_ready)
-			timer_cancel(&silence);
+			channel_excuse();
 		asked_look(showing);
 	} else if (showing->state == SHOWING_NEW) {
 		asked_over(showing, -ENXIO);
@@ -320,39 +232,12 @@ static void channel_answer(uint64_t value)
 	}
 }
 
-static void channel_ready(struct source *source, uint32_t events)
-{
-	const size_t want = sizeof(in.hdr) + sizeof(in.value);
-	uint64_t value;
-	ssize_t len;
-
-	(void)events;
-	len = recv(source->fd, (uint8_t *)&in + in_have, want - in_have, MSG_DONTWAIT);
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (len <= 0)
-		keeper_end(EXIT_SUCCESS);
-	in_have += len;
-	if (in_have < want)
-		return;
-	in_have = 0;
-	if (in.hdr.size != sizeof(in.value))
-		keeper_end(KEEPER_EXIT_PROTOCOL);
-	memcpy(&value, in.value, sizeof(value));
-	channel_answer(value);
-}
-
 void region_channel(int fd)
 {
 	/* Requests on the earlier channel may or may not have been done, which cannot be known. */
 	if (region_is_used())
 		keeper_end(KEEPER_EXIT_PROTOCOL);
-	source_close(&channel);
-	in_have = 0;
-	channel.fd = fd;
-	/* If epoll does not accept the file, it is no socket. */
-	if (source_add(&channel, EPOLLIN))
-		keeper_end(KEEPER_EXIT_PROTOCOL);
+	channel_use(fd, region_answer);
 }
 
 /* --- reports of the hypervisor ------------------------------------------------------------ */
@@ -422,7 +307,7 @@ static void driver_gone(void)
 		if (showing->state == SHOWING_NEW && !showing->asked)
 			showing_free(showing);
 		else if (showing->asked && showing->settled)
-			timer_cancel(&silence);
+			channel_excuse();
 	}
 }
 

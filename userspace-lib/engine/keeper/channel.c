@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* The channel for requests to the hypervisor, which it answers one by one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "engine/keeper/channel.h"
+#include "engine/keeper/keeper.h"
+#include "engine/keeper/vhost.h"
+#include "vgpud/loop.h"
+
+/*
+ * Time in milliseconds that a hypervisor has for a request. A guest may be silent for 10 s, and the
+ * hypervisor may be busy with the guest's processors for that long: so this time is longer.
+ */
+#define ANSWER_TIMEOUT_MS	20000
+
+static void channel_ready(struct source *source, uint32_t events);
+static void channel_silent(struct timer *timer);
+
+static struct source channel = { .fd = -1, .ready = channel_ready };
+static struct timer silence = { .expired = channel_silent };
+
+/* Part of the hypervisor's answer that was received, in_have bytes. */
+static struct {
+	struct vhost_hdr hdr;
+	uint8_t value[sizeof(uint64_t)];
+} in;
+static size_t in_have;
+/* Function that is called with each answer. */
+static void (*answered)(uint64_t value);
+
+static void channel_silent(struct timer *timer)
+{
+	(void)timer;
+	keeper_end(KEEPER_EXIT_SILENT);
+}
+
+/* Send a request. All earlier requests were answered, so the socket has room. */
+static void request(struct msghdr *msg, size_t len)
+{
+	if (sendmsg(channel.fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
+		keeper_end(KEEPER_EXIT_SILENT);
+	timer_set(&silence, ANSWER_TIMEOUT_MS);
+}
+
+void channel_ask_settled(void)
+{
+	struct {
+		struct vhost_hdr hdr;
+		uint8_t uuid[16];
+	} msg = {
+		.hdr = {
+			.request = VHOST_BACKEND_SHARED_REMOVE,
+			.flags = VHOST_VERSION | VHOST_NEED_REPLY,
+			.size = sizeof(msg.uuid),
+		},
+	};
+	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	request(&header, sizeof(msg));
+}
+
+void channel_ask(uint32_t type, const struct vhost_mmap *mmap, int fd)
+{
+	struct {
+		struct vhost_hdr hdr;
+		uint8_t payload[sizeof(struct vhost_mmap)];
+	} msg = {
+		.hdr = {
+			.request = type,
+			.flags = VHOST_VERSION | VHOST_NEED_REPLY,
+			.size = sizeof(msg.payload),
+		},
+	};
+	union {
+		struct cmsghdr hdr;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {
+		.hdr = {
+			.cmsg_len = CMSG_LEN(sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		},
+	};
+	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	memcpy(msg.payload, mmap, sizeof(*mmap));
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(int));
+		header.msg_control = &control;
+		header.msg_controllen = sizeof(control);
+	}
+	request(&header, sizeof(msg));
+}
+
+void channel_excuse(void)
+{
+	timer_cancel(&silence);
+}
+
+bool channel_is_there(void)
+{
+	return channel.fd >= 0;
+}
+
+static void channel_ready(struct source *source, uint32_t events)
+{
+	const size_t want = sizeof(in.hdr) + sizeof(in.value);
+	uint64_t value;
+	ssize_t len;
+
+	(void)events;
+	len = recv(source->fd, (uint8_t *)&in + in_have, want - in_have, MSG_DONTWAIT);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0)
+		keeper_end(EXIT_SUCCESS);
+	in_have += len;
+	if (in_have < want)
+		return;
+	in_have = 0;
+	if (in.hdr.size != sizeof(in.value))
+		keeper_end(KEEPER_EXIT_PROTOCOL);
+	memcpy(&value, in.value, sizeof(value));
+	answered(value);
+}
+
+void channel_use(int fd, void (*handler)(uint64_t value))
+{
+	source_close(&channel);
+	in_have = 0;
+	answered = handler;
+	channel.fd = fd;
+	/* If epoll does not accept the file, it is no socket. */
+	if (source_add(&channel, EPOLLIN))
+		keeper_end(KEEPER_EXIT_PROTOCOL);
+}
