@@ -51,8 +51,8 @@ enum showing_state {
  * @parts: number of parts of it that the guest has, as the hypervisor has reported; more than one
  *	if the guest has put other memory over it
  * @asked: true if the request was sent to the hypervisor and is not over
- * @answered: true if the hypervisor has agreed to unmap, and channel_ask_settled() asks whether it is
- *	done
+ * @answered: true if the hypervisor has agreed to unmap, and channel_ask_settled() asks whether it
+ *	is done
  * @settled: true if the hypervisor has given its last answer to the request
  * @placed: true if the hypervisor has reported it
  * @abandoned: true if no engine waits for it: it is unmapped as soon as it is mapped

@@ -47,7 +47,7 @@ u64 mapping_next(u64 addr);
 u32 mapping_index(u64 addr);
 /* Return: 0, or -ENOMEM if no entry is left to split a mapping. */
 int mapping_room(void);
-/* Notes a change of device mappings, of which the engine is to be told. Context: map_lock is held. */
+/* Notes a change of device mappings, to tell the engine later. Context: map_lock is held. */
 void mapping_account(s64 len, s32 nr);
 /* Tells the engine of such changes. Context: map_lock is held, demand.lock is not. */
 void mapping_tell_usage(void);
