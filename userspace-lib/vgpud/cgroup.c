@@ -118,9 +118,23 @@ static void group_name(const struct peer *peer, char name[48])
 		 peer->port);
 }
 
+/*
+ * Set the memory limit of a group, also if there is to be none: a group that is left of another
+ * vgpud still has that vgpud's limit.
+ */
+static int set_limit(const char *name)
+{
+	char file[80], text[24] = "max";
+
+	snprintf(file, sizeof(file), "%s/memory.max", name);
+	if (settings.memory_max)
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)settings.memory_max);
+	return write_at(base_fd, file, text);
+}
+
 int cgroup_open(struct peer *peer)
 {
-	char name[48], file[80], text[24];
+	char name[48];
 	int ret;
 
 	if (base_fd < 0 || peer->cgroup_fd >= 0)
@@ -128,15 +142,10 @@ int cgroup_open(struct peer *peer)
 	group_name(peer, name);
 	if (mkdirat(base_fd, name, 0755) && errno != EEXIST)
 		goto err;
-	if (settings.memory_max) {
-		snprintf(file, sizeof(file), "%s/memory.max", name);
-		snprintf(text, sizeof(text), "%llu",
-			 (unsigned long long)settings.memory_max);
-		ret = write_at(base_fd, file, text);
-		if (ret) {
-			errno = -ret;
-			goto err;
-		}
+	ret = set_limit(name);
+	if (ret) {
+		errno = -ret;
+		goto err;
 	}
 	peer->cgroup_fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (peer->cgroup_fd >= 0)
