@@ -72,6 +72,21 @@ static int fail(struct vgpu_agent *agent, int error, const char *message)
 	return error;
 }
 
+/* Return the words for an error of send_line() or receive_line(). */
+static const char *no_answer_words(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+		return "vgpud does not answer";
+	case -ENOMEM:
+		return "out of memory";
+	case -EPROTO:
+		return "the answer is too long";
+	default:
+		return "vgpud closed the connection";
+	}
+}
+
 static int send_line(struct vgpu_agent *agent, const char *text)
 {
 	size_t len = strlen(text), pos = 0;
@@ -160,8 +175,7 @@ int agent_ask(struct vgpu_agent *agent, struct json_object *request,
 	if (!ret || ret == -ECONNRESET)
 		ret = receive_line(agent, &line);
 	if (ret)
-		return fail(agent, ret, ret == -ETIMEDOUT ? "vgpud does not answer" :
-			    "vgpud closed the connection");
+		return fail(agent, ret, no_answer_words(ret));
 	*answer = json_tokener_parse(line);
 	free(line);
 	if (!*answer)
