@@ -343,4 +343,27 @@ TEST_F_TIMEOUT(agent, group_left_over, 120)
 	EXPECT_TRUE(agent_start_with(name, ""));
 }
 
+/*
+ * vgpud without the right to raise limits does not start if the process for a guest's window could
+ * not have its files. The shadows of the module could have theirs.
+ */
+TEST_F_TIMEOUT(agent, files_of_keepers, 120)
+{
+	const char *name = getenv("VGPU_NAME");
+	struct tool_run *run;
+	int fd;
+
+	ASSERT_TRUE(agent_start_with(name, "[limits]\nobjects = 100\n"));
+	ASSERT_TRUE(agent_end(name, SIGTERM));
+	run = tool_run("timeout 20 prlimit --nofile=2048 setpriv --bounding-set=-sys_resource "
+		       "--inh-caps=-sys_resource vgpud");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "open files, and vgpud has 2048 and may not raise that"))
+		TH_LOG("%s", run->out);
+	fd = agent_start(name);
+	EXPECT_GE(fd, 0);
+	close(fd);
+	EXPECT_TRUE(agent_start_with(name, ""));
+}
+
 TEST_HARNESS_MAIN

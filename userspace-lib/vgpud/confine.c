@@ -45,6 +45,12 @@
  */
 #define ENGINE_FILES	4096
 
+/*
+ * Number of files of a keeper: those of the guest's memory and of the mappings in its window, and
+ * those that wait to be closed.
+ */
+#define KEEPER_FILES	4096
+
 /* Number of files of vgpu-engine-master: its own, and one that the engine sent. */
 #define MASTER_FILES	16
 
@@ -384,6 +390,8 @@ unsigned long long confine_files(enum spawn_kind kind)
 	switch (kind) {
 	case SPAWN_MASTER:
 		return MASTER_FILES;
+	case SPAWN_KEEPER:
+		return KEEPER_FILES;
 	case SPAWN_SHADOW:
 		/*
 		 * A file of the guest may have a number of its own in each of the guest's
@@ -406,7 +414,7 @@ static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };
 	limits[nr++] = (struct limit) { RLIMIT_NOFILE, confine_files(kind), "open files",
-		"objects" };
+		kind == SPAWN_KEEPER || kind == SPAWN_MASTER ? NULL : "objects" };
 	/* Secret memory counts as locked memory, and each page is mapped twice. */
 	if (kind == SPAWN_ENGINE_SHADOW)
 		limits[nr++] = (struct limit) { RLIMIT_MEMLOCK,
@@ -456,21 +464,24 @@ static int check_limit(const struct limit *limit)
 	return -EPERM;
 }
 
-static int check_limits(void)
+static int check_limits_of(enum spawn_kind kind)
 {
-	const enum spawn_kind first = hostdev_is_engine() ? SPAWN_ENGINE : SPAWN_SHADOW;
-	const enum spawn_kind last = hostdev_is_engine() ? SPAWN_ENGINE_SHADOW : SPAWN_SHADOW;
 	struct limit limits[LIMITS];
-	enum spawn_kind kind;
-	unsigned int i, nr;
+	unsigned int i, nr = limits_of(kind, limits);
 	int ret = 0;
 
-	for (kind = first; kind <= last; kind++) {
-		nr = limits_of(kind, limits);
-		for (i = 0; !ret && i < nr; i++)
-			ret = check_limit(&limits[i]);
-	}
+	for (i = 0; !ret && i < nr; i++)
+		ret = check_limit(&limits[i]);
 	return ret;
+}
+
+static int check_limits(void)
+{
+	int ret = check_limits_of(hostdev_is_engine() ? SPAWN_ENGINE : SPAWN_SHADOW);
+
+	if (!ret && hostdev_is_engine())
+		ret = check_limits_of(SPAWN_ENGINE_SHADOW);
+	return ret ? ret : check_limits_of(SPAWN_KEEPER);
 }
 
 static int drop_capabilities(enum spawn_kind kind)

@@ -16,8 +16,9 @@ struct peer;
 
 enum spawn_kind {
 	SPAWN_SHADOW,		/* a shadow of the host module */
-	SPAWN_ENGINE,		/* a guest's engine, or the keeper of its window */
+	SPAWN_ENGINE,		/* a guest's engine */
 	SPAWN_ENGINE_SHADOW,	/* a shadow of an engine */
+	SPAWN_KEEPER,		/* the keeper of a guest's window, also beside the host module */
 	SPAWN_MASTER,		/* vgpu-engine-master, with CAP_SYS_ADMIN */
 	SPAWN_KINDS
 };

@@ -266,7 +266,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 		{ -1, KEEPER_FD_AGENT }, { qemu_fd, KEEPER_FD_QEMU }, { -1, KEEPER_FD_STATE },
 	};
 	const struct spawn_program program = {
-		.kind = SPAWN_ENGINE,
+		.kind = SPAWN_KEEPER,
 		.name = "vgpu-keeper",
 		.fd = keeper_program,
 		.at = ENGINE_FD_PROGRAM,

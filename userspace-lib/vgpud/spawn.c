@@ -160,8 +160,8 @@ child(const struct peer *peer, const struct spawn_program *program)
 			   strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
-	/* The libc of an engine needs a stderr: not vgpud's terminal or journal, but /dev/null. */
-	if (program->kind == SPAWN_ENGINE && dup3(program->at + 1, 2, 0) < 0)
+	/* Their libc needs a stderr: not vgpud's terminal or journal, but /dev/null. */
+	if ((program->kind == SPAWN_ENGINE || program->kind == SPAWN_KEEPER) && dup3(program->at + 1, 2, 0) < 0)
 		_exit(SHADOW_EXIT_EXEC);
 	syscall(SYS_execveat, program->at, "", argv, envp, AT_EMPTY_PATH);
 	_exit(SHADOW_EXIT_EXEC);
