@@ -250,7 +250,8 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  * @opens: number of open files of the window
  * @drain: true if the window is to be kept empty
  * @faults: number of faults of hypervisors
- * @resolved: number of pages that drivers were asked for
+ * @resolved: number of times that a driver was asked for a page of a mapping, with or without
+ *	success; pages around it that the driver gives at the same time do not count
  * @dummies: number of faults that were served with a page without meaning
  * @failures: number of these faults on a page that belongs to a mapping
  * @timeouts: number of times that a driver did not answer in time
