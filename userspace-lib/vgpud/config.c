@@ -10,9 +10,9 @@
 
 #include <linux/vgpu_wire.h>
 
+#include "answer.h"
 #include "config.h"
 #include "confine.h"
-#include "export.h"
 #include "ini.h"
 #include "log.h"
 #include "number.h"

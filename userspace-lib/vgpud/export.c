@@ -4,7 +4,6 @@
  * notifies guests of changes of devices.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,16 +21,6 @@
 #include "peer.h"
 
 struct export_list exports = TAILQ_HEAD_INITIALIZER(exports);
-
-int answer_say(struct answer *answer, int error, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(answer->text, sizeof(answer->text), fmt, args);
-	va_end(args);
-	return error;
-}
 
 /* --- specs ---------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "answer.h"
 #include "device.h"
 #include "files.h"
 #include "loop.h"
@@ -146,15 +147,6 @@ void export_spec_free(struct export_spec *spec);
 bool export_spec_same_ioctls(const struct export_spec *a, const struct export_spec *b);
 /* Compare the terms of two exports: all of the spec except its name and its guests. */
 bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b);
-
-/* Message to the person who made a request. */
-struct answer {
-	char text[256];
-};
-
-/* Format a message. Return: @error. */
-int answer_say(struct answer *answer, int error, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /*
  * Check an export that a file asks for, as far as possible: its path, which is valid even if no
