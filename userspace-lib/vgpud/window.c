@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Windows: creation, draining and removal, with messages for people. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "answer.h"
 #include "config.h"
-#include "export.h"
 #include "hostdev.h"
 #include "keeper.h"
 #include "log.h"
@@ -16,17 +15,6 @@
 
 /* Users as which libvirt runs QEMU, by distribution. */
 static const char *const qemu_users[] = { "libvirt-qemu", "qemu", "qemu-libvirtd" };
-
-static int __attribute__((format(printf, 3, 4)))
-window_say(struct answer *words, int error, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(words->text, sizeof(words->text), fmt, args);
-	va_end(args);
-	return error;
-}
 
 const char *window_size_mistake(uint64_t size)
 {
@@ -58,12 +46,12 @@ int window_owner_say(struct answer *words, int error, const char *owner)
 {
 	switch (error) {
 	case -EINVAL:
-		return window_say(words, -ENOENT, "there is no user '%s'", owner);
+		return answer_say(words, -ENOENT, "there is no user '%s'", owner);
 	case -ENOENT:
-		return window_say(words, error, "there is no user '%s' in /etc/passwd: give its UID",
+		return answer_say(words, error, "there is no user '%s' in /etc/passwd: give its UID",
 				  owner);
 	default:
-		return window_say(words, error, "cannot look for users in /etc/passwd: %s",
+		return answer_say(words, error, "cannot look for users in /etc/passwd: %s",
 				  strerror(-error));
 	}
 }
@@ -85,7 +73,7 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 	int ret;
 
 	if (mistake)
-		return window_say(words, -EINVAL, "%s", mistake);
+		return answer_say(words, -EINVAL, "%s", mistake);
 	ret = window_owner(spec->owner, &arg.uid, &arg.gid);
 	if (ret)
 		return window_owner_say(words, ret, spec->owner ? spec->owner : "");
@@ -98,11 +86,11 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 				 path);
 		return 0;
 	case -EEXIST:
-		return window_say(words, ret, "guest %u has a window already", spec->cid);
+		return answer_say(words, ret, "guest %u has a window already", spec->cid);
 	case -EPERM:
-		return window_say(words, ret, "no window for guest %u: " NESTED_ADVICE, spec->cid);
+		return answer_say(words, ret, "no window for guest %u: " NESTED_ADVICE, spec->cid);
 	default:
-		return window_say(words, ret, "%s makes no window: %s", hostdev_is_engine() ?
+		return answer_say(words, ret, "%s makes no window: %s", hostdev_is_engine() ?
 				  "vgpud" : "the host module", strerror(-ret));
 	}
 }
@@ -112,8 +100,8 @@ int window_drain(uint32_t cid, uint32_t port, bool drain, struct answer *words)
 	int ret = hostdev_window_drain(cid, port ? port : settings.port, drain);
 
 	if (ret == -ENOENT)
-		return window_say(words, ret, "guest %u has no window", cid);
-	return ret ? window_say(words, ret, "the window stays as it is: %s", strerror(-ret)) : 0;
+		return answer_say(words, ret, "guest %u has no window", cid);
+	return ret ? answer_say(words, ret, "the window stays as it is: %s", strerror(-ret)) : 0;
 }
 
 int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words)
@@ -124,13 +112,13 @@ int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words
 	case 0:
 		return 0;
 	case -ENOENT:
-		return window_say(words, ret, "guest %u has no window", cid);
+		return answer_say(words, ret, "guest %u has no window", cid);
 	case -EBUSY:
-		return window_say(words, ret, hostdev_is_engine() ?
+		return answer_say(words, ret, hostdev_is_engine() ?
 				  "the hypervisor of guest %u is connected to it (end that, or --force)" :
 				  "programs of guest %u have memory in it (drain it, or --force)",
 				  cid);
 	default:
-		return window_say(words, ret, "the window stays: %s", strerror(-ret));
+		return answer_say(words, ret, "the window stays: %s", strerror(-ret));
 	}
 }
