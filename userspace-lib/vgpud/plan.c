@@ -14,6 +14,7 @@
 #include "nvidia_ioctls.h"
 #include "number.h"
 #include "plan.h"
+#include "users.h"
 #include "window.h"
 
 /**

@@ -14,7 +14,7 @@
 #include "config.h"
 #include "log.h"
 #include "unixsock.h"
-#include "window.h"
+#include "users.h"
 
 /* Old versions of asm-generic/socket.h lack this number. */
 #ifndef SO_PASSRIGHTS

@@ -16,6 +16,9 @@
 /* Files that list users. Systems with a read-only /usr have their own users in the second one. */
 static const char *const files[] = { "/etc/passwd", "/usr/lib/passwd" };
 
+/* Users as which libvirt runs QEMU, by distribution. */
+static const char *const qemu_users[] = { "libvirt-qemu", "qemu", "qemu-libvirtd" };
+
 /*
  * Find the entry of a user by @name, or by @uid if @name is NULL. The entry is valid until the
  * next call. Return: 0; -ENOENT; or the error of reading a file.
@@ -83,6 +86,23 @@ int user_find(const char *name, uint32_t *uid, uint32_t *gid)
 	else if (ret == -ENOENT)
 		*gid = NO_GROUP;
 	return ret == -ENOENT ? 0 : ret;
+}
+
+int window_owner(const char *owner, uint32_t *uid, uint32_t *gid)
+{
+	size_t i;
+	int ret;
+
+	if (owner && *owner)
+		return user_find(owner, uid, gid);
+	for (i = 0; i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++) {
+		ret = user_find(qemu_users[i], uid, gid);
+		if (ret != -ENOENT)
+			return ret;
+	}
+	*uid = 0;
+	*gid = 0;
+	return 0;
 }
 
 void user_name(uint32_t uid, char name[40])

@@ -14,6 +14,11 @@
  * -EINVAL for a text that begins like a number but is none; or the error of reading the files.
  */
 int user_find(const char *name, uint32_t *uid, uint32_t *gid);
+/*
+ * Find the user of a name as in struct window_spec. Return: as
+ * user_find().
+ */
+int window_owner(const char *owner, uint32_t *uid, uint32_t *gid);
 /* Get the user's name, or its number if these files have no name. */
 void user_name(uint32_t uid, char name[40]);
 

@@ -13,6 +13,7 @@
 #include "loop.h"
 #include "plan.h"
 #include "sync.h"
+#include "users.h"
 #include "wanted.h"
 #include "window.h"
 

@@ -13,9 +13,6 @@
 #include "users.h"
 #include "window.h"
 
-/* Users as which libvirt runs QEMU, by distribution. */
-static const char *const qemu_users[] = { "libvirt-qemu", "qemu", "qemu-libvirtd" };
-
 const char *window_size_mistake(uint64_t size)
 {
 	if (size < 2 * 4096 || size > 1ULL << 40)
@@ -23,23 +20,6 @@ const char *window_size_mistake(uint64_t size)
 	if (size & (size - 1))
 		return "a window's size is a power of two, as that of PCI memory is";
 	return NULL;
-}
-
-int window_owner(const char *owner, uint32_t *uid, uint32_t *gid)
-{
-	size_t i;
-	int ret;
-
-	if (owner && *owner)
-		return user_find(owner, uid, gid);
-	for (i = 0; i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++) {
-		ret = user_find(qemu_users[i], uid, gid);
-		if (ret != -ENOENT)
-			return ret;
-	}
-	*uid = 0;
-	*gid = 0;
-	return 0;
 }
 
 int window_owner_say(struct answer *words, int error, const char *owner)

@@ -27,8 +27,6 @@ struct window_spec {
 
 /* Return what is wrong with a window's size, or NULL. */
 const char *window_size_mistake(uint64_t size);
-/* Find the user of a name as in struct window_spec. Return: as user_find(). */
-int window_owner(const char *owner, uint32_t *uid, uint32_t *gid);
 /* Describe an error of window_owner(). Return: the error for the user who asks for a window. */
 int window_owner_say(struct answer *words, int error, const char *owner);
 
