@@ -230,7 +230,7 @@ static int set_window_user(struct export_spec *spec, const char *value, struct a
 
 	/* A user that does not exist may be added later, so it is no mistake (see check_user()). */
 	if (!*value || strlen(value) >= sizeof(spec->window.user) ||
-	    window_owner(value, &uid, &gid) == -EINVAL)
+	    user_find_owner(value, &uid, &gid) == -EINVAL)
 		return answer_say(words, -EINVAL, "there is no user '%s'", value);
 	strcpy(spec->window.user, value);
 	return 0;
@@ -360,7 +360,7 @@ static void check_user(const struct export_spec *spec, struct text *words)
 {
 	struct answer what;
 	uint32_t uid, gid;
-	int ret = window_owner(spec->window.user, &uid, &gid);
+	int ret = user_find_owner(spec->window.user, &uid, &gid);
 
 	if (!spec->window.user[0] || !ret)
 		return;

@@ -52,7 +52,7 @@ int unixsock_add(uint32_t cid, const char *path, const char **words)
 
 int unixsock_owner(const char *user)
 {
-	return window_owner(user, &owner_uid, &owner_gid);
+	return user_find_owner(user, &owner_uid, &owner_gid);
 }
 
 bool unixsock_guest(uint32_t cid)

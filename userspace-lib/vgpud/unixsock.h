@@ -30,7 +30,7 @@ extern struct unixsock_guest_list unixsock_guests;
 
 /* Add a guest. Return: 0, or a negative errno with the reason in @words. */
 int unixsock_add(uint32_t cid, const char *path, const char **words);
-/* Set the user who owns the sockets; NULL: see window_owner(). Return: 0 or a negative errno. */
+/* Set the user who owns the sockets; NULL: see user_find_owner(). Return: 0 or a negative errno. */
 int unixsock_owner(const char *user);
 /* Check whether a guest connects by sockets. */
 bool unixsock_guest(uint32_t cid);

@@ -88,7 +88,7 @@ int user_find(const char *name, uint32_t *uid, uint32_t *gid)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-int window_owner(const char *owner, uint32_t *uid, uint32_t *gid)
+int user_find_owner(const char *owner, uint32_t *uid, uint32_t *gid)
 {
 	size_t i;
 	int ret;

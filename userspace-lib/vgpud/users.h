@@ -15,10 +15,10 @@
  */
 int user_find(const char *name, uint32_t *uid, uint32_t *gid);
 /*
- * Find the user of a name as in struct window_spec. Return: as
- * user_find().
+ * Find the owner of a window or of a guest's sockets: as user_find(), or if @owner is NULL or "",
+ * the user as which libvirt runs QEMU, or root if there is none.
  */
-int window_owner(const char *owner, uint32_t *uid, uint32_t *gid);
+int user_find_owner(const char *owner, uint32_t *uid, uint32_t *gid);
 /* Get the user's name, or its number if these files have no name. */
 void user_name(uint32_t uid, char name[40]);
 

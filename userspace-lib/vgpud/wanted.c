@@ -155,7 +155,7 @@ static bool wanted_fits(struct sync *sync, const struct wanted *wanted,
 {
 	struct answer words;
 	uint32_t uid, gid;
-	int ret = window_owner(wanted->terms.user, &uid, &gid);
+	int ret = user_find_owner(wanted->terms.user, &uid, &gid);
 
 	/*
 	 * The wanted owner is not known, so the wanted window could not be made. Keep the existing

@@ -54,7 +54,7 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 
 	if (mistake)
 		return answer_say(words, -EINVAL, "%s", mistake);
-	ret = window_owner(spec->owner, &arg.uid, &arg.gid);
+	ret = user_find_owner(spec->owner, &arg.uid, &arg.gid);
 	if (ret)
 		return window_owner_say(words, ret, spec->owner ? spec->owner : "");
 	ret = hostdev_window_create(&arg);

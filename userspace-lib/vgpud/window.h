@@ -27,7 +27,7 @@ struct window_spec {
 
 /* Return what is wrong with a window's size, or NULL. */
 const char *window_size_mistake(uint64_t size);
-/* Describe an error of window_owner(). Return: the error for the user who asks for a window. */
+/* Describe an error of user_find_owner(). Return: the error for the user who asks for a window. */
 int window_owner_say(struct answer *words, int error, const char *owner);
 
 /* Get the path of a window from the name that the host module or a keeper gave it. */
