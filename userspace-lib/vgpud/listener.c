@@ -94,7 +94,7 @@ static bool unixsock_accept(struct door *door)
 
 	if (fd < 0)
 		return false;
-	unixsock_enlarge(fd);
+	unixsock_enlarge(fd, settings.buffer_size);
 	handshake_start(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
 	return true;
 }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "log.h"
 #include "unixsock.h"
 #include "users.h"
@@ -189,9 +188,7 @@ void unixsock_refuse_files(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 
-void unixsock_enlarge(int fd)
+void unixsock_enlarge(int fd, int size)
 {
-	int size = settings.buffer_size;
-
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
 }
