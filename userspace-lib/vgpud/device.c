@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,34 +14,7 @@
 
 #include "device.h"
 #include "nvidia.h"
-
-void device_link_name(const char *dir, const char *link, char *name, size_t size)
-{
-	char path[PATH_MAX], target[PATH_MAX];
-	const char *slash;
-	ssize_t len;
-
-	name[0] = '\0';
-	if (snprintf(path, sizeof(path), "%s/%s", dir, link) >= (int)sizeof(path))
-		return;
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len <= 0)
-		return;
-	target[len] = '\0';
-	slash = strrchr(target, '/');
-	snprintf(name, size, "%s", slash ? slash + 1 : target);
-}
-
-/* Get the last component of the real path of a directory of sysfs; "" if there is none. */
-static void dir_name(const char *dir, char *name, size_t size)
-{
-	char *real = realpath(dir, NULL);
-
-	name[0] = '\0';
-	if (real)
-		snprintf(name, size, "%s", strrchr(real, '/') + 1);
-	free(real);
-}
+#include "sysfs.h"
 
 /* Cut off the number of a platform device: "vkms.0" and "vkms.1.auto" become "vkms". */
 static void strip_instance(char *name)
@@ -70,7 +41,7 @@ static void find_virtio_driver(const char *parent, char *driver, size_t size)
 	snprintf(pattern, sizeof(pattern), "%s/virtio[0-9]*", parent);
 	if (glob(pattern, 0, NULL, &found))
 		return;
-	device_link_name(found.gl_pathv[0], "driver", driver, size);
+	sysfs_link_name(found.gl_pathv[0], "driver", driver, size);
 	globfree(&found);
 }
 
@@ -81,8 +52,8 @@ static void find_driver(const char *owner, const char *parent, char *driver, siz
 	find_virtio_driver(parent, driver, size);
 	if (driver[0])
 		return;
-	device_link_name(parent, "driver", driver, size);
-	device_link_name(parent, "subsystem", bus, sizeof(bus));
+	sysfs_link_name(parent, "driver", driver, size);
+	sysfs_link_name(parent, "subsystem", bus, sizeof(bus));
 	if (driver[0] && strcmp(bus, "faux"))
 		return;
 	/*
@@ -90,9 +61,9 @@ static void find_driver(const char *owner, const char *parent, char *driver, siz
 	 * faux_driver, but have the module's name. If there is no parent, as of misc devices, the
 	 * device's own name is used.
 	 */
-	dir_name(parent, driver, size);
+	sysfs_dir_name(parent, driver, size);
 	if (!driver[0])
-		dir_name(owner, driver, size);
+		sysfs_dir_name(owner, driver, size);
 	strip_instance(driver);
 }
 
@@ -119,7 +90,7 @@ static uint32_t find_kind(const char *dir, const char *class)
 	char name[64];
 	size_t i;
 
-	dir_name(dir, name, sizeof(name));
+	sysfs_dir_name(dir, name, sizeof(name));
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(class, kinds[i].class) &&
 		    !strncmp(name, kinds[i].name, strlen(kinds[i].name)))
@@ -159,7 +130,7 @@ static bool is_ours(const char *dir, const char *class, const char *driver)
 	if (!strcmp(class, "vgpu") || !strcmp(driver, "vgpu_guest") ||
 	    !strcmp(driver, "vgpu-drm") || strstr(driver, ".vgpu"))
 		return true;
-	dir_name(dir, name, sizeof(name));
+	sysfs_dir_name(dir, name, sizeof(name));
 	return !strcmp(class, "misc") &&
 		(!strcmp(name, "vgpu-host") || !strncmp(name, "vgpu-window", 11));
 }
@@ -199,8 +170,8 @@ int device_open(const char *path, struct device *device)
 
 	device->rdev = st.st_rdev;
 	snprintf(dir, sizeof(dir), "/sys/dev/char/%u:%u", major(st.st_rdev), minor(st.st_rdev));
-	device_link_name(dir, "subsystem", class, sizeof(class));
-	dir_name(dir, name, sizeof(name));
+	sysfs_link_name(dir, "subsystem", class, sizeof(class));
+	sysfs_dir_name(dir, name, sizeof(name));
 	if (device_ignores_keys(class, name, st.st_rdev)) {
 		close(fd);
 		return -EOPNOTSUPP;
@@ -225,7 +196,7 @@ int device_open(const char *path, struct device *device)
 		device->device = st.st_ino;
 	identity_read(parent, &device->identity);
 	if (device->kind == VGPU_EXPORT_SOUND)
-		dir_name(dir, device->title, sizeof(device->title));
+		sysfs_dir_name(dir, device->title, sizeof(device->title));
 	else if (device->kind == VGPU_EXPORT_MEDIA)
 		identity_read_title(dir, "model", device->title, sizeof(device->title));
 	else if (device->kind >= VGPU_EXPORT_VIDEO)

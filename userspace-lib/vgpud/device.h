@@ -57,7 +57,4 @@ int device_open(const char *path, struct device *device);
  */
 bool device_ignores_keys(const char *class, const char *name, dev_t rdev);
 
-/* Get the last component of the target of symlink @link in @dir of sysfs; "" if there is none. */
-void device_link_name(const char *dir, const char *link, char *name, size_t size);
-
 #endif /* VGPUD_DEVICE_H */

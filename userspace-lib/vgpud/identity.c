@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Identity of a device on its bus, from files of sysfs. */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <linux/vgpu_wire.h>
 
-#include "device.h"
 #include "identity.h"
-
-/* Read a file. Return: the number of bytes read, at most @size; 0 if there are none. */
-static size_t read_file(const char *dir, const char *name, void *data, size_t size)
-{
-	char path[PATH_MAX];
-	ssize_t len;
-	int fd;
-
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
-		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	len = read(fd, data, size);
-	close(fd);
-	return len > 0 ? len : 0;
-}
+#include "sysfs.h"
 
 /* Set the name, which must fit and be printable to go into a message. */
 static bool set_bus_id(struct identity *identity, const char *name, size_t len)
@@ -53,7 +33,7 @@ static bool set_bus_id(struct identity *identity, const char *name, size_t len)
 static bool read_modalias(const char *dir, struct identity *identity)
 {
 	char text[4096], *line, *end, *colon;
-	size_t len = read_file(dir, "uevent", text, sizeof(text) - 1);
+	size_t len = sysfs_read(dir, "uevent", text, sizeof(text) - 1);
 
 	text[len] = '\0';
 	line = strstr(text, "MODALIAS=");
@@ -74,7 +54,7 @@ static bool read_pci(const char *dir, struct identity *identity)
 	const uint8_t *header = identity->pci_header;
 	const char *name = strrchr(dir, '/') + 1;
 
-	return read_file(dir, "config", identity->pci_header, sizeof(identity->pci_header)) ==
+	return sysfs_read(dir, "config", identity->pci_header, sizeof(identity->pci_header)) ==
 		       sizeof(identity->pci_header) &&
 	       (header[0] != 0xff || header[1] != 0xff) &&
 	       set_bus_id(identity, name, strlen(name));
@@ -85,12 +65,12 @@ static bool read_device(char *dir, struct identity *identity)
 	const char *device = dir;
 	char parent[PATH_MAX], bus[64];
 
-	device_link_name(dir, "subsystem", bus, sizeof(bus));
+	sysfs_link_name(dir, "subsystem", bus, sizeof(bus));
 	if (!strcmp(bus, "virtio")) {
 		snprintf(parent, sizeof(parent), "%s", dir);
 		*strrchr(parent, '/') = '\0';
 		device = parent;
-		device_link_name(device, "subsystem", bus, sizeof(bus));
+		sysfs_link_name(device, "subsystem", bus, sizeof(bus));
 	}
 	if (!strcmp(bus, "pci")) {
 		identity->bus = VGPU_BUS_PCI;
@@ -122,7 +102,7 @@ void identity_read(const char *parent, struct identity *identity)
 
 void identity_read_title(const char *dir, const char *attribute, char *title, size_t size)
 {
-	size_t i, len = read_file(dir, attribute, title, size - 1);
+	size_t i, len = sysfs_read(dir, attribute, title, size - 1);
 
 	title[len] = '\0';
 	title[strcspn(title, "\n")] = '\0';
