@@ -12,10 +12,10 @@
 
 #include "answer.h"
 #include "config.h"
-#include "confine.h"
 #include "ini.h"
 #include "log.h"
 #include "number.h"
+#include "room.h"
 #include "unixsock.h"
 
 #ifndef LIBEXECDIR
@@ -257,7 +257,7 @@ static void files_check(struct settings_file *file)
 {
 	const bool kernel = settings.engine && !strcmp(settings.engine, "kernel");
 	const bool user = settings.engine && !strcmp(settings.engine, "user");
-	unsigned long long need = user ? 0 : confine_files(SPAWN_SHADOW), most = 0;
+	unsigned long long need = user ? 0 : room_files(&settings.limits, SPAWN_SHADOW), most = 0;
 	unsigned int line = settings_line_of(file, &settings.limits.objects);
 	FILE *sysctl = fopen("/proc/sys/fs/nr_open", "re");
 	char at[16] = "";
@@ -268,8 +268,8 @@ static void files_check(struct settings_file *file)
 	got = fscanf(sysctl, "%llu", &most);
 	fclose(sysctl);
 	/* Engines may serve the guests if the module is not loaded. */
-	if (!kernel && confine_files(SPAWN_ENGINE) > need)
-		need = confine_files(SPAWN_ENGINE);
+	if (!kernel && room_files(&settings.limits, SPAWN_ENGINE) > need)
+		need = room_files(&settings.limits, SPAWN_ENGINE);
 	if (got != 1 || need <= most)
 		return;
 	if (line)

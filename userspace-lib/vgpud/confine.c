@@ -28,6 +28,7 @@
 #include "hostdev.h"
 #include "log.h"
 #include "peer.h"
+#include "room.h"
 #include "shadow/layout.h"
 
 /* Empty directory that becomes the root of a guest's programs. */
@@ -38,21 +39,6 @@
  * module) or the pager and the tracer (engine), and some to spare while lanes come and go.
  */
 #define EXTRA_THREADS	16
-
-/*
- * Number of files of an engine or its shadow beside two for each object. A shadow numbers the
- * files of objects from FILES_OBJECTS on (engine/shadow/thread/fd.h), which must be lower.
- */
-#define ENGINE_FILES	4096
-
-/*
- * Number of files of a keeper: those of the guest's memory and of the mappings in its window, and
- * those that wait to be closed.
- */
-#define KEEPER_FILES	4096
-
-/* Number of files of vgpu-engine-master: its own, and one that the engine sent. */
-#define MASTER_FILES	16
 
 static scmp_filter_ctx filter, engine_filters[2], master_filter;
 static bool has_keys;
@@ -385,35 +371,17 @@ struct limit {
 
 #define LIMITS	5
 
-unsigned long long confine_files(enum spawn_kind kind)
-{
-	switch (kind) {
-	case SPAWN_MASTER:
-		return MASTER_FILES;
-	case SPAWN_KEEPER:
-		return KEEPER_FILES;
-	case SPAWN_SHADOW:
-		/*
-		 * A file of the guest may have a number of its own in each of the guest's
-		 * shadows.
-		 */
-		return VGPU_LANE_FDS + (unsigned long long)settings.limits.objects;
-	default:
-		return ENGINE_FILES + 2 * (unsigned long long)settings.limits.objects;
-	}
-}
-
 /* Fill in @limits. Return: the number of entries. */
 static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 {
 	const rlim_t page = 4096;
 	/* RLIMIT_NPROC counts by user: all shadows of the guest together, including zombies. */
 	rlim_t threads = (rlim_t)settings.limits.sessions *
-		(settings.limits.lanes + EXTRA_THREADS) + sessions_zombies_max();
+		(settings.limits.lanes + EXTRA_THREADS) + room_zombies(&settings.limits, settings.session_rate);
 	unsigned int nr = 0;
 
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };
-	limits[nr++] = (struct limit) { RLIMIT_NOFILE, confine_files(kind), "open files",
+	limits[nr++] = (struct limit) { RLIMIT_NOFILE, room_files(&settings.limits, kind), "open files",
 		kind == SPAWN_KEEPER || kind == SPAWN_MASTER ? NULL : "objects" };
 	/* Secret memory counts as locked memory, and each page is mapped twice. */
 	if (kind == SPAWN_ENGINE_SHADOW)

@@ -12,21 +12,12 @@
 
 #include <stdbool.h>
 
-struct peer;
+#include "room.h"
 
-enum spawn_kind {
-	SPAWN_SHADOW,		/* a shadow of the host module */
-	SPAWN_ENGINE,		/* a guest's engine */
-	SPAWN_ENGINE_SHADOW,	/* a shadow of an engine */
-	SPAWN_KEEPER,		/* the keeper of a guest's window, also beside the host module */
-	SPAWN_MASTER,		/* vgpu-engine-master, with CAP_SYS_ADMIN */
-	SPAWN_KINDS
-};
+struct peer;
 
 /* Check what confinement needs, prepare the filters. Return: 0 or a negative errno. */
 int confine_init(void);
-/* Return the number of files that a program of this kind may have open, by the settings. */
-unsigned long long confine_files(enum spawn_kind kind);
 /* Return true if the processor has protection keys, which keep drivers from shadows' memory. */
 bool confine_has_keys(void);
 

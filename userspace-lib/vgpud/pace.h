@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACE_BURST_S	4
+#include "room.h"
 
 /* Charge the guest for a session or a connection. Return: false if it may not begin one now. */
 bool pace_take(uint32_t cid, uint32_t port);

@@ -19,17 +19,12 @@
 #include "keeper.h"
 #include "log.h"
 #include "master.h"
-#include "pace.h"
 #include "peer.h"
+#include "room.h"
 #include "session.h"
 #include "shadow/layout.h"
 #include "spawn.h"
 #include "wire.h"
-
-/* Zombies that a guest may have for each session of its limit. */
-#define ZOMBIES_OF_A_SESSION	4
-/* Most seconds for which the shadow of a session that shared no file stays a zombie. */
-#define ZOMBIE_S		4
 
 static struct session *session_find(const struct peer *peer, uint64_t number)
 {
@@ -102,30 +97,16 @@ unsigned int sessions_count(const struct peer *peer, bool dead)
 	return nr;
 }
 
-/*
- * Zombies occupy process IDs of the host. A shadow stays a zombie while files are open that its
- * session shared with other processes of the guest. A session that shared none leaves a zombie
- * for some seconds (engine/process/tgid.c); the guest may have begun PACE_BURST_S seconds' worth of
- * sessions at once before.
- */
-unsigned int sessions_zombies_max(void)
-{
-	unsigned int shared = ZOMBIES_OF_A_SESSION * settings.limits.sessions;
-	unsigned int paced = (PACE_BURST_S + ZOMBIE_S) * settings.session_rate;
-
-	return shared > paced ? shared : paced;
-}
-
 static struct session *session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
 				   int *error)
 {
 	struct session *session;
 	int shadow_fd;
 
-	if (sessions_count(peer, true) >= sessions_zombies_max()) {
+	if (sessions_count(peer, true) >= room_zombies(&settings.limits, settings.session_rate)) {
 		log_guest(peer->cid, peer->port,
 			  "no shadow: %u are zombies, as files are open that they had (raise 'sessions' or 'session-rate' in [limits])",
-			  sessions_zombies_max());
+			  room_zombies(&settings.limits, settings.session_rate));
 		*error = -EMFILE;
 		return NULL;
 	}

@@ -47,9 +47,6 @@ struct session {
 /* Count the shadows of a guest that are zombies (@dead), or those that are not. */
 unsigned int sessions_count(const struct peer *peer, bool dead);
 
-/* Return the largest number of zombies that a guest may have. */
-unsigned int sessions_zombies_max(void);
-
 /* Check whether a lane of this session would be its first, for which a shadow has to be made. */
 bool session_is_new(const struct peer *peer, uint64_t number);
 
