@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Small files of the host that guests get, too: a thread reads them, and the loop passes them
- * to the host module.
+ * to their receiver.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,9 +21,7 @@
 #include <linux/vgpu_wire.h>
 
 #include "device.h"
-#include "export.h"
 #include "files.h"
-#include "hostdev.h"
 #include "log.h"
 #include "loop.h"
 #include "nvidia.h"
@@ -220,6 +218,7 @@ static void *thread_run(void *data)
 
 /* --- the event loop ------------------------------------------------------- */
 
+static const struct files_ops *receiver;
 static bool busy;
 
 static void answer_take(const struct answer_file *answer)
@@ -235,13 +234,13 @@ static void answer_take(const struct answer_file *answer)
 	memcpy(arg.name, answer->name, sizeof(arg.name));
 	/* After a quick read, the end does not mean that the files it left out are gone. */
 	if (answer->name[0] || answer->which == FILES_ALL)
-		ret = hostdev_export_file(&arg);
+		ret = receiver->take(&arg);
 	/* -ENOENT: the export may have been taken back meanwhile. */
 	if (ret && ret != -ENOENT)
 		log_warning("export %u: %s: %s", answer->number, answer->name, strerror(-ret));
 	if (!answer->name[0]) {
 		busy = false;
-		exports_files_told(answer->number);
+		receiver->end(answer->number);
 	}
 }
 
@@ -265,7 +264,7 @@ static void answer_ready(struct source *source, uint32_t events)
 
 static struct source answers = { .fd = -1, .ready = answer_ready };
 
-int files_init(void)
+int files_init(const struct files_ops *ops)
 {
 	pthread_t thread;
 	sigset_t all, before;
@@ -273,6 +272,7 @@ int files_init(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
+	receiver = ops;
 	answers.fd = pair[0];
 	thread_fd = pair[1];
 	/*

@@ -13,9 +13,21 @@
 #include <stdint.h>
 
 struct device;
+struct vgpu_host_export_file;
 
-/* Start the thread. Return: 0 or a negative errno. */
-int files_init(void);
+/**
+ * struct files_ops - receiver of the files that the thread has read
+ * @take: takes a file, or with VGPU_HOST_FILE_LAST the end of a list of files; returns 0 or a
+ *	negative errno
+ * @end: called at the end of each request for export @number, unless the driver hangs
+ */
+struct files_ops {
+	int (*take)(struct vgpu_host_export_file *file);
+	void (*end)(uint32_t number);
+};
+
+/* Start the thread. @ops stays the caller's. Return: 0 or a negative errno. */
+int files_init(const struct files_ops *ops);
 
 /* Files of a device that are to be read. */
 enum files {
@@ -25,9 +37,8 @@ enum files {
 };
 
 /*
- * Have the thread read files of the device and report them to the host module as files of
- * export @number. Afterwards exports_files_told() is called, unless the driver hangs. Return:
- * false if the thread is busy with another request.
+ * Have the thread read files of the device, which the receiver then gets as files of export
+ * @number. Return: false if the thread is busy with another request.
  */
 bool files_ask(uint32_t number, const struct device *device, enum files which);
 

@@ -125,6 +125,11 @@ static void raise_files(void)
 			    (unsigned long long)limit.rlim_max, (unsigned long long)need);
 }
 
+static const struct files_ops files_ops = {
+	.take = hostdev_export_file,
+	.end = exports_files_told,
+};
+
 static void check(int ret, const char *what)
 {
 	if (!ret)
@@ -294,7 +299,7 @@ int main(int argc, char **argv)
 
 	raise_files();
 	check(loop_init(), "epoll");
-	check(files_init(), "a thread for files");
+	check(files_init(&files_ops), "a thread for files");
 	check(signals_init(), "signals");
 	open_module();
 	make_run_dir();
