@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "engine/memory/nvidia.h"
-#include "export.h"
 #include "exporter.h"
 #include "log.h"
 #include "loop.h"
@@ -55,6 +54,12 @@ struct exporter {
 };
 
 static LIST_HEAD(, exporter) exporters = LIST_HEAD_INITIALIZER(exporters);
+static const struct exporter_ops *owner;
+
+void exporters_init(const struct exporter_ops *ops)
+{
+	owner = ops;
+}
 
 /* --- the threads ------------------------------------------------------------ */
 
@@ -179,7 +184,7 @@ static void exporter_answers(struct source *source, uint32_t events)
 	else
 		exporter->is_ready = true;
 	if (exporter->is_ready && !was_ready)
-		exports_grant_device(exporter->rdev);
+		owner->ready(exporter->rdev);
 	/* The guests of the card may have gone before the answer. */
 	exporters_review();
 }
@@ -290,7 +295,7 @@ static void review_expired(struct timer *timer)
 		next = LIST_NEXT(exporter, node);
 		/* A thread that has not answered may still read its exporter. */
 		if ((exporter->is_ready || exporter->link.fd < 0) &&
-		    !exports_for_device(exporter->rdev))
+		    !owner->is_used(exporter->rdev))
 			exporter_end(exporter);
 	}
 }

@@ -15,14 +15,27 @@
 #include <sys/types.h>
 
 /**
+ * struct exporter_ops - owner of the guests' rights to cards
+ * @is_used: returns true if a guest that is connected, or still has shadows, may use the card
+ * @ready: called when guests may have a card for which exporter_is_ready() returned false
+ */
+struct exporter_ops {
+	bool (*is_used)(dev_t rdev);
+	void (*ready)(dev_t rdev);
+};
+
+/* Set the owner, before any guest can get a card. @ops stays the caller's. */
+void exporters_init(const struct exporter_ops *ops);
+
+/**
  * exporter_is_ready - check whether guests may have a card
  * @path: path of the card's device file
  * @rdev: device number of that file
  *
  * The first call starts a thread that exports a page of the card, since the driver may block.
  *
- * Return: true if guests may have the card. After false, exports_grant_device() is called when
- * they may. Guests also get a card whose driver does not know how to export: it may be another
+ * Return: true if guests may have the card. After false, the owner's @ready is called when they
+ * may. Guests also get a card whose driver does not know how to export: it may be another
  * release with other ioctls.
  */
 bool exporter_is_ready(const char *path, dev_t rdev);

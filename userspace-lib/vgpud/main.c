@@ -130,6 +130,11 @@ static const struct files_ops files_ops = {
 	.end = exports_files_told,
 };
 
+static const struct exporter_ops exporter_ops = {
+	.is_used = exports_for_device,
+	.ready = exports_grant_device,
+};
+
 static void check(int ret, const char *what)
 {
 	if (!ret)
@@ -300,6 +305,7 @@ int main(int argc, char **argv)
 	raise_files();
 	check(loop_init(), "epoll");
 	check(files_init(&files_ops), "a thread for files");
+	exporters_init(&exporter_ops);
 	check(signals_init(), "signals");
 	open_module();
 	make_run_dir();
