@@ -11,7 +11,6 @@
 #include <linux/vm_sockets.h>
 
 #include "config.h"
-#include "handshake.h"
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
@@ -37,6 +36,12 @@ struct listener {
 };
 
 static LIST_HEAD(, listener) listeners = LIST_HEAD_INITIALIZER(listeners);
+static void (*take)(int fd, uint32_t cid, uint32_t remote_port, uint32_t port);
+
+void listeners_init(void (*taker)(int fd, uint32_t cid, uint32_t remote_port, uint32_t port))
+{
+	take = taker;
+}
 
 static int door_accept(struct door *door, struct sockaddr_vm *addr)
 {
@@ -72,7 +77,7 @@ static bool vsock_accept(struct door *door)
 		log_guest(addr.svm_cid, door->port, "came by vsock, and is one that comes by sockets");
 		close(fd);
 	} else {
-		handshake_start(fd, addr.svm_cid, addr.svm_port, door->port);
+		take(fd, addr.svm_cid, addr.svm_port, door->port);
 	}
 	return true;
 }
@@ -95,7 +100,7 @@ static bool unixsock_accept(struct door *door)
 	if (fd < 0)
 		return false;
 	unixsock_enlarge(fd, settings.buffer_size);
-	handshake_start(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
+	take(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
 	return true;
 }
 

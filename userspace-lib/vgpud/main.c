@@ -24,6 +24,7 @@
 #include "export.h"
 #include "exporter.h"
 #include "files.h"
+#include "handshake.h"
 #include "hostdev.h"
 #include "listener.h"
 #include "log.h"
@@ -305,6 +306,7 @@ int main(int argc, char **argv)
 	raise_files();
 	check(loop_init(), "epoll");
 	check(files_init(&files_ops), "a thread for files");
+	listeners_init(handshake_start);
 	exporters_init(&exporter_ops);
 	check(signals_init(), "signals");
 	open_module();
