@@ -643,6 +643,20 @@ struct export *export_new(struct export_spec *spec, const char *origin)
 	return export;
 }
 
+/* Watch the path of each export: its file, or a link on the way to it, may change. */
+static void exports_watch(void)
+{
+	struct export *export;
+
+	paths_begin();
+	TAILQ_FOREACH(export, &exports, node)
+		paths_watch(export->spec.path, !export->number);
+	/* A file may have come before its directory was watched. */
+	TAILQ_FOREACH(export, &exports, node)
+		if (!export->number && export->error == -ENOENT && !access(export->spec.path, F_OK))
+			paths_changed();
+}
+
 static int default_name(struct export_spec *spec, struct answer *answer)
 {
 	const char *slash = strrchr(spec->path, '/');
@@ -736,7 +750,7 @@ int export_add(struct export_spec *spec, struct answer *answer)
 	if (ret)
 		export_free(export);
 	else
-		paths_watch();
+		exports_watch();
 	return ret;
 }
 
@@ -837,5 +851,5 @@ void exports_rescan(void)
 	timer_cancel(&retry);
 	if (failed)
 		timer_set(&retry, EXPORT_RETRY_MS);
-	paths_watch();
+	exports_watch();
 }

@@ -16,6 +16,7 @@
 #include "export.h"
 #include "loop.h"
 #include "notify.h"
+#include "paths.h"
 
 /* Devices come in bursts: exports are reviewed once, when no uevent has come for this time. */
 #define SETTLE_MS	200
@@ -54,7 +55,8 @@ static void settled(struct timer *timer)
 
 static struct timer settle = { .expired = settled };
 
-void notify_devices_soon(void)
+/* Review the exports soon, since devices may have come or gone. Calls until then are merged. */
+static void notify_devices_soon(void)
 {
 	if (!settle.set)
 		timer_set(&settle, SETTLE_MS);
@@ -170,6 +172,7 @@ int notify_devices_init(void)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
 
+	paths_init(notify_devices_soon);
 	uevents.fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			    NETLINK_KOBJECT_UEVENT);
 	if (uevents.fd < 0)

@@ -8,7 +8,5 @@ void notify_manager(const char *state);
 
 /* Watch devices come, change and go. Return: 0 or a negative errno. */
 int notify_devices_init(void);
-/* Review the exports soon, since devices may have come or gone. Calls until then are merged. */
-void notify_devices_soon(void);
 
 #endif /* VGPUD_NOTIFY_H */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches for paths of exports: inotify reports changes of their directories, and the exports
- * are reviewed then.
+ * Watches for paths of exports: inotify reports changes of their directories.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,24 +10,24 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "export.h"
 #include "log.h"
 #include "loop.h"
-#include "notify.h"
 #include "paths.h"
 
 /* Most symlinks that are followed from one path. */
 #define LINKS_MAX	8
+
+static void (*changed)(void);
 
 static void paths_ready(struct source *source, uint32_t events)
 {
 	char buffer[4096] __attribute__((aligned(8)));
 
 	(void)events;
-	/* The names in the events do not matter, since all exports are reviewed. */
+	/* The names in the events do not matter, since all paths are reviewed. */
 	while (read(source->fd, buffer, sizeof(buffer)) > 0)
 		;
-	notify_devices_soon();
+	changed();
 }
 
 static struct source watches = { .fd = -1, .ready = paths_ready };
@@ -64,28 +63,18 @@ static bool follow_link(const char *path, char target[PATH_MAX])
 	return snprintf(target, PATH_MAX, "%.*s%s", link[0] == '/' ? 0 : dir, path, link) < PATH_MAX;
 }
 
-/* Watch the path of an export: its file, or a link on the way to it, may change. */
-static void watch_path(const struct export *export)
+void paths_init(void (*on_change)(void))
 {
-	char path[PATH_MAX], target[PATH_MAX];
-	bool is_link;
-	int i;
-
-	snprintf(path, sizeof(path), "%s", export->spec.path);
-	for (i = 0; i < LINKS_MAX; i++) {
-		is_link = follow_link(path, target);
-		if (is_link || !export->number)
-			watch_above(path);
-		if (!is_link)
-			return;
-		memcpy(path, target, sizeof(path));
-	}
+	changed = on_change;
 }
 
-void paths_watch(void)
+void paths_changed(void)
 {
-	struct export *export;
+	changed();
+}
 
+void paths_begin(void)
+{
 	source_close(&watches);
 	watches.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (watches.fd < 0 || source_add(&watches, EPOLLIN)) {
@@ -93,12 +82,24 @@ void paths_watch(void)
 		if (watches.fd >= 0)
 			close(watches.fd);
 		watches.fd = -1;
-		return;
 	}
-	TAILQ_FOREACH(export, &exports, node)
-		watch_path(export);
-	/* A file may have come before its directory was watched. */
-	TAILQ_FOREACH(export, &exports, node)
-		if (!export->number && export->error == -ENOENT && !access(export->spec.path, F_OK))
-			notify_devices_soon();
+}
+
+void paths_watch(const char *first, bool missing)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	bool is_link;
+	int i;
+
+	if (watches.fd < 0)
+		return;
+	snprintf(path, sizeof(path), "%s", first);
+	for (i = 0; i < LINKS_MAX; i++) {
+		is_link = follow_link(path, target);
+		if (is_link || missing)
+			watch_above(path);
+		if (!is_link)
+			return;
+		memcpy(path, target, sizeof(path));
+	}
 }

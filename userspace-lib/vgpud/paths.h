@@ -3,7 +3,18 @@
 #ifndef VGPUD_PATHS_H
 #define VGPUD_PATHS_H
 
-/* Watch directories of missing paths and of links. Earlier watches are removed. */
-void paths_watch(void);
+#include <stdbool.h>
+
+/* Set the function that is called when a watched directory has changed. */
+void paths_init(void (*on_change)(void));
+/* Begin anew: remove all watches. */
+void paths_begin(void);
+/*
+ * Watch the links on the way to the file @path, and if it is @missing the directory in which it may
+ * be made.
+ */
+void paths_watch(const char *path, bool missing);
+/* Call the function of paths_init() for a change that was seen otherwise. */
+void paths_changed(void);
 
 #endif /* VGPUD_PATHS_H */
