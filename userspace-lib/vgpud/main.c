@@ -29,6 +29,7 @@
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
+#include "manager.h"
 #include "notify.h"
 #include "reload.h"
 #include "session.h"

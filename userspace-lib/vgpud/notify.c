@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Notifications: states for the service manager, and uevents from the kernel. */
+/* Notifications from the kernel about devices: uevents. */
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
@@ -22,30 +20,6 @@
 #define SETTLE_MS	200
 /* Most bytes of a uevent of the kernel: a path, an action, and up to 2 KiB of variables. */
 #define UEVENT_MAX	8192
-
-void notify_manager(const char *state)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	const char *path = getenv("NOTIFY_SOCKET");
-	size_t len;
-	int fd;
-
-	if (!path || (path[0] != '/' && path[0] != '@'))
-		return;
-	len = strlen(path);
-	if (len >= sizeof(addr.sun_path))
-		return;
-	memcpy(addr.sun_path, path, len);
-	if (path[0] == '@')
-		addr.sun_path[0] = '\0';	/* abstract name space */
-
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
-	       offsetof(struct sockaddr_un, sun_path) + len);
-	close(fd);
-}
 
 static void settled(struct timer *timer)
 {

@@ -7,7 +7,7 @@
 #include "export.h"
 #include "listener.h"
 #include "log.h"
-#include "notify.h"
+#include "manager.h"
 #include "plan.h"
 #include "reload.h"
 #include "sync.h"
