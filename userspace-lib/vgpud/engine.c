@@ -256,20 +256,6 @@ static void maps_check(void)
 			    max, (unsigned long long)need, (unsigned long long)need);
 }
 
-int engine_program_open(const char *name)
-{
-	char path[4096];
-	const char *slash = strrchr(settings.shadow, '/');
-	int fd;
-
-	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash - settings.shadow) + 1 : 0,
-		 settings.shadow, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		log_error("%s: %s", path, strerror(errno));
-	return fd < 0 ? -errno : fd;
-}
-
 /*
  * Take the lock that lets one vgpud run with engines, and hold it until vgpud ends. Only one
  * process may make nodes, and there is no module that would refuse a second agent.
@@ -317,8 +303,8 @@ int engine_init(void)
 	if (ret)
 		return ret;
 	maps_check();
-	engine_program = engine_program_open("vgpu-engine");
-	shadow_program = engine_program_open("vgpu-engine-shadow");
+	engine_program = spawn_program_open("vgpu-engine");
+	shadow_program = spawn_program_open("vgpu-engine-shadow");
 	if (engine_program < 0 || shadow_program < 0)
 		return -ENOENT;
 	ret = lock_take();

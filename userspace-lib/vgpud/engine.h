@@ -43,12 +43,6 @@ uint32_t engine_pieces_max(void);
 void engine_keeper_came(uint32_t cid, uint32_t port);
 /* Fill in the fields of @stat that say what the guest has in its window. */
 void engine_window_stat(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
-/*
- * Open program @name in the directory of the module's shadow. Return: a file, or a negative
- * errno, which was logged.
- */
-int engine_program_open(const char *name);
-
 /**
  * engine_pair_open - make a pair of connected sockets between an engine and another process
  * @pair: filled in: the sockets

@@ -504,7 +504,7 @@ int keeper_window_create(struct vgpu_host_window_create *arg)
 	if (keeper_has_window(arg->cid, arg->port))
 		return -EEXIST;
 	if (keeper_program < 0)
-		keeper_program = engine_program_open("vgpu-keeper");
+		keeper_program = spawn_program_open("vgpu-keeper");
 	if (keeper_program < 0)
 		return keeper_program;
 	keeper = calloc(1, sizeof(*keeper));

@@ -77,7 +77,7 @@ int master_start(uint32_t number, uint32_t export, int node_fd)
 	if (!peer)
 		return -ENODEV;
 	if (master_program < 0)
-		master_program = engine_program_open("vgpu-engine-master");
+		master_program = spawn_program_open("vgpu-engine-master");
 	if (master_program < 0)
 		return master_program;
 	master = calloc(1, sizeof(*master));

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
-#include <signal.h>
 #include <linux/mount.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
@@ -52,6 +52,20 @@ int spawn_init(void)
 	for (i = 0; i < SPAWN_KINDS; i++)
 		child_limits[i].burst = 1;
 	return 0;
+}
+
+int spawn_program_open(const char *name)
+{
+	char path[4096];
+	const char *slash = strrchr(settings.shadow, '/');
+	int fd;
+
+	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash - settings.shadow) + 1 : 0,
+		 settings.shadow, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		log_error("%s: %s", path, strerror(errno));
+	return fd < 0 ? -errno : fd;
 }
 
 /*

@@ -45,6 +45,12 @@ struct spawn_program {
  */
 int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t *pid);
 
+/*
+ * Open program @name in the directory of the module's shadow. Return: a file, or a negative
+ * errno, which was logged.
+ */
+int spawn_program_open(const char *name);
+
 /* Open the program of shadows. Return: 0 or a negative errno. */
 int spawn_init(void);
 
