@@ -36,6 +36,7 @@
 #include "loop.h"
 #include "master.h"
 #include "peer.h"
+#include "pair.h"
 #include "policy.h"
 #include "session.h"
 #include "spawn.h"
@@ -895,42 +896,6 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	return 0;
 }
 
-int engine_pair_open(int pair[2])
-{
-	const int room = 16 << 20;
-	unsigned int i;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	for (i = 0; i < 2; i++)
-		setsockopt(pair[i], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
-	return 0;
-}
-
-/*
- * Keep vgpud's end, pair[0], from receiving. A message could bring files, which vgpud would
- * have to close, and the last close of a device file may wait for its driver. Both ends are
- * closed on failure.
- */
-static int pair_mute(int pair[2])
-{
-	int ret;
-
-	if (!shutdown(pair[0], SHUT_RD))
-		return 0;
-	ret = -errno;
-	close(pair[0]);
-	close(pair[1]);
-	return ret;
-}
-
-int engine_pair_make(int pair[2])
-{
-	int ret = engine_pair_open(pair);
-
-	return ret ? ret : pair_mute(pair);
-}
-
 static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 {
 	struct spawn_file files[] = {
@@ -957,7 +922,7 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)&start, .iov_len = sizeof(start) };
 	int pair[2], sessions[2], ret;
 
-	ret = engine_pair_make(pair);
+	ret = pair_make(pair);
 	if (ret)
 		return ret;
 	engine->agent_fd = pair[0];
@@ -1159,7 +1124,7 @@ int engine_shadow(uint32_t peer, uint64_t session)
 		__atomic_add_fetch(&engine->shared->counters.refused, 1, __ATOMIC_RELAXED);
 		return -EMFILE;
 	}
-	ret = engine_pair_open(pair);
+	ret = pair_open(pair);
 	if (ret)
 		return ret;
 	ret = engine_tell(engine, &msg, sizeof(msg), pair[0]);

@@ -43,25 +43,6 @@ uint32_t engine_pieces_max(void);
 void engine_keeper_came(uint32_t cid, uint32_t port);
 /* Fill in the fields of @stat that say what the guest has in its window. */
 void engine_window_stat(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
-/**
- * engine_pair_open - make a pair of connected sockets between an engine and another process
- * @pair: filled in: the sockets
- *
- * No sender waits until the other end reads: a sender that finds the buffer full gives the other
- * end up. The buffers therefore have room for all messages that may be sent at once: each mapping
- * of a shadow may end twice, and all mappings of a window may end together.
- *
- * Return: 0, or a negative errno.
- */
-int engine_pair_open(int pair[2]);
-
-/**
- * engine_pair_make - make a pair like engine_pair_open()'s, one end of which vgpud keeps
- * @pair: filled in: the sockets; the first one is vgpud's, and nothing can be sent to it
- *
- * Return: 0, or a negative errno.
- */
-int engine_pair_make(int pair[2]);
 /* Handle the end of a child of vgpud, which may be a shadow of engine_spawn_shadow(). */
 void engine_shadow_ended(pid_t pid);
 /* Handle the end of a child of vgpud, which may be an engine. */

@@ -30,6 +30,7 @@
 #include "log.h"
 #include "loop.h"
 #include "nested.h"
+#include "pair.h"
 #include "peer.h"
 #include "spawn.h"
 #include "vfio.h"
@@ -221,7 +222,7 @@ int keeper_connect(uint32_t cid, uint32_t port)
 	 */
 	if (keeper_beside_vfio(keeper, keeper->hypervisor))
 		return -1;
-	if (engine_pair_open(pair))
+	if (pair_open(pair))
 		return -1;
 	ret = keeper_tell(keeper, &msg, pair[0]);
 	close(pair[0]);
@@ -284,7 +285,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 	state = state_make();
 	if (state < 0)
 		return state;
-	ret = engine_pair_make(pair);
+	ret = pair_make(pair);
 	if (ret) {
 		close(state);
 		return ret;
