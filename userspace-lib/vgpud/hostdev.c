@@ -21,6 +21,7 @@
 #include "peer.h"
 #include "session.h"
 #include "shadow/layout.h"
+#include "spawn.h"
 
 static void hostdev_ready(struct source *source, uint32_t events);
 /* True if engines serve the guests: the settings say so, or the module is not loaded. */
@@ -234,6 +235,14 @@ int hostdev_shadow(uint32_t peer, uint64_t session)
 		return engine_shadow(peer, session);
 	ret = hostdev_ioctl(VGPU_HOST_SHADOW, &arg);
 	return ret ? ret : arg.out_fd;
+}
+
+int hostdev_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
+			 int *lanes_fd)
+{
+	if (engines)
+		return engine_spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
+	return spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
 }
 
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)

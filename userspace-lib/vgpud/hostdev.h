@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <linux/vgpu_host.h>
 
 struct device_change;
+struct peer;
 
 /* Open the device and become its agent. -ENOENT: no module; -EBUSY: there is another agent. */
 int hostdev_open(void);
@@ -30,6 +32,12 @@ int hostdev_grant(struct vgpu_host_grant *arg);
 int hostdev_revoke(uint32_t peer, uint32_t export);
 /* Return the file of a new shadow, or a negative errno. */
 int hostdev_shadow(uint32_t peer, uint64_t session);
+/*
+ * Start a shadow of a guest. @shadow_fd: file that hostdev_shadow() has made for it; @lanes_fd: set
+ * to the socket that sends lanes to it. A failure in the child shows in its exit status.
+ */
+int hostdev_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
+			 int *lanes_fd);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 /*
  * Return the bytes of device memory that a guest's engine owns; 0 with the module, which owns

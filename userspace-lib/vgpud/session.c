@@ -23,7 +23,6 @@
 #include "room.h"
 #include "session.h"
 #include "shadow/layout.h"
-#include "spawn.h"
 #include "wire.h"
 
 static struct session *session_find(const struct peer *peer, uint64_t number)
@@ -124,7 +123,8 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 		*error = shadow_fd;
 		goto err_free;
 	}
-	*error = spawn_shadow(peer, session->comm, shadow_fd, &session->pid, &session->lanes_fd);
+	*error = hostdev_spawn_shadow(peer, session->comm, shadow_fd, &session->pid,
+				      &session->lanes_fd);
 	close(shadow_fd);
 	if (*error) {
 		log_guest(peer->cid, peer->port, "no shadow: %s", strerror(-*error));

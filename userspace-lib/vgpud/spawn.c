@@ -17,8 +17,6 @@
 #include "cgroup.h"
 #include "config.h"
 #include "confine.h"
-#include "engine.h"
-#include "hostdev.h"
 #include "log.h"
 #include "peer.h"
 #include "shadow/layout.h"
@@ -230,8 +228,6 @@ int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 	};
 	int pair[2], ret;
 
-	if (hostdev_is_engine())
-		return engine_spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	files[1].fd = pair[1];

@@ -55,7 +55,7 @@ int spawn_program_open(const char *name);
 int spawn_init(void);
 
 /*
- * Start a shadow of a guest. @shadow_fd: file that the host module or the engine made for it;
+ * Start a shadow of the host module. @shadow_fd: file that the module made for it;
  * @lanes_fd: set to the socket that sends lanes to it. Return: 0 or a negative errno. A failure
  * in the child shows in its exit status.
  */
