@@ -25,7 +25,6 @@
 #include "config.h"
 #include "confine.h"
 #include "engine/proto.h"
-#include "hostdev.h"
 #include "log.h"
 #include "peer.h"
 #include "room.h"
@@ -443,11 +442,11 @@ static int check_limits_of(enum spawn_kind kind)
 	return ret;
 }
 
-static int check_limits(void)
+static int check_limits(bool engines)
 {
-	int ret = check_limits_of(hostdev_is_engine() ? SPAWN_ENGINE : SPAWN_SHADOW);
+	int ret = check_limits_of(engines ? SPAWN_ENGINE : SPAWN_SHADOW);
 
-	if (!ret && hostdev_is_engine())
+	if (!ret && engines)
 		ret = check_limits_of(SPAWN_ENGINE_SHADOW);
 	return ret ? ret : check_limits_of(SPAWN_KEEPER);
 }
@@ -569,12 +568,12 @@ bool confine_has_keys(void)
 	return has_keys;
 }
 
-int confine_init(void)
+int confine_init(bool engines)
 {
 	int ret;
 
 	look_for_keys();
-	ret = check_limits();
+	ret = check_limits(engines);
 	if (ret)
 		return ret;
 	if (mkdir(EMPTY_DIR, 0555) && errno != EEXIST) {
@@ -585,5 +584,5 @@ int confine_init(void)
 	/* Keepers use the filter of engines, also beside the host module. */
 	if (!ret)
 		ret = build_engine_filters();
-	return ret || !hostdev_is_engine() ? ret : build_master_filter();
+	return ret || !engines ? ret : build_master_filter();
 }

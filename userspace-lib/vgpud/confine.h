@@ -16,8 +16,11 @@
 
 struct peer;
 
-/* Check what confinement needs, prepare the filters. Return: 0 or a negative errno. */
-int confine_init(void);
+/*
+ * Check what confinement needs, and prepare the filters. @engines: true if user-space engines serve
+ * the guests. Return: 0 or a negative errno.
+ */
+int confine_init(bool engines);
 /* Return true if the processor has protection keys, which keep drivers from shadows' memory. */
 bool confine_has_keys(void);
 

@@ -314,7 +314,7 @@ int main(int argc, char **argv)
 	make_run_dir();
 	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
-	check(confine_init(), "what confines programs of guests");
+	check(confine_init(hostdev_is_engine()), "what confines programs of guests");
 	tsc_init();
 	hostdev_listen();
 	check(listener_get(settings.port), settings.vsock ?
