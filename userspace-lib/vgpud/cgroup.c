@@ -12,7 +12,7 @@
 #include "cgroup.h"
 #include "config.h"
 #include "log.h"
-#include "peer.h"
+#include "sandbox.h"
 
 #define CGROUP_ROOT	"/sys/fs/cgroup"
 
@@ -112,10 +112,10 @@ bool cgroup_used(void)
 	return base_fd >= 0;
 }
 
-static void group_name(const struct peer *peer, char name[48])
+static void group_name(const struct sandbox *sandbox, char name[48])
 {
-	snprintf(name, 48, "vgpu-%s-%u-%u", peer->keeper ? "keeper" : "guest", peer->cid,
-		 peer->port);
+	snprintf(name, 48, "vgpu-%s-%u-%u", sandbox->keeper ? "keeper" : "guest", sandbox->cid,
+		 sandbox->port);
 }
 
 /*
@@ -132,14 +132,14 @@ static int set_limit(const char *name)
 	return write_at(base_fd, file, text);
 }
 
-int cgroup_open(struct peer *peer)
+int cgroup_open(struct sandbox *sandbox)
 {
 	char name[48];
 	int ret;
 
-	if (base_fd < 0 || peer->cgroup_fd >= 0)
-		return peer->cgroup_fd;
-	group_name(peer, name);
+	if (base_fd < 0 || sandbox->cgroup_fd >= 0)
+		return sandbox->cgroup_fd;
+	group_name(sandbox, name);
 	if (mkdirat(base_fd, name, 0755) && errno != EEXIST)
 		goto err;
 	ret = set_limit(name);
@@ -147,23 +147,23 @@ int cgroup_open(struct peer *peer)
 		errno = -ret;
 		goto err;
 	}
-	peer->cgroup_fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (peer->cgroup_fd >= 0)
-		return peer->cgroup_fd;
+	sandbox->cgroup_fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sandbox->cgroup_fd >= 0)
+		return sandbox->cgroup_fd;
 err:
-	log_guest(peer->cid, peer->port, "control group %s: %s", name, strerror(errno));
+	log_guest(sandbox->cid, sandbox->port, "control group %s: %s", name, strerror(errno));
 	return -errno;
 }
 
-void cgroup_close(struct peer *peer)
+void cgroup_close(struct sandbox *sandbox)
 {
 	char name[48];
 
-	if (peer->cgroup_fd < 0)
+	if (sandbox->cgroup_fd < 0)
 		return;
-	close(peer->cgroup_fd);
-	peer->cgroup_fd = -1;
-	group_name(peer, name);
+	close(sandbox->cgroup_fd);
+	sandbox->cgroup_fd = -1;
+	group_name(sandbox, name);
 	if (unlinkat(base_fd, name, AT_REMOVEDIR))
-		log_guest(peer->cid, peer->port, "control group %s: %s", name, strerror(errno));
+		log_guest(sandbox->cid, sandbox->port, "control group %s: %s", name, strerror(errno));
 }

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-struct peer;
+struct sandbox;
 
 /*
  * Prepare the group in which vgpud runs, if settings.cgroups says so. The group has to be
@@ -20,11 +20,11 @@ int cgroup_init(void);
 bool cgroup_used(void);
 
 /*
- * Get a guest's group, made when first needed. Return: its directory; -1: guests have no groups;
+ * Get a sandbox's group, made when first needed. Return: its directory; -1: guests have no groups;
  * or a negative errno.
  */
-int cgroup_open(struct peer *peer);
-/* Remove the group of a guest that has no process left. */
-void cgroup_close(struct peer *peer);
+int cgroup_open(struct sandbox *sandbox);
+/* Remove the group of a sandbox that has no process left. */
+void cgroup_close(struct sandbox *sandbox);
 
 #endif /* VGPUD_CGROUP_H */

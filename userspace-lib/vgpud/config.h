@@ -8,6 +8,9 @@
 
 #include <linux/vgpu_host.h>
 
+/* Most user IDs of the processes that serve guests. */
+#define SETTINGS_UIDS_MAX	65536
+
 /**
  * enum cgroups - control groups of guests (cgroup.h)
  * @CGROUPS_NO: no groups are made

@@ -26,8 +26,8 @@
 #include "confine.h"
 #include "engine/proto.h"
 #include "log.h"
-#include "peer.h"
 #include "room.h"
+#include "sandbox.h"
 #include "shadow/layout.h"
 
 /* Empty directory that becomes the root of a guest's programs. */
@@ -263,7 +263,7 @@ static int build_master_filter(void)
 static const struct {
 	const char *path;
 	int flag;
-} kinds[PEER_NAMESPACES] = {
+} kinds[SANDBOX_NAMESPACES] = {
 	{ "/proc/self/ns/net", CLONE_NEWNET },
 	{ "/proc/self/ns/ipc", CLONE_NEWIPC },
 	{ "/proc/self/ns/uts", CLONE_NEWUTS },
@@ -273,7 +273,7 @@ static int open_all(int *namespaces)
 {
 	unsigned int i;
 
-	for (i = 0; i < PEER_NAMESPACES; i++) {
+	for (i = 0; i < SANDBOX_NAMESPACES; i++) {
 		namespaces[i] = open(kinds[i].path, O_RDONLY | O_CLOEXEC);
 		if (namespaces[i] < 0)
 			return -errno;
@@ -285,7 +285,7 @@ static int enter_all(const int *namespaces)
 {
 	unsigned int i;
 
-	for (i = 0; i < PEER_NAMESPACES; i++)
+	for (i = 0; i < SANDBOX_NAMESPACES; i++)
 		if (setns(namespaces[i], kinds[i].flag))
 			return -errno;
 	return 0;
@@ -295,7 +295,7 @@ void confine_namespaces_close(int *namespaces)
 {
 	unsigned int i;
 
-	for (i = 0; i < PEER_NAMESPACES; i++) {
+	for (i = 0; i < SANDBOX_NAMESPACES; i++) {
 		if (namespaces[i] >= 0)
 			close(namespaces[i]);
 		namespaces[i] = -1;
@@ -309,7 +309,7 @@ void confine_namespaces_close(int *namespaces)
  */
 int confine_namespaces_open(int *namespaces)
 {
-	int home[PEER_NAMESPACES] = { -1, -1, -1 };
+	int home[SANDBOX_NAMESPACES] = { -1, -1, -1 };
 	int ret;
 
 	if (!settings.namespaces || namespaces[0] >= 0)
@@ -335,12 +335,12 @@ out_close:
 	return ret;
 }
 
-int confine_enter(const struct peer *peer)
+int confine_enter(const struct sandbox *sandbox)
 {
 	int ret;
 
 	if (settings.namespaces) {
-		ret = enter_all(peer->namespaces);
+		ret = enter_all(sandbox->namespaces);
 		if (ret)
 			return ret;
 		/* MS_SLAVE: file systems that the host unmounts are unmounted here, too. */
@@ -499,17 +499,17 @@ static scmp_filter_ctx filter_of(enum spawn_kind kind)
  * and in a forked child glibc's list of threads is still vgpud's: the child would wait for ever
  * for a thread that was about to start (setxid_mark_thread() in nptl_setxid.c).
  */
-static int become_user(const struct peer *peer)
+static int become_user(const struct sandbox *sandbox)
 {
 	/* A change from user 0 clears all capability sets, unless PR_SET_KEEPCAPS is set. */
 	if (syscall(SYS_setgroups, 0, NULL) ||
 	    syscall(SYS_setresgid, settings.gid, settings.gid, settings.gid) ||
-	    syscall(SYS_setresuid, peer->uid, peer->uid, peer->uid))
+	    syscall(SYS_setresuid, sandbox->uid, sandbox->uid, sandbox->uid))
 		return -errno;
 	return 0;
 }
 
-int confine_self(const struct peer *peer, enum spawn_kind kind, const char **step)
+int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char **step)
 {
 	scmp_filter_ctx its = filter_of(kind);
 	int ret;
@@ -527,7 +527,7 @@ int confine_self(const struct peer *peer, enum spawn_kind kind, const char **ste
 		return -errno;
 
 	*step = "user";
-	ret = become_user(peer);
+	ret = become_user(sandbox);
 	if (ret)
 		return ret;
 	if (kind == SPAWN_MASTER) {

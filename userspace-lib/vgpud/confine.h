@@ -14,7 +14,7 @@
 
 #include "room.h"
 
-struct peer;
+struct sandbox;
 
 /*
  * Check what confinement needs, and prepare the filters. @engines: true if user-space engines serve
@@ -29,11 +29,11 @@ int confine_namespaces_open(int *namespaces);
 void confine_namespaces_close(int *namespaces);
 
 /* Enter the guest's namespaces, leave the file tree. The child calls it before it closes files. */
-int confine_enter(const struct peer *peer);
+int confine_enter(const struct sandbox *sandbox);
 /*
  * Set limits, user, capabilities and filter, in the child just before exec. *@step: name of the
  * step that failed. Return: 0 or a negative errno.
  */
-int confine_self(const struct peer *peer, enum spawn_kind kind, const char **step);
+int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char **step);
 
 #endif /* VGPUD_CONFINE_H */

@@ -941,7 +941,7 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 	files[0].fd = pair[1];
 	files[4].fd = sessions[1];
 	if (!ret)
-		ret = spawn_program(peer, &program, &engine->pid);
+		ret = spawn_program(&peer->sandbox, &program, &engine->pid);
 	close(pair[1]);
 	close(sessions[1]);
 	return ret;
@@ -1179,7 +1179,7 @@ int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_
 	if (ret)
 		goto err_unmap;
 	files[1].fd = pair[1];
-	ret = spawn_program(peer, &program, pid);
+	ret = spawn_program(&peer->sandbox, &program, pid);
 	close(pair[1]);
 	if (ret)
 		goto err_close;

@@ -242,7 +242,7 @@ int hostdev_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid
 {
 	if (engines)
 		return engine_spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
-	return spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
+	return spawn_shadow(&peer->sandbox, comm, shadow_fd, pid, lanes_fd);
 }
 
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)

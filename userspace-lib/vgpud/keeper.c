@@ -20,8 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cgroup.h"
-#include "confine.h"
 #include "engine.h"
 #include "engine/base/packet.h"
 #include "engine/proto.h"
@@ -31,7 +29,7 @@
 #include "loop.h"
 #include "nested.h"
 #include "pair.h"
-#include "peer.h"
+#include "sandbox.h"
 #include "spawn.h"
 #include "vfio.h"
 
@@ -53,7 +51,7 @@
  * @source: socket on which vgpud listens; its fd is -1 once the window was destroyed
  * @pause: timer during which connections wait; it keeps a hypervisor that connects again and
  *	again, or one that has to wait for free file numbers, from keeping vgpud busy
- * @identity: user, namespaces and control group of the keeper; not in the list of guests
+ * @sandbox: user, namespaces and control group of the keeper
  * @pid: process ID of the keeper until it is reaped; 0: there is none
  * @hypervisor: process ID of the last peer that connected to the socket; 0: not known
  * @agent_fd: vgpud's end of the connection to the keeper; -1: none, or the keeper is to end
@@ -70,7 +68,7 @@ struct keeper {
 	char path[64];
 	struct source source;
 	struct timer pause;
-	struct peer identity;
+	struct sandbox sandbox;
 	pid_t pid;
 	pid_t hypervisor;
 	int agent_fd;
@@ -142,16 +140,6 @@ const char *keeper_memory_path(uint32_t cid, uint32_t port)
 	const struct keeper *keeper = keeper_find(cid, port);
 
 	return keeper ? keeper->path : NULL;
-}
-
-bool keeper_has_uid(unsigned int uid)
-{
-	struct keeper *keeper;
-
-	LIST_FOREACH(keeper, &keepers, node)
-		if (keeper->pid && keeper->identity.uid == uid)
-			return true;
-	return false;
 }
 
 /* --- the process ------------------------------------------------------------------ */
@@ -276,9 +264,8 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 	};
 	int pair[2], state, ret;
 
-	keeper->identity.uid = peer_free_uid();
 	/* The window's ID is random, so no earlier window had it, and it is never 0. */
-	if (!keeper->identity.uid ||
+	if (!sandbox_take_user(&keeper->sandbox) ||
 	    getrandom(&start.id, sizeof(start.id), 0) != sizeof(start.id))
 		return -EAGAIN;
 	start.id |= 1;
@@ -294,7 +281,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 	files[2].fd = state;
 	ret = packet_send(pair[0], &iov, 1, -1);
 	if (!ret)
-		ret = spawn_program(&keeper->identity, &program, &keeper->pid);
+		ret = spawn_program(&keeper->sandbox, &program, &keeper->pid);
 	close(pair[1]);
 	if (ret) {
 		close(pair[0]);
@@ -347,6 +334,7 @@ static void keeper_let_in(struct keeper *keeper, int fd)
 		return;
 	ret = keeper_start(keeper, fd);
 	if (ret) {
+		sandbox_return_user(&keeper->sandbox);
 		log_guest(keeper->cid, keeper->port, "no keeper: %s", strerror(-ret));
 		return;
 	}
@@ -430,8 +418,7 @@ static void log_end(const struct keeper *keeper, int status)
 
 static void keeper_free(struct keeper *keeper)
 {
-	confine_namespaces_close(keeper->identity.namespaces);
-	cgroup_close(&keeper->identity);
+	sandbox_close(&keeper->sandbox);
 	free(keeper);
 }
 
@@ -447,6 +434,7 @@ void keeper_reaped(pid_t pid, int status)
 	log_end(keeper, status);
 	keeper_leave(keeper);
 	keeper->pid = 0;
+	sandbox_return_user(&keeper->sandbox);
 	/* The window was destroyed. */
 	if (keeper->source.fd < 0) {
 		LIST_REMOVE(keeper, node);
@@ -499,7 +487,6 @@ static void keeper_list(struct keeper *keeper)
 int keeper_window_create(struct vgpu_host_window_create *arg)
 {
 	struct keeper *keeper;
-	unsigned int i;
 	int ret;
 
 	if (keeper_has_window(arg->cid, arg->port))
@@ -519,12 +506,7 @@ int keeper_window_create(struct vgpu_host_window_create *arg)
 	keeper->flags = arg->flags;
 	keeper->agent_fd = -1;
 	keeper->state_fd = -1;
-	keeper->identity.cid = arg->cid;
-	keeper->identity.port = arg->port;
-	keeper->identity.keeper = true;
-	keeper->identity.cgroup_fd = -1;
-	for (i = 0; i < PEER_NAMESPACES; i++)
-		keeper->identity.namespaces[i] = -1;
+	sandbox_init(&keeper->sandbox, arg->cid, arg->port, true);
 	snprintf(arg->out_name, sizeof(arg->out_name), "window-%u-%u", arg->cid, arg->port);
 	snprintf(keeper->path, sizeof(keeper->path), KEEPER_DIR "/%s", arg->out_name);
 	ret = keeper_listen(keeper);

@@ -121,14 +121,6 @@ int keeper_memory_create(const struct vgpu_host_window_create *window);
 void keeper_memory_give(uint32_t cid, uint32_t port, int fd);
 
 /**
- * keeper_has_uid - check whether a keeper runs as a user
- * @uid: the user's ID
- *
- * Return: true if a keeper does, so that no guest may get this user.
- */
-bool keeper_has_uid(unsigned int uid);
-
-/**
  * keeper_connect - connect an engine to its guest's keeper
  * @cid: the guest's context ID
  * @port: the port by which the guest connects

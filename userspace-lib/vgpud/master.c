@@ -60,7 +60,7 @@ static int master_spawn(struct master *master, struct peer *peer, int node_fd)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	files[0].fd = pair[1];
-	ret = spawn_program(peer, &program, &master->pid);
+	ret = spawn_program(&peer->sandbox, &program, &master->pid);
 	close(pair[1]);
 	if (!ret)
 		return pair[0];
@@ -87,7 +87,7 @@ int master_start(uint32_t number, uint32_t export, int node_fd)
 	master->export = export;
 	master->cid = peer->cid;
 	master->port = peer->port;
-	master->uid = peer->uid;
+	master->uid = peer->sandbox.uid;
 	fd = master_spawn(master, peer, node_fd);
 	if (fd < 0) {
 		free(master);

@@ -7,39 +7,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cgroup.h"
 #include "config.h"
-#include "confine.h"
 #include "export.h"
 #include "exporter.h"
 #include "handshake.h"
 #include "hostdev.h"
-#include "keeper.h"
 #include "log.h"
 #include "master.h"
 #include "peer.h"
 
 struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
 
-unsigned int peer_free_uid(void)
-{
-	unsigned int i;
-	struct peer *peer;
-
-	for (i = 0; i < settings.uid_count; i++) {
-		LIST_FOREACH(peer, &peers, node)
-			if (peer->uid == settings.uid_base + i)
-				break;
-		if (!peer && !keeper_has_uid(settings.uid_base + i))
-			return settings.uid_base + i;
-	}
-	return 0;
-}
-
 struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port)
 {
 	struct peer *peer = calloc(1, sizeof(*peer));
-	unsigned int i;
 
 	if (!peer)
 		return NULL;
@@ -48,13 +29,11 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port)
 	peer->trusted_port = trusted_port;
 	peer->state = PEER_NEW;
 	peer->since = time(NULL);
-	peer->uid = peer_free_uid();
 	LIST_INIT(&peer->sessions);
-	for (i = 0; i < PEER_NAMESPACES; i++)
-		peer->namespaces[i] = -1;
-	peer->cgroup_fd = -1;
-	if (!peer->uid ||
+	sandbox_init(&peer->sandbox, cid, port, false);
+	if (!sandbox_take_user(&peer->sandbox) ||
 	    getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret)) {
+		sandbox_return_user(&peer->sandbox);
 		free(peer);
 		return NULL;
 	}
@@ -106,7 +85,7 @@ void peer_reaped(struct peer *peer)
 	uint32_t cid = peer->cid, port = peer->port;
 
 	/* A process that is left keeps the guest's control group from being removed. */
-	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions) || master_has_uid(peer->uid))
+	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions) || master_has_uid(peer->sandbox.uid))
 		return;
 	peer_free(peer);
 	handshake_peer_gone(cid, port);
@@ -115,8 +94,7 @@ void peer_reaped(struct peer *peer)
 void peer_free(struct peer *peer)
 {
 	LIST_REMOVE(peer, node);
-	confine_namespaces_close(peer->namespaces);
-	cgroup_close(peer);
+	sandbox_close(&peer->sandbox);
 	explicit_bzero(peer->secret, sizeof(peer->secret));
 	free(peer);
 }

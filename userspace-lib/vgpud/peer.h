@@ -15,6 +15,7 @@
 
 #include <linux/vgpu_wire.h>
 
+#include "sandbox.h"
 #include "session.h"
 
 enum peer_state {
@@ -24,22 +25,17 @@ enum peer_state {
 	PEER_GONE,	/* the module has ended the peer; shadows are to be reaped */
 };
 
-#define PEER_NAMESPACES	3	/* net, ipc, uts */
-
 /**
  * struct peer - a guest
  * @node: entry of peers
  * @cid: context ID of the guest
  * @port: vsock port of vgpud by which the guest connects
  * @trusted_port: true if the guest's kernel or root connected, as shown by its port
- * @keeper: true if this is no guest but the identity of its window's keeper (keeper.c)
  * @state: state of the peer, enum peer_state
  * @number: number that the host module or engine.c gave the peer; valid while UP or GOING
  * @secret: bytes that a LANE has to repeat
- * @uid: user ID of the guest's shadows
  * @since: time of the connection, CLOCK_REALTIME in seconds
- * @namespaces: files of the namespaces that the shadows share; -1: none yet
- * @cgroup_fd: file of the shadows' control group; -1: none yet
+ * @sandbox: user, namespaces and control group of the guest's programs
  * @sessions: list of the sessions whose shadows are not reaped
  * @nr_sessions: number of those that are not over
  * @ended: ring of the numbers of sessions that are over, which a late lane must not begin anew
@@ -50,14 +46,11 @@ struct peer {
 	uint32_t cid;
 	uint32_t port;
 	bool trusted_port;
-	bool keeper;
 	enum peer_state state;
 	uint32_t number;
 	uint8_t secret[VGPU_SECRET_LEN];
-	unsigned int uid;
 	uint64_t since;
-	int namespaces[PEER_NAMESPACES];
-	int cgroup_fd;
+	struct sandbox sandbox;
 	LIST_HEAD(, session) sessions;
 	unsigned int nr_sessions;
 	uint64_t ended[SESSION_ENDED_MAX];
@@ -67,8 +60,6 @@ struct peer {
 LIST_HEAD(peer_list, peer);
 extern struct peer_list peers;
 
-/* Return the lowest user ID that neither a guest nor a keeper has; 0: all are taken. */
-unsigned int peer_free_uid(void);
 struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port);
 /* Hand the connection to the host module, and grant exports. Return: 0 or a negative errno. */
 int peer_start(struct peer *peer, int sock_fd, uint64_t features);

@@ -571,7 +571,7 @@ static struct json_object *status_guests(bool programs)
 		put_number(object, "cid", peer->cid);
 		put_number(object, "port", peer->port);
 		put_string(object, "state", peer->state == PEER_UP ? "connected" : "ending");
-		put_number(object, "uid", peer->uid);
+		put_number(object, "uid", peer->sandbox.uid);
 		put_number(object, "since", peer->since);
 		put(object, "programs", programs ? status_sessions(peer) : NULL);
 		if (peer->state == PEER_UP && !hostdev_peer_stat(peer->number, &stat))

@@ -18,7 +18,7 @@
 #include "config.h"
 #include "confine.h"
 #include "log.h"
-#include "peer.h"
+#include "sandbox.h"
 #include "shadow/layout.h"
 #include "spawn.h"
 
@@ -142,7 +142,7 @@ static bool is_shadow(const struct spawn_program *program)
 }
 
 static void __attribute__((noreturn))
-child(const struct peer *peer, const struct spawn_program *program)
+child(const struct sandbox *sandbox, const struct spawn_program *program)
 {
 	char *argv[] = { (char *)(uintptr_t)program->name, (char *)(uintptr_t)program->comm, NULL };
 	char *envp[] = { NULL };
@@ -154,21 +154,21 @@ child(const struct peer *peer, const struct spawn_program *program)
 	ret = is_shadow(program) && setpgid(0, 0) ? -errno : 0;
 	if (!ret) {
 		step = "namespaces";
-		ret = confine_enter(peer);
+		ret = confine_enter(sandbox);
 	}
 	if (!ret) {
 		step = "files";
 		ret = place_files(program);
 	}
 	if (!ret)
-		ret = confine_self(peer, program->kind, &step);
+		ret = confine_self(sandbox, program->kind, &step);
 	if (ret) {
 		/*
 		 * The child can still log here: a seccomp filter, which is the last step, is
 		 * not in force.
 		 */
-		log_within(&child_limits[program->kind], peer->cid, peer->port, LOG_ERR,
-			   "%s of guest %u:%u: %s: %s", program->name, peer->cid, peer->port, step,
+		log_within(&child_limits[program->kind], sandbox->cid, sandbox->port, LOG_ERR,
+			   "%s of guest %u:%u: %s: %s", program->name, sandbox->cid, sandbox->port, step,
 			   strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
@@ -179,7 +179,7 @@ child(const struct peer *peer, const struct spawn_program *program)
 	_exit(SHADOW_EXIT_EXEC);
 }
 
-int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t *pid)
+int spawn_program(struct sandbox *sandbox, const struct spawn_program *program, pid_t *pid)
 {
 	/*
 	 * Each program is the first process of a pid namespace: it sees no other process, and
@@ -189,11 +189,11 @@ int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t 
 	struct clone_args args = { .exit_signal = SIGCHLD };
 	long ret;
 
-	ret = confine_namespaces_open(peer->namespaces);
+	ret = confine_namespaces_open(sandbox->namespaces);
 	if (ret)
 		return ret;
 	if (cgroup_used()) {
-		ret = cgroup_open(peer);
+		ret = cgroup_open(sandbox);
 		if (ret < 0)
 			return ret;
 		flags |= CLONE_INTO_CGROUP;
@@ -203,7 +203,7 @@ int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t 
 	args.flags = flags;
 	ret = syscall(SYS_clone3, &args, sizeof(args));
 	if (ret == 0)
-		child(peer, program);
+		child(sandbox, program);
 	if (ret < 0)
 		return -errno;
 	if (is_shadow(program))
@@ -212,7 +212,7 @@ int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t 
 	return 0;
 }
 
-int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd)
+int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd)
 {
 	struct spawn_file files[] = {
 		{ shadow_fd, SHADOW_FD_FILE }, { -1, SHADOW_FD_LANES },
@@ -231,7 +231,7 @@ int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	files[1].fd = pair[1];
-	ret = spawn_program(peer, &program, pid);
+	ret = spawn_program(sandbox, &program, pid);
 	close(pair[1]);
 	if (ret)
 		close(pair[0]);

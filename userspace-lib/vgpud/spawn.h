@@ -7,7 +7,7 @@
 
 #include "confine.h"
 
-struct peer;
+struct sandbox;
 
 #define SPAWN_FILES_MAX	8
 
@@ -43,7 +43,7 @@ struct spawn_program {
  * Start a program. Return: 0 or a negative errno. A failure in the child shows in its exit
  * status.
  */
-int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t *pid);
+int spawn_program(struct sandbox *sandbox, const struct spawn_program *program, pid_t *pid);
 
 /*
  * Open program @name in the directory of the module's shadow. Return: a file, or a negative
@@ -59,6 +59,6 @@ int spawn_init(void);
  * @lanes_fd: set to the socket that sends lanes to it. Return: 0 or a negative errno. A failure
  * in the child shows in its exit status.
  */
-int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd);
+int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd);
 
 #endif /* VGPUD_SPAWN_H */

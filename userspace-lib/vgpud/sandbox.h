@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Sandboxes: what the programs of a guest have in common that keeps them apart from all else. */
+#ifndef VGPUD_SANDBOX_H
+#define VGPUD_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SANDBOX_NAMESPACES	3	/* net, ipc, uts */
+
+/**
+ * struct sandbox - user, namespaces and control group of programs that serve one guest
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @keeper: true if the only program is the keeper of the guest's window
+ * @uid: user ID of the programs; 0: none yet
+ * @namespaces: files of the namespaces that the programs share; -1: none yet
+ * @cgroup_fd: file of the programs' control group; -1: none yet
+ */
+struct sandbox {
+	uint32_t cid;
+	uint32_t port;
+	bool keeper;
+	unsigned int uid;
+	int namespaces[SANDBOX_NAMESPACES];
+	int cgroup_fd;
+};
+
+/* Fill in a sandbox that has no user, namespaces and control group yet. */
+void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool keeper);
+/*
+ * Take the lowest user ID that no sandbox has. Return: false if all are taken, and @uid is 0 then.
+ */
+bool sandbox_take_user(struct sandbox *sandbox);
+/* Give the user ID back, after the last process of this user was reaped. */
+void sandbox_return_user(struct sandbox *sandbox);
+/* Return the user ID, and close namespaces and control group. */
+void sandbox_close(struct sandbox *sandbox);
+
+#endif /* VGPUD_SANDBOX_H */
