@@ -1101,18 +1101,7 @@ uint64_t engine_owned_bytes(uint32_t peer)
 
 /* --- shadows ------------------------------------------------------------------------- */
 
-/*
- * Check whether the guest has all of its sessions, by vgpud's own count: the engine's count lags
- * behind, and the engine is not trusted to count.
- */
-static bool sessions_full(uint32_t number)
-{
-	const struct peer *peer = peer_by_number(number);
-
-	return !peer || sessions_count(peer, false) >= settings.limits.sessions;
-}
-
-int engine_shadow(uint32_t peer, uint64_t session)
+int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 {
 	const struct engine_number msg = { .type = ENGINE_SESSION, .number = session };
 	struct engine *engine = engine_find(peer);
@@ -1120,7 +1109,8 @@ int engine_shadow(uint32_t peer, uint64_t session)
 
 	if (!engine)
 		return -ENOENT;
-	if (sessions_full(peer)) {
+	/* The engine's own count lags behind, and the engine is not trusted to count. */
+	if (nr_sessions >= settings.limits.sessions) {
 		__atomic_add_fetch(&engine->shared->counters.refused, 1, __ATOMIC_RELAXED);
 		return -EMFILE;
 	}

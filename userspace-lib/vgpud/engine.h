@@ -30,7 +30,7 @@ int engine_peer_add(struct vgpu_host_peer_add *arg);
 int engine_peer_del(uint32_t peer);
 int engine_grant(struct vgpu_host_grant *arg);
 int engine_revoke(uint32_t peer, uint32_t export);
-int engine_shadow(uint32_t peer, uint64_t session);
+int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions);
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 /* Return the bytes of device memory that the guest's engine owns at the moment. */
 uint64_t engine_owned_bytes(uint32_t peer);

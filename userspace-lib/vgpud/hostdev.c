@@ -221,7 +221,7 @@ int hostdev_revoke(uint32_t peer, uint32_t export)
 	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg);
 }
 
-int hostdev_shadow(uint32_t peer, uint64_t session)
+int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 {
 	struct vgpu_host_shadow arg = {
 		.size = sizeof(arg),
@@ -232,7 +232,7 @@ int hostdev_shadow(uint32_t peer, uint64_t session)
 	int ret;
 
 	if (engines)
-		return engine_shadow(peer, session);
+		return engine_shadow(peer, session, nr_sessions);
 	ret = hostdev_ioctl(VGPU_HOST_SHADOW, &arg);
 	return ret ? ret : arg.out_fd;
 }

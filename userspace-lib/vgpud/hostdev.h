@@ -30,8 +30,11 @@ int hostdev_peer_add(struct vgpu_host_peer_add *arg);
 int hostdev_peer_del(uint32_t peer);
 int hostdev_grant(struct vgpu_host_grant *arg);
 int hostdev_revoke(uint32_t peer, uint32_t export);
-/* Return the file of a new shadow, or a negative errno. */
-int hostdev_shadow(uint32_t peer, uint64_t session);
+/*
+ * Make the file of a new shadow. @nr_sessions: number of the guest's shadows that have not ended.
+ * Return: the file, or a negative errno.
+ */
+int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions);
 /*
  * Start a shadow of a guest. @shadow_fd: file that hostdev_shadow() has made for it; @lanes_fd: set
  * to the socket that sends lanes to it. A failure in the child shows in its exit status.

@@ -118,7 +118,7 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 	session->number = le64_to_cpu(hello->session);
 	session_name(session, hello);
 
-	shadow_fd = hostdev_shadow(peer->number, session->number);
+	shadow_fd = hostdev_shadow(peer->number, session->number, sessions_count(peer, false));
 	if (shadow_fd < 0) {
 		*error = shadow_fd;
 		goto err_free;
