@@ -129,6 +129,7 @@ struct remembered {
  * @number: number of the peer
  * @cid: context ID of the guest
  * @port: vsock port of vgpud by which the guest connects
+ * @sandbox: sandbox of the guest's programs, which the peer owns
  * @source: pipe by which the engine reports sessions that have ended or may be reaped
  * @agent_fd: vgpud's end of the socket to the engine; -1: the engine is to end
  * @shared: memory shared with the engine and its shadows, see struct engine_shared
@@ -145,6 +146,7 @@ struct engine {
 	uint32_t number;
 	uint32_t cid;
 	uint32_t port;
+	struct sandbox *sandbox;
 	struct source source;
 	int agent_fd;
 	struct engine_shared *shared;
@@ -575,7 +577,7 @@ static int master_spawn(const struct engine *engine, const struct offer *offer)
 	node = openat(engine->nodes_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (node < 0)
 		return -errno;
-	fd = master_start(engine->number, offer->number, node);
+	fd = master_start(engine->number, offer->number, engine->sandbox, node);
 	close(node);
 	return fd;
 }
@@ -896,7 +898,7 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	return 0;
 }
 
-static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
+static int engine_start(struct engine *engine, int sock_fd)
 {
 	struct spawn_file files[] = {
 		{ -1, ENGINE_FD_AGENT },
@@ -941,25 +943,23 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 	files[0].fd = pair[1];
 	files[4].fd = sessions[1];
 	if (!ret)
-		ret = spawn_program(&peer->sandbox, &program, &engine->pid);
+		ret = spawn_program(engine->sandbox, &program, &engine->pid);
 	close(pair[1]);
 	close(sessions[1]);
 	return ret;
 }
 
-int engine_peer_add(struct vgpu_host_peer_add *arg)
+int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 {
-	struct peer *peer = peer_find(arg->cid, arg->port);
 	struct engine *engine = calloc(1, sizeof(*engine));
 	int ret;
 
-	if (!engine || !peer) {
-		free(engine);
+	if (!engine)
 		return -ENOMEM;
-	}
 	engine->number = ++last_engine;
 	engine->cid = arg->cid;
 	engine->port = arg->port;
+	engine->sandbox = sandbox;
 	engine->source.fd = -1;
 	engine->agent_fd = -1;
 	engine->shared_fd = -1;
@@ -972,7 +972,7 @@ int engine_peer_add(struct vgpu_host_peer_add *arg)
 	if (!ret)
 		ret = guest_remember(engine);
 	if (!ret)
-		ret = engine_start(engine, peer, arg->sock_fd);
+		ret = engine_start(engine, arg->sock_fd);
 	if (ret) {
 		engine_free(engine);
 		return ret;
@@ -1126,10 +1126,10 @@ int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 	return pair[1];
 }
 
-int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
+int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *pid,
 			int *lanes_fd)
 {
-	struct engine *engine = engine_find(peer->number);
+	struct engine *engine = engine_find(peer);
 	struct spawn_file files[] = {
 		{ shadow_fd, ESHADOW_FD_ENGINE },
 		{ -1, ESHADOW_FD_LANES },
@@ -1169,7 +1169,7 @@ int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_
 	if (ret)
 		goto err_unmap;
 	files[1].fd = pair[1];
-	ret = spawn_program(&peer->sandbox, &program, pid);
+	ret = spawn_program(engine->sandbox, &program, pid);
 	close(pair[1]);
 	if (ret)
 		goto err_close;

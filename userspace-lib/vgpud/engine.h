@@ -13,8 +13,7 @@
 #include <linux/vgpu_host.h>
 
 struct device_change;
-struct peer;
-struct session;
+struct sandbox;
 
 /*
  * Check that the host has all that engines need. Return: 0, or a negative errno; the log then
@@ -26,7 +25,7 @@ int engine_export_add(struct vgpu_host_export_add *arg);
 int engine_export_del(uint32_t export);
 int engine_export_change(uint32_t export, const struct device_change *change);
 int engine_export_file(const struct vgpu_host_export_file *arg);
-int engine_peer_add(struct vgpu_host_peer_add *arg);
+int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
 int engine_peer_del(uint32_t peer);
 int engine_grant(struct vgpu_host_grant *arg);
 int engine_revoke(uint32_t peer, uint32_t export);
@@ -35,7 +34,7 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 /* Return the bytes of device memory that the guest's engine owns at the moment. */
 uint64_t engine_owned_bytes(uint32_t peer);
 /* Start a shadow. @shadow_fd is the shadow's end of its connection to the engine. */
-int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
+int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *pid,
 			int *lanes_fd);
 /* Return the most mappings of a guest's memory that a shadow may have at the same time. */
 uint32_t engine_pieces_max(void);

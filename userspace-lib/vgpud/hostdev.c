@@ -172,12 +172,12 @@ static void memory_offer(uint32_t cid, uint32_t port, uint32_t peer)
 	close(arg.out_fd);
 }
 
-int hostdev_peer_add(struct vgpu_host_peer_add *arg)
+int hostdev_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 {
 	int ret;
 
 	if (engines)
-		return engine_peer_add(arg);
+		return engine_peer_add(arg, sandbox);
 	arg->size = sizeof(*arg);
 	ret = hostdev_ioctl(VGPU_HOST_PEER_ADD, arg);
 	if (!ret)
@@ -237,12 +237,12 @@ int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 	return ret ? ret : arg.out_fd;
 }
 
-int hostdev_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
-			 int *lanes_fd)
+int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *comm, int shadow_fd,
+			 pid_t *pid, int *lanes_fd)
 {
 	if (engines)
 		return engine_spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
-	return spawn_shadow(&peer->sandbox, comm, shadow_fd, pid, lanes_fd);
+	return spawn_shadow(sandbox, comm, shadow_fd, pid, lanes_fd);
 }
 
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)

@@ -13,7 +13,7 @@
 #include <linux/vgpu_host.h>
 
 struct device_change;
-struct peer;
+struct sandbox;
 
 /* Open the device and become its agent. -ENOENT: no module; -EBUSY: there is another agent. */
 int hostdev_open(void);
@@ -26,7 +26,8 @@ int hostdev_export_add(struct vgpu_host_export_add *arg);
 int hostdev_export_del(uint32_t export);
 int hostdev_export_change(uint32_t export, const struct device_change *change);
 int hostdev_export_file(struct vgpu_host_export_file *arg);
-int hostdev_peer_add(struct vgpu_host_peer_add *arg);
+/* Add a guest, whose programs run in @sandbox. */
+int hostdev_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
 int hostdev_peer_del(uint32_t peer);
 int hostdev_grant(struct vgpu_host_grant *arg);
 int hostdev_revoke(uint32_t peer, uint32_t export);
@@ -39,8 +40,8 @@ int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions);
  * Start a shadow of a guest. @shadow_fd: file that hostdev_shadow() has made for it; @lanes_fd: set
  * to the socket that sends lanes to it. A failure in the child shows in its exit status.
  */
-int hostdev_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
-			 int *lanes_fd);
+int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *comm, int shadow_fd,
+			 pid_t *pid, int *lanes_fd);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 /*
  * Return the bytes of device memory that a guest's engine owns; 0 with the module, which owns

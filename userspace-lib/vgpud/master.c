@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine.h"
 #include "engine/proto.h"
 #include "log.h"
 #include "master.h"
 #include "peer.h"
+#include "sandbox.h"
 #include "spawn.h"
 
 /**
@@ -42,7 +42,7 @@ static LIST_HEAD(, master) masters = LIST_HEAD_INITIALIZER(masters);
 static int master_program = -1;
 
 /* Start the process. Return: the engine's end of the connection, or a negative errno. */
-static int master_spawn(struct master *master, struct peer *peer, int node_fd)
+static int master_spawn(struct master *master, struct sandbox *sandbox, int node_fd)
 {
 	struct spawn_file files[] = {
 		{ -1, MASTER_FD_ENGINE }, { node_fd, MASTER_FD_NODE },
@@ -60,7 +60,7 @@ static int master_spawn(struct master *master, struct peer *peer, int node_fd)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	files[0].fd = pair[1];
-	ret = spawn_program(&peer->sandbox, &program, &master->pid);
+	ret = spawn_program(sandbox, &program, &master->pid);
 	close(pair[1]);
 	if (!ret)
 		return pair[0];
@@ -68,14 +68,11 @@ static int master_spawn(struct master *master, struct peer *peer, int node_fd)
 	return ret;
 }
 
-int master_start(uint32_t number, uint32_t export, int node_fd)
+int master_start(uint32_t peer, uint32_t export, struct sandbox *sandbox, int node_fd)
 {
-	struct peer *peer = peer_by_number(number);
 	struct master *master;
 	int fd;
 
-	if (!peer)
-		return -ENODEV;
 	if (master_program < 0)
 		master_program = spawn_program_open("vgpu-engine-master");
 	if (master_program < 0)
@@ -83,12 +80,12 @@ int master_start(uint32_t number, uint32_t export, int node_fd)
 	master = calloc(1, sizeof(*master));
 	if (!master)
 		return -ENOMEM;
-	master->peer = number;
+	master->peer = peer;
 	master->export = export;
-	master->cid = peer->cid;
-	master->port = peer->port;
-	master->uid = peer->sandbox.uid;
-	fd = master_spawn(master, peer, node_fd);
+	master->cid = sandbox->cid;
+	master->port = sandbox->port;
+	master->uid = sandbox->uid;
+	fd = master_spawn(master, sandbox, node_fd);
 	if (fd < 0) {
 		free(master);
 		return fd;

@@ -50,7 +50,7 @@ int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 		.limits = settings.limits,
 		.features = features,
 	};
-	int ret = hostdev_peer_add(&arg);
+	int ret = hostdev_peer_add(&arg, &peer->sandbox);
 
 	if (ret)
 		return ret;

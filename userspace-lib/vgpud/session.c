@@ -123,8 +123,8 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 		*error = shadow_fd;
 		goto err_free;
 	}
-	*error = hostdev_spawn_shadow(peer, session->comm, shadow_fd, &session->pid,
-				      &session->lanes_fd);
+	*error = hostdev_spawn_shadow(peer->number, &peer->sandbox, session->comm, shadow_fd,
+				      &session->pid, &session->lanes_fd);
 	close(shadow_fd);
 	if (*error) {
 		log_guest(peer->cid, peer->port, "no shadow: %s", strerror(-*error));
