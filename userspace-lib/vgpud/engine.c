@@ -31,14 +31,13 @@
 #include "engine.h"
 #include "engine/base/packet.h"
 #include "engine/proto.h"
+#include "host_event.h"
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
 #include "master.h"
-#include "peer.h"
 #include "pair.h"
 #include "policy.h"
-#include "session.h"
 #include "spawn.h"
 
 /*
@@ -162,6 +161,7 @@ struct engine {
 static LIST_HEAD(, offer) offers = LIST_HEAD_INITIALIZER(offers);
 static LIST_HEAD(, engine) engines = LIST_HEAD_INITIALIZER(engines);
 static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
+static const struct host_events *events;
 static uint32_t last_offer, last_engine;
 static int engine_program = -1, shadow_program = -1, faults_fd = -1;
 
@@ -293,10 +293,11 @@ err:
 	return -errno;
 }
 
-int engine_init(void)
+int engine_init(const struct host_events *handlers)
 {
 	int ret;
 
+	events = handlers;
 	faults_fd = faults_open();
 	if (faults_fd < 0)
 		return faults_fd;
@@ -674,22 +675,21 @@ static void counters_sum(struct engine_counters *sum, const struct engine_counte
 
 /* --- engines ----------------------------------------------------------------------- */
 
-static void engine_ready(struct source *source, uint32_t events)
+static void engine_ready(struct source *source, uint32_t mask)
 {
 	struct engine *engine = container_of(source, struct engine, source);
-	struct peer *peer = peer_by_number(engine->number);
 	struct engine_number msg;
 	ssize_t len;
 
-	(void)events;
+	(void)mask;
 	len = read(source->fd, &msg, sizeof(msg));
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (len == sizeof(msg)) {
-		if (peer && msg.type == ENGINE_CLOSED)
-			session_gone(peer, msg.number);
-		if (peer && msg.type == ENGINE_REAP)
-			session_may_be_reaped(peer, msg.number);
+		if (msg.type == ENGINE_CLOSED)
+			events->session_gone(engine->number, msg.number);
+		if (msg.type == ENGINE_REAP)
+			events->session_may_be_reaped(engine->number, msg.number);
 		return;
 	}
 	/* The engine has ended or sent something else: it only remains to reap it. */
@@ -1045,7 +1045,7 @@ static void log_end(const struct engine *engine, int status)
 void engine_reaped(pid_t pid, int status)
 {
 	struct engine *engine;
-	struct peer *peer;
+	uint32_t number;
 
 	LIST_FOREACH(engine, &engines, node)
 		if (engine->pid == pid)
@@ -1054,10 +1054,9 @@ void engine_reaped(pid_t pid, int status)
 		return;
 	log_end(engine, status);
 	LIST_REMOVE(engine, node);
-	peer = peer_by_number(engine->number);
+	number = engine->number;
 	engine_free(engine);
-	if (peer)
-		peer_gone(peer);
+	events->peer_gone(number);
 }
 
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)

@@ -13,13 +13,14 @@
 #include <linux/vgpu_host.h>
 
 struct device_change;
+struct host_events;
 struct sandbox;
 
 /*
- * Check that the host has all that engines need. Return: 0, or a negative errno; the log then
+ * Check that the host has all that engines need. @handlers stays the caller's. Return: 0, or a negative errno; the log then
  * names what is missing.
  */
-int engine_init(void);
+int engine_init(const struct host_events *handlers);
 
 int engine_export_add(struct vgpu_host_export_add *arg);
 int engine_export_del(uint32_t export);

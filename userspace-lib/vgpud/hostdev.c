@@ -13,49 +13,45 @@
 #include "config.h"
 #include "device.h"
 #include "engine.h"
+#include "host_event.h"
 #include "hostdev.h"
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
 #include "nested.h"
-#include "peer.h"
-#include "session.h"
 #include "shadow/layout.h"
 #include "spawn.h"
 
-static void hostdev_ready(struct source *source, uint32_t events);
+static void hostdev_ready(struct source *source, uint32_t mask);
 /* True if engines serve the guests: the settings say so, or the module is not loaded. */
 static bool engines;
+static const struct host_events *events;
 
 static struct source agent = { .fd = -1, .ready = hostdev_ready };
 
 static void hostdev_event(const struct vgpu_host_event *event)
 {
-	struct peer *peer = peer_by_number(event->peer);
-
-	if (!peer)
-		return;
 	switch (event->type) {
 	case VGPU_HOST_EVENT_SESSION_GONE:
 	case VGPU_HOST_EVENT_SESSION_CLOSE:
-		session_gone(peer, event->session);
+		events->session_gone(event->peer, event->session);
 		break;
 	case VGPU_HOST_EVENT_SESSION_REAP:
-		session_may_be_reaped(peer, event->session);
+		events->session_may_be_reaped(event->peer, event->session);
 		break;
 	case VGPU_HOST_EVENT_PEER_GONE:
-		peer_gone(peer);
+		events->peer_gone(event->peer);
 		break;
 	}
 }
 
-static void hostdev_ready(struct source *source, uint32_t events)
+static void hostdev_ready(struct source *source, uint32_t mask)
 {
 	struct vgpu_host_event batch[32];
 	ssize_t len;
 	size_t i;
 
-	(void)events;
+	(void)mask;
 	len = read(source->fd, batch, sizeof(batch));
 	if (len < 0) {
 		if (errno != EAGAIN && errno != EINTR) {
@@ -73,13 +69,14 @@ bool hostdev_is_engine(void)
 	return engines;
 }
 
-int hostdev_open_engines(void)
+int hostdev_open_engines(const struct host_events *handlers)
 {
 	engines = true;
-	return engine_init();
+	keepers_init(true, engine_keeper_came);
+	return engine_init(handlers);
 }
 
-int hostdev_open(void)
+int hostdev_open(const struct host_events *handlers)
 {
 	struct vgpu_host_agent arg = {
 		.size = sizeof(arg),
@@ -91,6 +88,8 @@ int hostdev_open(void)
 	};
 	int ret;
 
+	events = handlers;
+	keepers_init(false, handlers->keeper_came);
 	agent.fd = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (agent.fd < 0)
 		return -errno;
@@ -153,11 +152,7 @@ int hostdev_export_file(struct vgpu_host_export_file *arg)
 	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg);
 }
 
-/*
- * Have the guest's keeper tell the module where the guest's memory is, so that devices can keep
- * some.
- */
-static void memory_offer(uint32_t cid, uint32_t port, uint32_t peer)
+void hostdev_memory_offer(uint32_t cid, uint32_t port, uint32_t peer)
 {
 	struct vgpu_host_memory arg = {
 		.size = sizeof(arg),
@@ -181,18 +176,8 @@ int hostdev_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 	arg->size = sizeof(*arg);
 	ret = hostdev_ioctl(VGPU_HOST_PEER_ADD, arg);
 	if (!ret)
-		memory_offer(arg->cid, arg->port, arg->out_peer);
+		hostdev_memory_offer(arg->cid, arg->port, arg->out_peer);
 	return ret;
-}
-
-void hostdev_keeper_came(uint32_t cid, uint32_t port)
-{
-	const struct peer *peer = peer_find(cid, port);
-
-	if (engines)
-		engine_keeper_came(cid, port);
-	else if (peer && peer->state == PEER_UP)
-		memory_offer(cid, port, peer->number);
 }
 
 int hostdev_peer_del(uint32_t peer)

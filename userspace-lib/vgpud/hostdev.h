@@ -13,12 +13,13 @@
 #include <linux/vgpu_host.h>
 
 struct device_change;
+struct host_events;
 struct sandbox;
 
-/* Open the device and become its agent. -ENOENT: no module; -EBUSY: there is another agent. */
-int hostdev_open(void);
+/* Open the device and become its agent. @handlers stays the caller's. -ENOENT: no module; -EBUSY: there is another agent. */
+int hostdev_open(const struct host_events *handlers);
 /* Let user-space engines serve the guests; called instead of hostdev_open(). */
-int hostdev_open_engines(void);
+int hostdev_open_engines(const struct host_events *handlers);
 bool hostdev_is_engine(void);
 void hostdev_close(void);
 
@@ -48,8 +49,11 @@ int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
  * none.
  */
 uint64_t hostdev_owned_bytes(uint32_t peer);
-/* Handle a hypervisor that has connected to the socket by which it reports the guest's memory. */
-void hostdev_keeper_came(uint32_t cid, uint32_t port);
+/*
+ * Have the keeper of guest @peer, of the host module, tell the module where the guest's memory is,
+ * so that devices can keep some.
+ */
+void hostdev_memory_offer(uint32_t cid, uint32_t port, uint32_t peer);
 /* Listen for hypervisors of guests whose windows the module already has. */
 void hostdev_listen(void);
 int hostdev_window_create(struct vgpu_host_window_create *arg);

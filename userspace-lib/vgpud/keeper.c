@@ -20,10 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine.h"
 #include "engine/base/packet.h"
 #include "engine/proto.h"
-#include "hostdev.h"
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
@@ -76,8 +74,17 @@ struct keeper {
 };
 
 static LIST_HEAD(, keeper) keepers = LIST_HEAD_INITIALIZER(keepers);
+/* True if keepers show device memory: engines serve the guests. */
+static bool shows;
+static void (*came)(uint32_t cid, uint32_t port);
 /* File of the keeper's program, opened when the first window is made; -1: not opened. */
 static int keeper_program = -1;
+
+void keepers_init(bool engines, void (*on_connect)(uint32_t cid, uint32_t port))
+{
+	shows = engines;
+	came = on_connect;
+}
 
 static int keeper_compare(const struct keeper *keeper, uint32_t cid, uint32_t port)
 {
@@ -300,7 +307,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
  */
 static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
 {
-	if (!hostdev_is_engine())
+	if (!shows)
 		return true;
 	if (nested_check()) {
 		log_guest(keeper->cid, keeper->port,
@@ -313,7 +320,7 @@ static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
 static void keeper_came(const struct keeper *keeper)
 {
 	log_limited(keeper->cid, keeper->port, "a hypervisor has connected to its window");
-	hostdev_keeper_came(keeper->cid, keeper->port);
+	came(keeper->cid, keeper->port);
 }
 
 /* Return the process ID of the peer, or 0 if its process is not visible in this pid namespace. */
@@ -410,7 +417,7 @@ static void log_end(const struct keeper *keeper, int status)
 			  "%s (%s %d): %s until its hypervisor connects again", reason,
 			  WIFSIGNALED(status) ? "signal" : "status",
 			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-			  hostdev_is_engine() ? "it has no window" :
+			  shows ? "it has no window" :
 			  "devices cannot keep its memory");
 	else
 		log_limited(keeper->cid, keeper->port, "its hypervisor has left its window");

@@ -20,6 +20,13 @@
 #define KEEPER_DIR	"/run/vgpu"
 
 /**
+ * keepers_init - prepare for windows
+ * @engines: true if engines serve the guests, so that keepers show device memory
+ * @on_connect: function that is called when a hypervisor has connected to a guest's window
+ */
+void keepers_init(bool engines, void (*on_connect)(uint32_t cid, uint32_t port));
+
+/**
  * keeper_window_create - make a guest's window, and listen for its hypervisor
  * @arg: description of the window, see hostdev_window_create()
  *

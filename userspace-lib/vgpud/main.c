@@ -24,6 +24,7 @@
 #include "export.h"
 #include "exporter.h"
 #include "files.h"
+#include "guest_event.h"
 #include "handshake.h"
 #include "hostdev.h"
 #include "listener.h"
@@ -32,7 +33,6 @@
 #include "manager.h"
 #include "notify.h"
 #include "reload.h"
-#include "session.h"
 #include "spawn.h"
 #include "tsc.h"
 
@@ -155,7 +155,7 @@ static void make_run_dir(void)
 static void open_engines(void)
 {
 	make_run_dir();
-	if (hostdev_open_engines())
+	if (hostdev_open_engines(&guest_events))
 		exit(EXIT_MODULE);
 	log_info("user-space engines serve the guests");
 }
@@ -195,7 +195,7 @@ static void open_module(void)
 		exit(EXIT_CONFIG);
 	}
 
-	ret = hostdev_open();
+	ret = hostdev_open(&guest_events);
 	switch (ret) {
 	case 0:
 		return;

@@ -11,7 +11,6 @@
 #include "engine/proto.h"
 #include "log.h"
 #include "master.h"
-#include "peer.h"
 #include "sandbox.h"
 #include "spawn.h"
 
@@ -117,26 +116,22 @@ bool master_has_uid(unsigned int uid)
 	return false;
 }
 
-void master_reaped(pid_t pid, int status)
+bool master_reaped(pid_t pid, int status)
 {
 	struct master *master;
-	struct peer *peer;
 
 	LIST_FOREACH(master, &masters, node)
 		if (master->pid == pid)
 			break;
 	if (!master)
-		return;
+		return false;
 	/* The process exits with status 0 when its engine ends. */
 	if (!master->killed && (WIFSIGNALED(status) || WEXITSTATUS(status)))
 		log_guest(master->cid, master->port,
 			  "vgpu-engine-master has ended (%s %d): the guest's programs can no longer become DRM master by CAP_SYS_ADMIN",
 			  WIFSIGNALED(status) ? "signal" : "status",
 			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	peer = peer_find(master->cid, master->port);
 	LIST_REMOVE(master, node);
 	free(master);
-	/* The end of the guest may have waited for this process. */
-	if (peer)
-		peer_reaped(peer);
+	return true;
 }

@@ -37,7 +37,9 @@ bool master_has_uid(unsigned int uid);
  * master_reaped - handle the end of a child of vgpud, which may be such a process
  * @pid: the child's process ID
  * @status: the child's status, from waitpid()
+ *
+ * Return: true if it was such a process, for which the end of its guest may have waited.
  */
-void master_reaped(pid_t pid, int status);
+bool master_reaped(pid_t pid, int status);
 
 #endif /* VGPUD_MASTER_H */

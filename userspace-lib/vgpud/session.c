@@ -16,9 +16,7 @@
 #include "engine/base/packet.h"
 #include "engine/proto.h"
 #include "hostdev.h"
-#include "keeper.h"
 #include "log.h"
-#include "master.h"
 #include "peer.h"
 #include "room.h"
 #include "session.h"
@@ -251,11 +249,7 @@ static void log_end(const struct session *session, int status)
 			  WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
 }
 
-/*
- * Check whether a shadow has just ended. waitpid(0) does not see it: its process group is its
- * own.
- */
-static bool session_died(struct session *session)
+bool session_died(struct session *session)
 {
 	siginfo_t info = {};
 
@@ -290,31 +284,5 @@ void sessions_reap(struct peer *peer)
 		next = LIST_NEXT(session, node);
 		if (session->dead && (session->may_be_reaped || all))
 			session_reap(session);
-	}
-}
-
-void children_reap(void)
-{
-	struct peer *peer, *next;
-	struct session *session;
-	int status;
-	pid_t pid;
-
-	for (peer = LIST_FIRST(&peers); peer; peer = next) {
-		bool any = false;
-
-		next = LIST_NEXT(peer, node);
-		LIST_FOREACH(session, &peer->sessions, node)
-			any |= session_died(session);
-		if (!any)
-			continue;
-		sessions_reap(peer);
-		peer_reaped(peer);
-	}
-	/* All children except shadows are in vgpud's process group. */
-	while ((pid = waitpid(0, &status, WNOHANG | __WALL)) > 0) {
-		engine_reaped(pid, status);
-		keeper_reaped(pid, status);
-		master_reaped(pid, status);
 	}
 }

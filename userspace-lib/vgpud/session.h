@@ -64,7 +64,10 @@ void session_may_be_reaped(struct peer *peer, uint64_t number);
 void sessions_end(struct peer *peer);
 /* Reap the dead shadows of a guest that may be reaped. */
 void sessions_reap(struct peer *peer);
-/* Handle the end of children of vgpud. */
-void children_reap(void);
+/*
+ * Check whether a shadow has just ended; its session is over then. waitpid(0) does not see it: its
+ * process group is its own.
+ */
+bool session_died(struct session *session);
 
 #endif /* VGPUD_SESSION_H */
