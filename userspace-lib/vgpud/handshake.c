@@ -85,6 +85,7 @@ static TAILQ_HEAD(, handshake) handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
 static const struct vgpu_wire_limits no_calls;
 
 static void turn_come(struct timer *timer);
+static void handshake_peer_gone(uint32_t cid, uint32_t port);
 
 /* Timer that resumes a HELLO or LANE which waits for its guest's pace. */
 static struct timer turn = { .expired = turn_come };
@@ -201,7 +202,8 @@ static void handshake_welcome(struct handshake *handshake)
 	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())
 		features &= ~VGPU_FEATURE_KEEP_ALONE;
 
-	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS);
+	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS,
+			handshake_peer_gone);
 	if (!peer) {
 		handshake_refuse(handshake, EMFILE);
 		return;
@@ -217,6 +219,8 @@ static void handshake_welcome(struct handshake *handshake)
 		log_guest(handshake->cid, handshake->port, "the host module refused it: %s",
 			  strerror(-ret));
 		peer_free(peer);
+	} else {
+		exports_grant_all(peer);
 	}
 	/* The module holds its own reference of the socket. */
 	handshake_end(handshake);
@@ -286,7 +290,8 @@ static void handshake_hello(struct handshake *handshake)
 	}
 }
 
-void handshake_peer_gone(uint32_t cid, uint32_t port)
+/* Resume a HELLO that waits for the end of the guest's old connection. */
+static void handshake_peer_gone(uint32_t cid, uint32_t port)
 {
 	struct handshake *handshake;
 

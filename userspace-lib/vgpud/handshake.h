@@ -12,7 +12,4 @@
 /* Take over @fd, a connection to local port @port from port @remote_port of guest @cid. */
 void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port);
 
-/* Resume a HELLO that waits for the end of the guest's old connection. */
-void handshake_peer_gone(uint32_t cid, uint32_t port);
-
 #endif /* VGPUD_HANDSHAKE_H */

@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "export.h"
 #include "exporter.h"
-#include "handshake.h"
 #include "hostdev.h"
 #include "log.h"
 #include "master.h"
@@ -18,7 +16,8 @@
 
 struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
 
-struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port)
+struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
+		      void (*freed)(uint32_t cid, uint32_t port))
 {
 	struct peer *peer = calloc(1, sizeof(*peer));
 
@@ -28,6 +27,7 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port)
 	peer->port = port;
 	peer->trusted_port = trusted_port;
 	peer->state = PEER_NEW;
+	peer->freed = freed;
 	peer->since = time(NULL);
 	LIST_INIT(&peer->sessions);
 	sandbox_init(&peer->sandbox, cid, port, false);
@@ -57,7 +57,6 @@ int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 	peer->number = arg.out_peer;
 	peer->state = PEER_UP;
 	log_limited(peer->cid, peer->port, "connected");
-	exports_grant_all(peer);
 	return 0;
 }
 
@@ -82,13 +81,14 @@ void peer_gone(struct peer *peer)
 
 void peer_reaped(struct peer *peer)
 {
+	void (*const freed)(uint32_t cid, uint32_t port) = peer->freed;
 	uint32_t cid = peer->cid, port = peer->port;
 
 	/* A process that is left keeps the guest's control group from being removed. */
 	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions) || master_has_uid(peer->sandbox.uid))
 		return;
 	peer_free(peer);
-	handshake_peer_gone(cid, port);
+	freed(cid, port);
 }
 
 void peer_free(struct peer *peer)

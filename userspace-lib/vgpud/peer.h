@@ -36,6 +36,7 @@ enum peer_state {
  * @secret: bytes that a LANE has to repeat
  * @since: time of the connection, CLOCK_REALTIME in seconds
  * @sandbox: user, namespaces and control group of the guest's programs
+ * @freed: function that is called when the peer was freed and the guest may return
  * @sessions: list of the sessions whose shadows are not reaped
  * @nr_sessions: number of those that are not over
  * @ended: ring of the numbers of sessions that are over, which a late lane must not begin anew
@@ -51,6 +52,7 @@ struct peer {
 	uint8_t secret[VGPU_SECRET_LEN];
 	uint64_t since;
 	struct sandbox sandbox;
+	void (*freed)(uint32_t cid, uint32_t port);
 	LIST_HEAD(, session) sessions;
 	unsigned int nr_sessions;
 	uint64_t ended[SESSION_ENDED_MAX];
@@ -60,8 +62,10 @@ struct peer {
 LIST_HEAD(peer_list, peer);
 extern struct peer_list peers;
 
-struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port);
-/* Hand the connection to the host module, and grant exports. Return: 0 or a negative errno. */
+/* Make a peer; see struct peer for the arguments. Return: NULL: no memory, user ID or secret. */
+struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
+		      void (*freed)(uint32_t cid, uint32_t port));
+/* Hand the connection to the host module. Return: 0 or a negative errno. */
 int peer_start(struct peer *peer, int sock_fd, uint64_t features);
 /* Ask the module to end the peer. peer_gone() is called later. */
 void peer_drop(struct peer *peer);
