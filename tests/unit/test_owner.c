@@ -20,8 +20,8 @@
 #include "engine/process/shadow.h"
 #include "engine/proto.h"
 #include "tap.h"
-#include "vgpud/log.h"
-#include "vgpud/loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 #define PAGE	4096ULL
 #define MOST	(16 * PAGE)

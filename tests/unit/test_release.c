@@ -25,8 +25,8 @@
 #include "engine/session/kept.h"
 #include "engine/session/reference.h"
 #include "tap.h"
-#include "vgpud/log.h"
-#include "vgpud/loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 #define WINDOW		7
 #define WINDOW_LEN	(1ULL << 30)

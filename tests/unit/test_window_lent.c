@@ -23,8 +23,8 @@
 #include "engine/process/shadow.h"
 #include "engine/proto.h"
 #include "tap.h"
-#include "vgpud/log.h"
-#include "vgpud/loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 #define PAGE	4096ULL
 #define WINDOW	7

@@ -33,8 +33,8 @@
 #include "engine/session/session.h"
 #include "engine/session/sync.h"
 #include "shadow/exec.h"
-#include "vgpud/log.h"
-#include "vgpud/loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 static void agent_ready(struct source *source, uint32_t events)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/number.h"
 #include "vgpuctl.h"
-#include "vgpud/number.h"
 
 /* Parse the number of a card of NVIDIA's driver. NULL means all cards. */
 static bool parse_card(const char *text, int *card)

@@ -20,7 +20,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "vgpud/vfio.h"
+#include "shared/vfio.h"
 #include "vgpuctl.h"
 
 /* Users as which libvirt runs the hypervisors of all guests, by distribution. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vgpud/number.h"
+#include "shared/number.h"
 #include "vgpuctl.h"
 
 /* Table of the options. Help texts are made from this table and the table of commands. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vgpud/number.h"
+#include "shared/number.h"
 #include "vgpuctl.h"
 
 /* Time in seconds that a guest may take to move its mappings. */

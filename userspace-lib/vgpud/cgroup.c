@@ -11,8 +11,8 @@
 
 #include "cgroup.h"
 #include "config.h"
-#include "log.h"
 #include "sandbox.h"
+#include "shared/log.h"
 
 #define CGROUP_ROOT	"/sys/fs/cgroup"
 

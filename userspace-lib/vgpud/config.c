@@ -13,9 +13,9 @@
 #include "answer.h"
 #include "config.h"
 #include "ini.h"
-#include "log.h"
-#include "number.h"
 #include "room.h"
+#include "shared/log.h"
+#include "shared/number.h"
 #include "unixsock.h"
 
 #ifndef LIBEXECDIR

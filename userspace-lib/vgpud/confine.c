@@ -25,10 +25,10 @@
 #include "config.h"
 #include "confine.h"
 #include "engine/proto.h"
-#include "log.h"
 #include "room.h"
 #include "sandbox.h"
 #include "shadow/layout.h"
+#include "shared/log.h"
 
 /* Empty directory that becomes the root of a guest's programs. */
 #define EMPTY_DIR	"/run/vgpu/empty"

@@ -15,9 +15,9 @@
 
 #include "config.h"
 #include "control.h"
-#include "log.h"
-#include "loop.h"
 #include "request.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 #include "unixsock.h"
 
 /* Most connections of one user, of all users but root, and of root. */

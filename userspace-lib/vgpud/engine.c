@@ -33,11 +33,11 @@
 #include "engine/proto.h"
 #include "host_event.h"
 #include "keeper.h"
-#include "log.h"
-#include "loop.h"
 #include "master.h"
 #include "pair.h"
 #include "policy.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 #include "spawn.h"
 
 /*

@@ -16,9 +16,9 @@
 #include "files.h"
 #include "hostdev.h"
 #include "listener.h"
-#include "log.h"
 #include "paths.h"
 #include "peer.h"
+#include "shared/log.h"
 
 struct export_list exports = TAILQ_HEAD_INITIALIZER(exports);
 

@@ -16,8 +16,8 @@
 #include "answer.h"
 #include "device.h"
 #include "files.h"
-#include "loop.h"
 #include "nvidia.h"
+#include "shared/loop.h"
 
 struct peer;
 struct plan_file;

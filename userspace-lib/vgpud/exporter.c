@@ -21,8 +21,8 @@
 
 #include "engine/memory/nvidia.h"
 #include "exporter.h"
-#include "log.h"
-#include "loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 #define NVIDIACTL	"/dev/nvidiactl"
 /*

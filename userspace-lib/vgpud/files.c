@@ -22,9 +22,9 @@
 
 #include "device.h"
 #include "files.h"
-#include "log.h"
-#include "loop.h"
 #include "nvidia.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 /* Files of a connector; some kernels lack some of them. */
 static const struct {

@@ -16,10 +16,10 @@
 #include "host_event.h"
 #include "hostdev.h"
 #include "keeper.h"
-#include "log.h"
-#include "loop.h"
 #include "nested.h"
 #include "shadow/layout.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 #include "spawn.h"
 
 static void hostdev_ready(struct source *source, uint32_t mask);

@@ -23,13 +23,13 @@
 #include "engine/base/packet.h"
 #include "engine/proto.h"
 #include "keeper.h"
-#include "log.h"
-#include "loop.h"
 #include "nested.h"
 #include "pair.h"
 #include "sandbox.h"
+#include "shared/log.h"
+#include "shared/loop.h"
+#include "shared/vfio.h"
 #include "spawn.h"
-#include "vfio.h"
 
 /* Time in milliseconds between one accepted connection of a hypervisor and the next. */
 #define PAUSE_MS	1000

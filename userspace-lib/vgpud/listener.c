@@ -12,8 +12,8 @@
 
 #include "config.h"
 #include "listener.h"
-#include "log.h"
-#include "loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 #include "unixsock.h"
 
 /*

@@ -28,11 +28,11 @@
 #include "handshake.h"
 #include "hostdev.h"
 #include "listener.h"
-#include "log.h"
-#include "loop.h"
 #include "manager.h"
 #include "notify.h"
 #include "reload.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 #include "spawn.h"
 #include "tsc.h"
 

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "engine/proto.h"
-#include "log.h"
 #include "master.h"
 #include "sandbox.h"
+#include "shared/log.h"
 #include "spawn.h"
 
 /**

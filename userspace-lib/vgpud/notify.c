@@ -12,9 +12,9 @@
 #include <linux/vgpu_wire.h>
 
 #include "export.h"
-#include "loop.h"
 #include "notify.h"
 #include "paths.h"
+#include "shared/loop.h"
 
 /* Devices come in bursts: exports are reviewed once, when no uevent has come for this time. */
 #define SETTLE_MS	200

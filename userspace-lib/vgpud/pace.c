@@ -4,8 +4,8 @@
 #include <sys/queue.h>
 
 #include "config.h"
-#include "loop.h"
 #include "pace.h"
+#include "shared/loop.h"
 
 /* Cost of a session or connection; settings.session_rate of it is paid back each millisecond. */
 #define PACE_COST	1000ULL

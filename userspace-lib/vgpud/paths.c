@@ -10,9 +10,9 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "loop.h"
 #include "paths.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 /* Most symlinks that are followed from one path. */
 #define LINKS_MAX	8

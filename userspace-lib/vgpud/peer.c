@@ -10,9 +10,9 @@
 #include "config.h"
 #include "exporter.h"
 #include "hostdev.h"
-#include "log.h"
 #include "master.h"
 #include "peer.h"
+#include "shared/log.h"
 
 struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
 

@@ -12,8 +12,8 @@
 #include "config.h"
 #include "ini.h"
 #include "nvidia_ioctls.h"
-#include "number.h"
 #include "plan.h"
+#include "shared/number.h"
 #include "users.h"
 #include "window.h"
 

@@ -6,10 +6,10 @@
 #include "config.h"
 #include "export.h"
 #include "listener.h"
-#include "log.h"
 #include "manager.h"
 #include "plan.h"
 #include "reload.h"
+#include "shared/log.h"
 #include "sync.h"
 #include "wanted.h"
 

@@ -16,11 +16,11 @@
 #include "engine/base/packet.h"
 #include "engine/proto.h"
 #include "hostdev.h"
-#include "log.h"
 #include "peer.h"
 #include "room.h"
 #include "session.h"
 #include "shadow/layout.h"
+#include "shared/log.h"
 #include "wire.h"
 
 static struct session *session_find(const struct peer *peer, uint64_t number)

@@ -17,9 +17,9 @@
 #include "cgroup.h"
 #include "config.h"
 #include "confine.h"
-#include "log.h"
 #include "sandbox.h"
 #include "shadow/layout.h"
+#include "shared/log.h"
 #include "spawn.h"
 
 /* Lowest number of the copies that the child makes of its files, so that none is overwritten. */

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "shared/log.h"
 #include "unixsock.h"
 #include "users.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "number.h"
+#include "shared/number.h"
 #include "users.h"
 
 /* Group of a user that is given by number and is in no file: nogroup. */

@@ -8,8 +8,8 @@
 #include "config.h"
 #include "hostdev.h"
 #include "keeper.h"
-#include "log.h"
 #include "nested.h"
+#include "shared/log.h"
 #include "users.h"
 #include "window.h"
 

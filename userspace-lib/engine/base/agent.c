@@ -5,7 +5,7 @@
 
 #include "engine/base/agent.h"
 #include "engine/proto.h"
-#include "vgpud/log.h"
+#include "shared/log.h"
 
 struct engine_shared *shared;
 struct engine_start start;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "engine/base/closer.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 struct closing {
 	STAILQ_ENTRY(closing) node;

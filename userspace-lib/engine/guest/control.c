@@ -15,7 +15,7 @@
 #include "engine/base/progress.h"
 #include "engine/guest/control.h"
 #include "engine/proto.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 /* Time in milliseconds after which a guest that does not read loses its control connection. */
 #define SEND_TIMEOUT_MS	5000

@@ -9,7 +9,7 @@
 #include "engine/keeper/channel.h"
 #include "engine/keeper/keeper.h"
 #include "engine/keeper/vhost.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 /*
  * Time in milliseconds that a hypervisor has for a request. A guest may be silent for 10 s, and the

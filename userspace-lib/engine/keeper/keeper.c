@@ -8,7 +8,7 @@
 
 #include "engine/base/packet.h"
 #include "engine/keeper/keeper.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 struct keeper_msg window;
 

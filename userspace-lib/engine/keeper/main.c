@@ -27,7 +27,7 @@
 #include "engine/keeper/ram.h"
 #include "engine/keeper/region.h"
 #include "shadow/exec.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 static void agent_ready(struct source *source, uint32_t events);
 

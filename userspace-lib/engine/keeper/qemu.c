@@ -23,7 +23,7 @@
 #include "engine/keeper/ram.h"
 #include "engine/keeper/region.h"
 #include "engine/keeper/vhost.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 #include "wire.h"
 
 /* Largest number of files with a message, by the protocol. */

@@ -27,8 +27,8 @@
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
 #include "engine/proto.h"
-#include "vgpud/log.h"
-#include "vgpud/loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 #define PAGE_MASK	4095ULL
 /*

@@ -29,8 +29,8 @@
 #include "engine/process/ram.h"
 #include "engine/process/shadow.h"
 #include "engine/proto.h"
-#include "vgpud/log.h"
-#include "vgpud/loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 /* Time limit of a BIND in milliseconds. The guest waits a second for the answer. */
 #define BIND_WAIT_MS	500

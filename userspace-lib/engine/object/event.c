@@ -12,7 +12,7 @@
 #include "engine/base/agent.h"
 #include "engine/guest/control.h"
 #include "engine/object/event.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 struct event {
 	LIST_ENTRY(event) node;

@@ -32,7 +32,7 @@
 #include "engine/object/object.h"
 #include "engine/object/poller.h"
 #include "engine/proto.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 #include "wire.h"
 
 /* Events that poll() reports without being asked. */

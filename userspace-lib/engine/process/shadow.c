@@ -8,7 +8,7 @@
 #include "engine/base/packet.h"
 #include "engine/process/shadow.h"
 #include "engine/proto.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 /*
  * Time in milliseconds that a shadow has to close a file, or the next of several: drivers may be

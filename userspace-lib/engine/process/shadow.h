@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "engine/process/tgid.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 struct eshadow_msg;
 

@@ -19,7 +19,7 @@
 #include "engine/base/lasting.h"
 #include "engine/process/tgid.h"
 #include "engine/proto.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 /* Shortest and longest time in milliseconds between looks at the files. */
 #define LOOK_MIN_MS	100

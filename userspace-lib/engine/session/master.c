@@ -18,7 +18,7 @@
 #include "engine/proto.h"
 #include "engine/session/master.h"
 #include "shadow/layout.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 /*
  * Time in milliseconds that a driver has for an ioctl, after which the lane is answered without

@@ -28,7 +28,7 @@
 #include "engine/session/request.h"
 #include "engine/session/session.h"
 #include "engine/session/sync.h"
-#include "vgpud/loop.h"
+#include "shared/loop.h"
 
 /* Time in milliseconds that the lanes of a session have to end after the guest has closed it. */
 #define CLOSE_WAIT_MS	1000

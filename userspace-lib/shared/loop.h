@@ -6,8 +6,8 @@
  * Callbacks may remove any source or timer, including their own, since the loop keeps no
  * pointer to them between events.
  */
-#ifndef VGPUD_LOOP_H
-#define VGPUD_LOOP_H
+#ifndef VGPU_SHARED_LOOP_H
+#define VGPU_SHARED_LOOP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,4 +73,4 @@ int source_accept(struct source *source, struct timer *full, struct sockaddr *ad
  */
 #define LOOP_ACCEPTS	16
 
-#endif /* VGPUD_LOOP_H */
+#endif /* VGPU_SHARED_LOOP_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of VFIO and iommufd, by which devices use a process's memory, found by their names. */
-#ifndef VGPUD_VFIO_H
-#define VGPUD_VFIO_H
+#ifndef VGPU_SHARED_VFIO_H
+#define VGPU_SHARED_VFIO_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -39,4 +39,4 @@ void vfio_name_copy(char to[VFIO_NAME], const char *name);
  */
 bool vfio_of_process(pid_t pid, char name[VFIO_NAME]);
 
-#endif /* VGPUD_VFIO_H */
+#endif /* VGPU_SHARED_VFIO_H */

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loop.h"
+#include "shared/loop.h"
 
 /* Time in milliseconds for which a socket accepts nothing when there is no room for a file. */
 #define FULL_MS	200

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <syslog.h>
 
-#include "log.h"
-#include "loop.h"
+#include "shared/log.h"
+#include "shared/loop.h"
 
 #define LIMIT_PERIOD_MS	10000
 

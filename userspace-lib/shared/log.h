@@ -5,8 +5,8 @@
  * A guest must not fill the log of its host: log_guest() is for mistakes of a guest, and
  * log_limited() is for events that are allowed but may be frequent.
  */
-#ifndef VGPUD_LOG_H
-#define VGPUD_LOG_H
+#ifndef VGPU_SHARED_LOG_H
+#define VGPU_SHARED_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,4 +79,4 @@ void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priori
 	log_within(&limit_, 0, 0, 5 /* notice */, __VA_ARGS__);			\
 } while (0)
 
-#endif /* VGPUD_LOG_H */
+#endif /* VGPU_SHARED_LOG_H */

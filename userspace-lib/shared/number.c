@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
+#include "shared/number.h"
 
 /* Read a number at the beginning of @text. Return: the rest of the text; NULL: no number. */
 static const char *number_read(const char *text, unsigned long long *value)

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vgpud/vfio.h"
+#include "shared/vfio.h"
 
 /* Most files of a process that are checked. A hypervisor has some hundreds. */
 #define FILES_MAX	4096

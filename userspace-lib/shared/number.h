@@ -3,8 +3,8 @@
  * Numbers in files and on vgpuctl's command line: decimal, or hexadecimal with 0x. A zero
  * before other digits is not accepted, because some programs read such a number as octal.
  */
-#ifndef VGPUD_NUMBER_H
-#define VGPUD_NUMBER_H
+#ifndef VGPU_SHARED_NUMBER_H
+#define VGPU_SHARED_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,4 +16,4 @@ bool number_parse_size(const char *text, unsigned long long *value);
 /* Parse CID[:PORT], each from 1 to 2^32-2; *@port is 0 if none is given. */
 bool number_parse_guest(const char *text, uint32_t *cid, uint32_t *port);
 
-#endif /* VGPUD_NUMBER_H */
+#endif /* VGPU_SHARED_NUMBER_H */
