@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of the names and numbers by which vgpud (userspace-lib/vgpud/device.c) recognizes the
- * device files that it does not export.
+ * Tests of the names and numbers by which vgpud (userspace-lib/vgpud/device/device.c) recognizes
+ * the device files that it does not export.
  */
 #include <sys/sysmacros.h>
 
 #include "tap.h"
-#include "vgpud/device.h"
-#include "vgpud/nvidia.h"
+#include "vgpud/device/device.h"
+#include "vgpud/device/nvidia.h"
 
 /* --- functions that device.c calls ------------------------------------------------------- */
 

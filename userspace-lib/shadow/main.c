@@ -7,7 +7,7 @@
  * nothing may allocate, look up or expect anything outside that range. The kernel's own pages
  * (first stack, vdso) are unmapped as well.
  *
- * vgpud confines the process before exec (vgpud/confine.c). This program completes what is
+ * vgpud confines the process before exec (vgpud/process/confine.c). This program completes what is
  * possible only after exec.
  */
 #include <asm/socket.h>

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/* Users of the host, from files. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/users.h"
+#include "shared/number.h"
+
+/* Group of a user that is given by number and is in no file: nogroup. */
+#define NO_GROUP	65534
+
+/* Files that list users. Systems with a read-only /usr have their own users in the second one. */
+static const char *const files[] = { "/etc/passwd", "/usr/lib/passwd" };
+
+/* Users as which libvirt runs QEMU, by distribution. */
+static const char *const qemu_users[] = { "libvirt-qemu", "qemu", "qemu-libvirtd" };
+
+/*
+ * Find the entry of a user by @name, or by @uid if @name is NULL. The entry is valid until the
+ * next call. Return: 0; -ENOENT; or the error of reading a file.
+ */
+static int user_line(const char *name, uint32_t uid, const struct passwd **user)
+{
+	FILE *file;
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		file = fopen(files[i], "re");
+		if (!file && errno == ENOENT)
+			continue;
+		if (!file)
+			return -errno;
+		do {
+			*user = fgetpwent(file);
+		} while (*user &&
+			 (name ? strcmp((*user)->pw_name, name) != 0 : (*user)->pw_uid != uid));
+		fclose(file);
+		if (*user)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* Parse a user or group ID. Return: true if all of @text is a valid number. */
+static bool parse_id(const char *text, uint32_t *id)
+{
+	unsigned long long number;
+
+	if (!number_parse(text, &number) || number >= UINT32_MAX)
+		return false;
+	*id = number;
+	return true;
+}
+
+int user_find(const char *name, uint32_t *uid, uint32_t *gid)
+{
+	const struct passwd *user;
+	char copy[32], *colon;
+	int ret;
+
+	if (!isdigit((unsigned char)name[0])) {
+		ret = user_line(name, 0, &user);
+		if (!ret) {
+			*uid = user->pw_uid;
+			*gid = user->pw_gid;
+		}
+		return ret;
+	}
+	if (strlen(name) >= sizeof(copy))
+		return -EINVAL;
+	strcpy(copy, name);
+	colon = strchr(copy, ':');
+	if (colon)
+		*colon = '\0';
+	if (!parse_id(copy, uid) || (colon && !parse_id(colon + 1, gid)))
+		return -EINVAL;
+	if (colon)
+		return 0;
+	ret = user_line(NULL, *uid, &user);
+	if (!ret)
+		*gid = user->pw_gid;
+	else if (ret == -ENOENT)
+		*gid = NO_GROUP;
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int user_find_owner(const char *owner, uint32_t *uid, uint32_t *gid)
+{
+	size_t i;
+	int ret;
+
+	if (owner && *owner)
+		return user_find(owner, uid, gid);
+	for (i = 0; i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++) {
+		ret = user_find(qemu_users[i], uid, gid);
+		if (ret != -ENOENT)
+			return ret;
+	}
+	*uid = 0;
+	*gid = 0;
+	return 0;
+}
+
+void user_name(uint32_t uid, char name[40])
+{
+	const struct passwd *user;
+
+	if (!user_line(NULL, uid, &user))
+		snprintf(name, 40, "%s", user->pw_name);
+	else
+		snprintf(name, 40, "%" PRIu32, uid);
+}

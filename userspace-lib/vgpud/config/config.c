@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+/* Settings: reader of vgpud.conf. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/vgpu_wire.h>
+
+#include "base/answer.h"
+#include "base/ini.h"
+#include "base/unixsock.h"
+#include "config/config.h"
+#include "config/room.h"
+#include "shared/log.h"
+#include "shared/number.h"
+
+#ifndef LIBEXECDIR
+#define LIBEXECDIR "/usr/libexec/vgpu"
+#endif
+
+struct settings settings = {
+	.port = VGPU_WIRE_PORT,
+	.vsock = true,
+	.handshake_timeout_ms = 5000,
+	.pending = 1024,
+	.pending_per_guest = 256,
+	.buffer_size = 1 << 20,
+	.fetch_timeout_ms = 2000,
+	.ping_timeout_ms = 10000,
+	.session_rate = 32,
+	.limits = {
+		.sessions = 256,
+		.lanes = 128,
+		.objects = 16384,
+		.fds_per_call = VGPU_FDS_MAX,
+		.call_bytes = 16 << 20,
+		.pages = 4096,
+		.mappings = 8192,
+		.mapped_bytes = 64ULL << 30,
+		.kept_bytes = 16ULL << 30,
+	},
+	.uid_base = 1879048192,
+	.uid_count = SETTINGS_UIDS_MAX,
+	.gid = 65534,
+	.namespaces = true,
+	.cgroups = CGROUPS_AUTO,
+};
+
+enum type { TYPE_UINT, TYPE_U64, TYPE_BOOL, TYPE_CGROUPS, TYPE_STRING };
+
+/* Table of all settings: name in the file, place in struct settings, and valid range. */
+static const struct key {
+	const char *section;
+	const char *name;
+	enum type type;
+	size_t offset;
+	unsigned long long min, max;
+} keys[] = {
+#define KEY(section, name, type, member, min, max) \
+	{ section, name, type, offsetof(struct settings, member), min, max }
+	KEY("agent", "port", TYPE_UINT, port, 1, UINT_MAX - 1),
+	KEY("agent", "vsock", TYPE_BOOL, vsock, 0, 0),
+	KEY("agent", "socket", TYPE_STRING, socket, 0, 0),
+	KEY("agent", "engine", TYPE_STRING, engine, 0, 0),
+	KEY("agent", "exports-dir", TYPE_STRING, exports_dir, 0, 0),
+	KEY("agent", "handshake-timeout-ms", TYPE_UINT, handshake_timeout_ms, 1, 600000),
+	KEY("agent", "pending", TYPE_UINT, pending, 1, 65536),
+	KEY("agent", "pending-per-guest", TYPE_UINT, pending_per_guest, 1, 65536),
+	KEY("agent", "buffer-size", TYPE_UINT, buffer_size, 65536, 64 << 20),
+	KEY("agent", "fetch-timeout-ms", TYPE_UINT, fetch_timeout_ms, 1, 60000),
+	KEY("agent", "patience-ms", TYPE_UINT, patience_ms, 0, 3600000),
+	KEY("agent", "ping-timeout-ms", TYPE_UINT, ping_timeout_ms, 0, 3600000),
+	KEY("limits", "sessions", TYPE_UINT, limits.sessions, 1, 65536),
+	KEY("limits", "session-rate", TYPE_UINT, session_rate, 1, 1000),
+	KEY("limits", "lanes", TYPE_UINT, limits.lanes, 2, 512),
+	KEY("limits", "objects", TYPE_UINT, limits.objects, 1, 1 << 20),
+	KEY("limits", "fds-per-call", TYPE_UINT, limits.fds_per_call, 1, VGPU_FDS_MAX),
+	KEY("limits", "call-bytes", TYPE_UINT, limits.call_bytes, VGPU_CALL_BYTES_MIN,
+	    VGPU_CALL_BYTES_MAX),
+	KEY("limits", "pages", TYPE_UINT, limits.pages, 16, 1 << 20),
+	KEY("limits", "mappings", TYPE_UINT, limits.mappings, 1, 32768),
+	KEY("limits", "mapped-bytes", TYPE_U64, limits.mapped_bytes, 4096, 1ULL << 46),
+	KEY("limits", "kept-bytes", TYPE_U64, limits.kept_bytes, 4096, 1ULL << 46),
+	KEY("limits", "memory", TYPE_U64, memory_max, 0, 1ULL << 46),
+	KEY("shadow", "program", TYPE_STRING, shadow, 0, 0),
+	KEY("shadow", "uid-base", TYPE_UINT, uid_base, 1, UINT_MAX - 65537),
+	KEY("shadow", "uid-count", TYPE_UINT, uid_count, 1, SETTINGS_UIDS_MAX),
+	KEY("shadow", "gid", TYPE_UINT, gid, 1, UINT_MAX - 1),
+	KEY("shadow", "namespaces", TYPE_BOOL, namespaces, 0, 0),
+	KEY("shadow", "cgroups", TYPE_CGROUPS, cgroups, 0, 0),
+#undef KEY
+};
+
+int config_bool(const char *text, bool *value)
+{
+	static const char *const words[2][4] = {
+		{ "no", "false", "off", "0" }, { "yes", "true", "on", "1" },
+	};
+	unsigned int i, j;
+
+	for (i = 0; i < 2; i++)
+		for (j = 0; j < 4; j++)
+			if (!strcmp(text, words[i][j])) {
+				*value = i;
+				return 0;
+			}
+	return -EINVAL;
+}
+
+int config_number(const char *text, unsigned long long min, unsigned long long max,
+		  unsigned long long *value)
+{
+	if (!number_parse_size(text, value))
+		return -EINVAL;
+	return *value < min || *value > max ? -EINVAL : 0;
+}
+
+int config_guest(const char *text, uint32_t *cid, uint32_t *port)
+{
+	return number_parse_guest(text, cid, port) ? 0 : -EINVAL;
+}
+
+/* Parse the words of config_bool(), or "auto". Return: 0 or -EINVAL. */
+static int config_cgroups(const char *text, enum cgroups *value)
+{
+	bool wanted;
+
+	if (!strcmp(text, "auto"))
+		*value = CGROUPS_AUTO;
+	else if (!config_bool(text, &wanted))
+		*value = wanted ? CGROUPS_YES : CGROUPS_NO;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int set_key(const struct key *key, const char *text, struct answer *words)
+{
+	void *member = (char *)&settings + key->offset;
+	unsigned long long number;
+
+	switch (key->type) {
+	case TYPE_BOOL:
+		if (!config_bool(text, member))
+			return 0;
+		return answer_say(words, -EINVAL, "'%s' is neither yes nor no", text);
+	case TYPE_CGROUPS:
+		if (!config_cgroups(text, member))
+			return 0;
+		return answer_say(words, -EINVAL, "'%s' is none of yes, no and auto", text);
+	case TYPE_STRING:
+		free(*(char **)member);
+		*(char **)member = strdup(text);
+		return *(char **)member ? 0 : answer_say(words, -EINVAL, "out of memory");
+	default:
+		if (config_number(text, key->min, key->max, &number))
+			return answer_say(words, -EINVAL, "'%s' is no number from %llu to %llu", text,
+					  key->min, key->max);
+		if (key->type == TYPE_U64)
+			*(uint64_t *)member = number;
+		else
+			*(unsigned int *)member = number;
+		return 0;
+	}
+}
+
+/**
+ * struct settings_file - vgpud.conf while it is read
+ * @name: path of the file
+ * @mistakes: number of mistakes found in it
+ * @lines: line numbers of the settings that occurred, by their index in keys[]; 0: none yet
+ * @owner: true if the owner of the guests' sockets has been set
+ */
+struct settings_file {
+	const char *name;
+	unsigned int mistakes;
+	unsigned int lines[sizeof(keys) / sizeof(keys[0])];
+	bool owner;
+};
+
+/* Handle a line of [sockets]: CID = PATH, or owner = USER. */
+static int sockets_line(struct settings_file *file, const struct ini_line *line,
+			struct answer *words)
+{
+	unsigned long long cid;
+	const char *why;
+
+	if (!strcmp(line->name, "owner")) {
+		if (file->owner)
+			return answer_say(words, -EINVAL, "it is set already");
+		file->owner = true;
+		if (*line->value && !unixsock_owner(line->value))
+			return 0;
+		return answer_say(words, -EINVAL, "there is no user '%s'", line->value);
+	}
+	/* CIDs 0 to 2 are the hypervisor, the machine itself and its host. */
+	if (!number_parse(line->name, &cid) || cid < 3 || cid >= UINT_MAX)
+		return answer_say(words, -EINVAL, "'%s' is no context ID of a guest", line->name);
+	if (!unixsock_add(cid, line->value, &why))
+		return 0;
+	return answer_say(words, -EINVAL, "'%s': %s", line->value, why);
+}
+
+static int settings_line(struct settings_file *file, const struct ini_line *line,
+			 struct answer *words)
+{
+	size_t i;
+
+	if (!strcmp(line->section, "sockets"))
+		return sockets_line(file, line, words);
+	/* Old files may have this setting. A "no" in it must not go unnoticed. */
+	if (!strcmp(line->section, "shadow") && !strcmp(line->name, "seccomp"))
+		return answer_say(words, -EINVAL, "is no setting any more: system calls are always filtered; take the line out");
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strcmp(keys[i].section, line->section) || strcmp(keys[i].name, line->name))
+			continue;
+		if (file->lines[i])
+			return answer_say(words, -EINVAL, "it is set already");
+		file->lines[i] = line->number;
+		return set_key(&keys[i], line->value, words);
+	}
+	return answer_say(words, -EINVAL, "there is no setting of that name");
+}
+
+static void read_line(void *data, const struct ini_line *line)
+{
+	struct settings_file *file = data;
+	struct answer words;
+
+	if (line->mistake) {
+		log_error("%s:%u: not understood: %s", file->name, line->number, line->mistake);
+		file->mistakes++;
+	} else if (line->name && settings_line(file, line, &words)) {
+		log_error("%s:%u: [%s]: %s: %s", file->name, line->number, line->section,
+			  line->name, words.text);
+		file->mistakes++;
+	}
+}
+
+/* Return the number of the line that has set @member; 0 if the file did not set it. */
+static unsigned int settings_line_of(const struct settings_file *file, const void *member)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if ((const char *)&settings + keys[i].offset == member)
+			return file->lines[i];
+	return 0;
+}
+
+/* Check that fs.nr_open allows as many open files as a shadow or an engine needs by the limits. */
+static void files_check(struct settings_file *file)
+{
+	const bool kernel = settings.engine && !strcmp(settings.engine, "kernel");
+	const bool user = settings.engine && !strcmp(settings.engine, "user");
+	unsigned long long need = user ? 0 : room_files(&settings.limits, SPAWN_SHADOW), most = 0;
+	unsigned int line = settings_line_of(file, &settings.limits.objects);
+	FILE *sysctl = fopen("/proc/sys/fs/nr_open", "re");
+	char at[16] = "";
+	int got;
+
+	if (!sysctl)
+		return;
+	got = fscanf(sysctl, "%llu", &most);
+	fclose(sysctl);
+	/* Engines may serve the guests if the module is not loaded. */
+	if (!kernel && room_files(&settings.limits, SPAWN_ENGINE) > need)
+		need = room_files(&settings.limits, SPAWN_ENGINE);
+	if (got != 1 || need <= most)
+		return;
+	if (line)
+		snprintf(at, sizeof(at), ":%u", line);
+	log_error("%s%s: [limits]: objects: with %u a program of a guest's needs room for %llu open files%s, and fs.nr_open is %llu: lower it, or raise that",
+		  file->name, at, settings.limits.objects, need,
+		  kernel || user ? "" : " (fewer with 'engine = kernel' in [agent])", most);
+	file->mistakes++;
+}
+
+static int set_default(char **member, const char *text)
+{
+	if (!*member)
+		*member = strdup(text);
+	return *member ? 0 : -ENOMEM;
+}
+
+int config_read(const char *path, bool must_exist)
+{
+	struct settings_file file = { .name = path };
+	int ret = ini_read(path, read_line, &file);
+
+	if (ret && (ret != -ENOENT || must_exist)) {
+		log_error("%s: cannot be read: %s", path, strerror(-ret));
+		return -EINVAL;
+	}
+	files_check(&file);
+	if (file.mistakes)
+		return -EINVAL;
+	if (set_default(&settings.socket, "/run/vgpu/vgpud.sock") ||
+	    set_default(&settings.exports_dir, "/etc/vgpu/exports.d") ||
+	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
+		return -ENOMEM;
+	if (settings.memory_max && settings.cgroups == CGROUPS_NO) {
+		log_error("the limit 'memory' needs control groups: take 'cgroups = no' out of [shadow]");
+		return -EINVAL;
+	}
+	if (LIST_EMPTY(&unixsock_guests) && !settings.vsock) {
+		log_error("'vsock = no' in [agent] leaves guests no way but [sockets], which names none");
+		return -EINVAL;
+	}
+	if (!LIST_EMPTY(&unixsock_guests) && (!settings.engine || strcmp(settings.engine, "user"))) {
+		log_error("[sockets] needs 'engine = user': the host module takes vsock connections only");
+		return -EINVAL;
+	}
+	return 0;
+}

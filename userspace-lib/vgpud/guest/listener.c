@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/* Listeners: sockets on which vgpud accepts connections of guests. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/vm_sockets.h>
+
+#include "base/unixsock.h"
+#include "config/config.h"
+#include "guest/listener.h"
+#include "shared/log.h"
+#include "shared/loop.h"
+
+/*
+ * A socket of a listener. @guest: the guest that connects here; NULL: all guests that use
+ * vsock. @full: timer after which the socket accepts again when there was no room for a file.
+ */
+struct door {
+	LIST_ENTRY(door) node;
+	struct source source;
+	struct timer full;
+	uint32_t port;
+	const struct unixsock_guest *guest;
+};
+
+struct listener {
+	LIST_ENTRY(listener) node;
+	LIST_HEAD(, door) doors;
+	uint32_t port;
+	unsigned int users;
+};
+
+static LIST_HEAD(, listener) listeners = LIST_HEAD_INITIALIZER(listeners);
+static void (*take)(int fd, uint32_t cid, uint32_t remote_port, uint32_t port);
+
+void listeners_init(void (*taker)(int fd, uint32_t cid, uint32_t remote_port, uint32_t port))
+{
+	take = taker;
+}
+
+static int door_accept(struct door *door, struct sockaddr_vm *addr)
+{
+	socklen_t len = sizeof(*addr);
+	int fd;
+
+	memset(addr, 0, sizeof(*addr));
+	fd = source_accept(&door->source, &door->full,
+			   door->guest ? NULL : (struct sockaddr *)addr, door->guest ? NULL : &len,
+			   SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0 && door->full.set)
+		log_seldom("no guest is let in for the moment: %s%s", strerror(errno),
+			   errno == EMFILE ? " (LimitNOFILE of vgpud.service)" : "");
+	return fd;
+}
+
+static void door_reopen(struct timer *timer)
+{
+	source_set(&container_of(timer, struct door, full)->source, EPOLLIN);
+}
+
+/* Accept a connection. Return: true if there was one. */
+static bool vsock_accept(struct door *door)
+{
+	struct sockaddr_vm addr;
+	int fd = door_accept(door, &addr);
+
+	if (fd < 0)
+		return false;
+	if (addr.svm_family != AF_VSOCK) {
+		close(fd);
+	} else if (unixsock_guest(addr.svm_cid)) {
+		log_guest(addr.svm_cid, door->port, "came by vsock, and is one that comes by sockets");
+		close(fd);
+	} else {
+		take(fd, addr.svm_cid, addr.svm_port, door->port);
+	}
+	return true;
+}
+
+static void vsock_ready(struct source *source, uint32_t events)
+{
+	struct door *door = container_of(source, struct door, source);
+	unsigned int i;
+
+	(void)events;
+	for (i = 0; i < LOOP_ACCEPTS && vsock_accept(door); i++)
+		;
+}
+
+static bool unixsock_accept(struct door *door)
+{
+	struct sockaddr_vm unused;
+	int fd = door_accept(door, &unused);
+
+	if (fd < 0)
+		return false;
+	unixsock_enlarge(fd, settings.buffer_size);
+	take(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
+	return true;
+}
+
+static void unixsock_ready(struct source *source, uint32_t events)
+{
+	struct door *door = container_of(source, struct door, source);
+	unsigned int i;
+
+	(void)events;
+	for (i = 0; i < LOOP_ACCEPTS && unixsock_accept(door); i++)
+		;
+}
+
+/* Set the buffer size, which connections inherit. Both ends need large buffers for any effect. */
+static void enlarge(int fd)
+{
+	unsigned long long size = settings.buffer_size;
+
+	setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE, &size, sizeof(size));
+	setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &size, sizeof(size));
+}
+
+static int vsock_listen(uint32_t port)
+{
+	struct sockaddr_vm addr = {
+		.svm_family = AF_VSOCK,
+		.svm_cid = VMADDR_CID_ANY,
+		.svm_port = port,
+	};
+	int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	enlarge(fd);
+	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, SOMAXCONN))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* Add a socket to a listener, and take over @fd. */
+static int door_add(struct listener *listener, int fd, const struct unixsock_guest *guest)
+{
+	struct door *door = calloc(1, sizeof(*door));
+	int ret = door ? 0 : -ENOMEM;
+
+	if (door) {
+		door->source.fd = fd;
+		door->source.ready = guest ? unixsock_ready : vsock_ready;
+		door->full.expired = door_reopen;
+		door->port = listener->port;
+		door->guest = guest;
+		ret = source_add(&door->source, EPOLLIN);
+	}
+	if (!ret) {
+		LIST_INSERT_HEAD(&listener->doors, door, node);
+		return 0;
+	}
+	if (guest)
+		unixsock_remove(guest, listener->port);
+	close(fd);
+	free(door);
+	return ret;
+}
+
+static void listener_end(struct listener *listener)
+{
+	struct door *door;
+
+	while ((door = LIST_FIRST(&listener->doors))) {
+		if (door->guest)
+			unixsock_remove(door->guest, door->port);
+		LIST_REMOVE(door, node);
+		timer_cancel(&door->full);
+		source_close(&door->source);
+		free(door);
+	}
+	free(listener);
+}
+
+static int listener_open(struct listener *listener)
+{
+	const struct unixsock_guest *guest;
+	int fd, ret = 0, failed = 0;
+
+	if (settings.vsock) {
+		fd = vsock_listen(listener->port);
+		ret = fd < 0 ? fd : door_add(listener, fd, NULL);
+	}
+	LIST_FOREACH(guest, &unixsock_guests, node) {
+		if (ret)
+			break;
+		fd = unixsock_listen(guest, listener->port);
+		/*
+		 * The error was logged. A user who can write to one guest's directory must not
+		 * shut out other guests.
+		 */
+		if (fd < 0)
+			failed = fd;
+		else
+			ret = door_add(listener, fd, guest);
+	}
+	if (!ret && LIST_EMPTY(&listener->doors))
+		ret = failed;
+	return ret;
+}
+
+int listener_get(uint32_t port)
+{
+	struct listener *listener;
+	int ret;
+
+	LIST_FOREACH(listener, &listeners, node)
+		if (listener->port == port) {
+			listener->users++;
+			return 0;
+		}
+
+	listener = calloc(1, sizeof(*listener));
+	if (!listener)
+		return -ENOMEM;
+	LIST_INIT(&listener->doors);
+	listener->port = port;
+	listener->users = 1;
+	ret = listener_open(listener);
+	if (ret) {
+		listener_end(listener);
+		return ret;
+	}
+	LIST_INSERT_HEAD(&listeners, listener, node);
+	return 0;
+}
+
+void listener_put(uint32_t port)
+{
+	struct listener *listener;
+
+	LIST_FOREACH(listener, &listeners, node)
+		if (listener->port == port)
+			break;
+	if (!listener || --listener->users)
+		return;
+	LIST_REMOVE(listener, node);
+	listener_end(listener);
+}
+
+void listener_exit(void)
+{
+	struct listener *listener;
+
+	while ((listener = LIST_FIRST(&listeners))) {
+		LIST_REMOVE(listener, node);
+		listener_end(listener);
+	}
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Paces: how fast guests may begin sessions and connections.
+ *
+ * Each session costs vgpud a process with namespaces, each connection costs a thread of the
+ * module or an engine, and vgpud serves all guests one after the other. A connection counts as
+ * a session. A guest may begin PACE_BURST_S seconds' worth of both at once, and then
+ * settings.session_rate a second. A guest's pace is kept when it disconnects, so that it gains
+ * nothing by connecting again.
+ */
+#ifndef VGPUD_PACE_H
+#define VGPUD_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/room.h"
+
+/* Charge the guest for a session or a connection. Return: false if it may not begin one now. */
+bool pace_take(uint32_t cid, uint32_t port);
+/* Return the time in milliseconds after which any guest may begin at least one more. */
+unsigned int pace_wait_ms(void);
+
+#endif /* VGPUD_PACE_H */

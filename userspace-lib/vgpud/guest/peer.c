@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+/* Peers: the list of guests that are connected or still have processes, with their user IDs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "device/exporter.h"
+#include "guest/peer.h"
+#include "host/hostdev.h"
+#include "host/master.h"
+#include "shared/log.h"
+
+struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
+
+struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
+		      void (*freed)(uint32_t cid, uint32_t port))
+{
+	struct peer *peer = calloc(1, sizeof(*peer));
+
+	if (!peer)
+		return NULL;
+	peer->cid = cid;
+	peer->port = port;
+	peer->trusted_port = trusted_port;
+	peer->state = PEER_NEW;
+	peer->freed = freed;
+	peer->since = time(NULL);
+	LIST_INIT(&peer->sessions);
+	sandbox_init(&peer->sandbox, cid, port, false);
+	if (!sandbox_take_user(&peer->sandbox) ||
+	    getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret)) {
+		sandbox_return_user(&peer->sandbox);
+		free(peer);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&peers, peer, node);
+	return peer;
+}
+
+int peer_start(struct peer *peer, int sock_fd, uint64_t features)
+{
+	struct vgpu_host_peer_add arg = {
+		.sock_fd = sock_fd,
+		.cid = peer->cid,
+		.port = peer->port,
+		.limits = settings.limits,
+		.features = features,
+	};
+	int ret = hostdev_peer_add(&arg, &peer->sandbox);
+
+	if (ret)
+		return ret;
+	peer->number = arg.out_peer;
+	peer->state = PEER_UP;
+	log_limited(peer->cid, peer->port, "connected");
+	return 0;
+}
+
+void peer_drop(struct peer *peer)
+{
+	if (peer->state != PEER_UP)
+		return;
+	peer->state = PEER_GOING;
+	hostdev_peer_del(peer->number);
+}
+
+void peer_gone(struct peer *peer)
+{
+	log_limited(peer->cid, peer->port, "gone");
+	peer->state = PEER_GONE;
+	peer->number = 0;
+	sessions_end(peer);
+	sessions_reap(peer);
+	peer_reaped(peer);
+	exporters_review();
+}
+
+void peer_reaped(struct peer *peer)
+{
+	void (*const freed)(uint32_t cid, uint32_t port) = peer->freed;
+	uint32_t cid = peer->cid, port = peer->port;
+
+	/* A process that is left keeps the guest's control group from being removed. */
+	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions) || master_has_uid(peer->sandbox.uid))
+		return;
+	peer_free(peer);
+	freed(cid, port);
+}
+
+void peer_free(struct peer *peer)
+{
+	LIST_REMOVE(peer, node);
+	sandbox_close(&peer->sandbox);
+	explicit_bzero(peer->secret, sizeof(peer->secret));
+	free(peer);
+}
+
+struct peer *peer_find(uint32_t cid, uint32_t port)
+{
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, node)
+		if (peer->cid == cid && peer->port == port)
+			return peer;
+	return NULL;
+}
+
+struct peer *peer_by_number(uint32_t number)
+{
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, node)
+		if ((peer->state == PEER_UP || peer->state == PEER_GOING) &&
+		    peer->number == number)
+			return peer;
+	return NULL;
+}
+
+struct peer *peer_by_secret(uint32_t cid, uint32_t port, const uint8_t *secret)
+{
+	struct peer *peer = peer_find(cid, port);
+	unsigned char differ = 0;
+	unsigned int i;
+
+	if (!peer || peer->state != PEER_UP)
+		return NULL;
+	for (i = 0; i < VGPU_SECRET_LEN; i++)
+		differ |= peer->secret[i] ^ secret[i];
+	return differ ? NULL : peer;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Peers: guests with a control connection.
+ *
+ * A peer is UP from WELCOME until it is dropped, or the host module reports its end. It stays
+ * in the list until its last process is reaped, since another guest must not get its user ID
+ * before.
+ */
+#ifndef VGPUD_PEER_H
+#define VGPUD_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <linux/vgpu_wire.h>
+
+#include "guest/session.h"
+#include "process/sandbox.h"
+
+enum peer_state {
+	PEER_NEW,	/* WELCOME not sent, or connection not handed over yet */
+	PEER_UP,
+	PEER_GOING,	/* the module was asked to end the peer */
+	PEER_GONE,	/* the module has ended the peer; shadows are to be reaped */
+};
+
+/**
+ * struct peer - a guest
+ * @node: entry of peers
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @trusted_port: true if the guest's kernel or root connected, as shown by its port
+ * @state: state of the peer, enum peer_state
+ * @number: number that the host module or engine.c gave the peer; valid while UP or GOING
+ * @secret: bytes that a LANE has to repeat
+ * @since: time of the connection, CLOCK_REALTIME in seconds
+ * @sandbox: user, namespaces and control group of the guest's programs
+ * @freed: function that is called when the peer was freed and the guest may return
+ * @sessions: list of the sessions whose shadows are not reaped
+ * @nr_sessions: number of those that are not over
+ * @ended: ring of the numbers of sessions that are over, which a late lane must not begin anew
+ * @ended_next: number of entries written to @ended so far
+ */
+struct peer {
+	LIST_ENTRY(peer) node;
+	uint32_t cid;
+	uint32_t port;
+	bool trusted_port;
+	enum peer_state state;
+	uint32_t number;
+	uint8_t secret[VGPU_SECRET_LEN];
+	uint64_t since;
+	struct sandbox sandbox;
+	void (*freed)(uint32_t cid, uint32_t port);
+	LIST_HEAD(, session) sessions;
+	unsigned int nr_sessions;
+	uint64_t ended[SESSION_ENDED_MAX];
+	unsigned int ended_next;
+};
+
+LIST_HEAD(peer_list, peer);
+extern struct peer_list peers;
+
+/* Make a peer; see struct peer for the arguments. Return: NULL: no memory, user ID or secret. */
+struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
+		      void (*freed)(uint32_t cid, uint32_t port));
+/* Hand the connection to the host module. Return: 0 or a negative errno. */
+int peer_start(struct peer *peer, int sock_fd, uint64_t features);
+/* Ask the module to end the peer. peer_gone() is called later. */
+void peer_drop(struct peer *peer);
+/* Handle the end of a peer, which the module has reported. */
+void peer_gone(struct peer *peer);
+/* Free a peer that is gone if none of its processes is left; only then may the guest return. */
+void peer_reaped(struct peer *peer);
+void peer_free(struct peer *peer);
+
+struct peer *peer_find(uint32_t cid, uint32_t port);
+struct peer *peer_by_number(uint32_t number);
+/* Find a peer by its secret. A wrong secret takes as long as the right one. */
+struct peer *peer_by_secret(uint32_t cid, uint32_t port, const uint8_t *secret);
+
+#endif /* VGPUD_PEER_H */

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sessions: vgpud makes a shadow for each guest process, gives the shadow lanes, and reaps it
+ * when no driver knows its process ID.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "config/room.h"
+#include "engine/base/packet.h"
+#include "engine/proto.h"
+#include "guest/peer.h"
+#include "guest/session.h"
+#include "host/engine.h"
+#include "host/hostdev.h"
+#include "shadow/layout.h"
+#include "shared/log.h"
+#include "wire.h"
+
+static struct session *session_find(const struct peer *peer, uint64_t number)
+{
+	struct session *session;
+
+	LIST_FOREACH(session, &peer->sessions, node)
+		if (session->number == number)
+			return session;
+	return NULL;
+}
+
+static bool session_ended(const struct peer *peer, uint64_t number)
+{
+	unsigned int i;
+
+	for (i = 0; i < SESSION_ENDED_MAX; i++)
+		if (peer->ended[i] == number)
+			return true;
+	return false;
+}
+
+bool session_is_new(const struct peer *peer, uint64_t number)
+{
+	return number && !session_find(peer, number) && !session_ended(peer, number);
+}
+
+static void session_number_over(struct peer *peer, uint64_t number)
+{
+	peer->ended[peer->ended_next++ % SESSION_ENDED_MAX] = number;
+}
+
+/* Mark a session as over: it takes no lane. Return: false if it was over already. */
+static bool session_over(struct session *session)
+{
+	struct peer *peer = session->peer;
+
+	if (session->lanes_fd < 0)
+		return false;
+	close(session->lanes_fd);
+	session->lanes_fd = -1;
+	peer->nr_sessions--;
+	session_number_over(peer, session->number);
+	return true;
+}
+
+static void session_end(struct session *session)
+{
+	/* The process has not been reaped, so the pid is still its own. */
+	if (session_over(session))
+		kill(session->pid, SIGKILL);
+}
+
+static void session_name(struct session *session, const struct vgpu_lane_hello *hello)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_COMM_LEN - 1 && hello->comm[i]; i++)
+		session->comm[i] = hello->comm[i] > ' ' && hello->comm[i] < 127 ?
+			hello->comm[i] : '_';
+	session->tgid = le32_to_cpu(hello->tgid);
+}
+
+unsigned int sessions_count(const struct peer *peer, bool dead)
+{
+	const struct session *session;
+	unsigned int nr = 0;
+
+	LIST_FOREACH(session, &peer->sessions, node)
+		nr += session->dead == dead;
+	return nr;
+}
+
+static struct session *session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
+				   int *error)
+{
+	struct session *session;
+	int shadow_fd;
+
+	if (sessions_count(peer, true) >= room_zombies(&settings.limits, settings.session_rate)) {
+		log_guest(peer->cid, peer->port,
+			  "no shadow: %u are zombies, as files are open that they had (raise 'sessions' or 'session-rate' in [limits])",
+			  room_zombies(&settings.limits, settings.session_rate));
+		*error = -EMFILE;
+		return NULL;
+	}
+	session = calloc(1, sizeof(*session));
+	if (!session) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	session->peer = peer;
+	session->number = le64_to_cpu(hello->session);
+	session_name(session, hello);
+
+	shadow_fd = hostdev_shadow(peer->number, session->number, sessions_count(peer, false));
+	if (shadow_fd < 0) {
+		*error = shadow_fd;
+		goto err_free;
+	}
+	*error = hostdev_spawn_shadow(peer->number, &peer->sandbox, session->comm, shadow_fd,
+				      &session->pid, &session->lanes_fd);
+	close(shadow_fd);
+	if (*error) {
+		log_guest(peer->cid, peer->port, "no shadow: %s", strerror(-*error));
+		/*
+		 * The module or the engine knows the number and will report its end: do not
+		 * reuse it.
+		 */
+		session_number_over(peer, session->number);
+		goto err_free;
+	}
+	LIST_INSERT_HEAD(&peer->sessions, session, node);
+	peer->nr_sessions++;
+	log_debug("guest %u:%u: session %llu is %s (%u), shadow %d", peer->cid, peer->port,
+		  (unsigned long long)session->number, session->comm, session->tgid,
+		  session->pid);
+	return session;
+
+err_free:
+	free(session);
+	return NULL;
+}
+
+static int send_lane(int lanes_fd, int sock_fd)
+{
+	char byte = 'L';
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	int ret = packet_send(lanes_fd, &iov, 1, sock_fd);
+
+	switch (ret) {
+	case 0:
+		return 0;
+	case -EAGAIN:
+		/* The buffer is full: the shadow takes fewer lanes than its guest asks for. */
+		return -EMFILE;
+	case -EPIPE:
+	case -ECONNRESET:
+	case -ENOTCONN:
+		return -ENODEV;
+	default:
+		/*
+		 * The host lacks a resource. ENODEV would tell the guest that the session is
+		 * dead.
+		 */
+		return -ENOMEM;
+	}
+}
+
+int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd)
+{
+	uint64_t number = le64_to_cpu(hello->session);
+	struct session *session = session_find(peer, number);
+	int ret = 0;
+
+	if (!number || session_ended(peer, number) || (session && session->lanes_fd < 0))
+		return -ENODEV;
+	if (!session)
+		session = session_new(peer, hello, &ret);
+	if (!session)
+		return ret == -EMFILE ? -EMFILE : -ENOMEM;
+	return send_lane(session->lanes_fd, sock_fd);
+}
+
+void session_gone(struct peer *peer, uint64_t number)
+{
+	struct session *session = session_find(peer, number);
+
+	if (session)
+		session_end(session);
+}
+
+void session_may_be_reaped(struct peer *peer, uint64_t number)
+{
+	struct session *session = session_find(peer, number);
+
+	/* All shadows of a guest that is ending are reaped together. */
+	if (!session || peer->state != PEER_UP)
+		return;
+	session->may_be_reaped = true;
+	sessions_reap(peer);
+}
+
+void sessions_end(struct peer *peer)
+{
+	struct session *session;
+
+	LIST_FOREACH(session, &peer->sessions, node)
+		session_end(session);
+}
+
+/* Log the end of a shadow that should not have ended. */
+static void log_end(const struct session *session, int status)
+{
+	static const struct {
+		int status;
+		const char *what;
+	} words[] = {
+		{ SHADOW_EXIT_MAP, "its address space could not be laid out (are the kernel's mappings sealed?)" },
+		{ SHADOW_EXIT_DEMAND, "the host module gave it no memory" },
+		{ SHADOW_EXIT_SIGNAL, "signals could not be set up" },
+		{ SHADOW_EXIT_THREAD, "its first thread could not be started" },
+		{ SHADOW_EXIT_SECCOMP, "its last filter was refused" },
+		{ SHADOW_EXIT_SERVICE, "the host module refused it" },
+		{ SHADOW_EXIT_KEYS, "its memory could not be protected" },
+		{ ESHADOW_EXIT_FAULTS, "faults of the kernel could not be served (userfaultfd)" },
+		{ ESHADOW_EXIT_SECRET, "no secret memory (memfd_secret)" },
+		{ ESHADOW_EXIT_MEMLOCK, "it may not lock enough memory (lower 'pages' in [limits])" },
+		{ ESHADOW_EXIT_ROOM, "the kernel has no room for one more mapping of it (raise vm.max_map_count, or lower 'mappings' and 'pages' in [limits])" },
+		{ ESHADOW_EXIT_PAGES, "more addresses fail than it has pages for (raise 'pages' in [limits])" },
+		{ ESHADOW_EXIT_SHARED, "memory could not be shared with its engine" },
+		{ SHADOW_EXIT_CONFINE, "it could not be confined" },
+		{ SHADOW_EXIT_EXEC, "the program could not be started" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (WIFEXITED(status) && WEXITSTATUS(status) == words[i].status) {
+			log_guest(session->peer->cid, session->peer->port, "shadow of %s: %s",
+				  session->comm, words[i].what);
+			return;
+		}
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		log_guest(session->peer->cid, session->peer->port,
+			  "shadow of %s: ended by signal %d%s", session->comm, WTERMSIG(status),
+			  WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
+}
+
+bool session_died(struct session *session)
+{
+	siginfo_t info = {};
+
+	if (session->dead ||
+	    waitid(P_PID, session->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ||
+	    !info.si_pid)
+		return false;
+	session->dead = true;
+	engine_shadow_ended(session->pid);
+	log_end(session, info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) :
+		W_EXITCODE(0, info.si_status));
+	session_over(session);
+	return true;
+}
+
+static void session_reap(struct session *session)
+{
+	waitpid(session->pid, NULL, __WALL);
+	LIST_REMOVE(session, node);
+	free(session);
+}
+
+void sessions_reap(struct peer *peer)
+{
+	struct session *session, *next;
+	bool all = peer->state == PEER_GONE;
+
+	/* A driver does not release a file while a living shadow has it mapped. */
+	LIST_FOREACH(session, &peer->sessions, node)
+		all &= session->dead;
+	for (session = LIST_FIRST(&peer->sessions); session; session = next) {
+		next = LIST_NEXT(session, node);
+		if (session->dead && (session->may_be_reaped || all))
+			session_reap(session);
+	}
+}

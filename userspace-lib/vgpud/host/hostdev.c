@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Requests of vgpud to the host module (ioctls of /dev/vgpu-host), or to user-space engines if
+ * these serve the guests.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "device/device.h"
+#include "host/engine.h"
+#include "host/event.h"
+#include "host/hostdev.h"
+#include "host/keeper.h"
+#include "host/nested.h"
+#include "process/spawn.h"
+#include "shadow/layout.h"
+#include "shared/log.h"
+#include "shared/loop.h"
+
+static void hostdev_ready(struct source *source, uint32_t mask);
+/* True if engines serve the guests: the settings say so, or the module is not loaded. */
+static bool engines;
+static const struct host_events *events;
+
+static struct source agent = { .fd = -1, .ready = hostdev_ready };
+
+static void hostdev_event(const struct vgpu_host_event *event)
+{
+	switch (event->type) {
+	case VGPU_HOST_EVENT_SESSION_GONE:
+	case VGPU_HOST_EVENT_SESSION_CLOSE:
+		events->session_gone(event->peer, event->session);
+		break;
+	case VGPU_HOST_EVENT_SESSION_REAP:
+		events->session_may_be_reaped(event->peer, event->session);
+		break;
+	case VGPU_HOST_EVENT_PEER_GONE:
+		events->peer_gone(event->peer);
+		break;
+	}
+}
+
+static void hostdev_ready(struct source *source, uint32_t mask)
+{
+	struct vgpu_host_event batch[32];
+	ssize_t len;
+	size_t i;
+
+	(void)mask;
+	len = read(source->fd, batch, sizeof(batch));
+	if (len < 0) {
+		if (errno != EAGAIN && errno != EINTR) {
+			log_error("%s: %s", VGPU_HOST_DEVICE, strerror(errno));
+			loop_stop();
+		}
+		return;
+	}
+	for (i = 0; i < (size_t)len / sizeof(batch[0]); i++)
+		hostdev_event(&batch[i]);
+}
+
+bool hostdev_is_engine(void)
+{
+	return engines;
+}
+
+int hostdev_open_engines(const struct host_events *handlers)
+{
+	engines = true;
+	keepers_init(true, engine_keeper_came);
+	return engine_init(handlers);
+}
+
+int hostdev_open(const struct host_events *handlers)
+{
+	struct vgpu_host_agent arg = {
+		.size = sizeof(arg),
+		.reserved_base = SHADOW_RESERVED_BASE,
+		.reserved_size = SHADOW_RESERVED_SIZE,
+		.fetch_timeout_ms = settings.fetch_timeout_ms,
+		.ping_timeout_ms = settings.ping_timeout_ms,
+		.patience_ms = settings.patience_ms,
+	};
+	int ret;
+
+	events = handlers;
+	keepers_init(false, handlers->keeper_came);
+	agent.fd = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (agent.fd < 0)
+		return -errno;
+	if (ioctl(agent.fd, VGPU_HOST_AGENT, &arg)) {
+		ret = -errno;
+		hostdev_close();
+		return ret;
+	}
+	return source_add(&agent, EPOLLIN);
+}
+
+void hostdev_close(void)
+{
+	source_close(&agent);
+}
+
+static int hostdev_ioctl(unsigned long cmd, void *arg)
+{
+	return ioctl(agent.fd, cmd, arg) ? -errno : 0;
+}
+
+int hostdev_export_add(struct vgpu_host_export_add *arg)
+{
+	if (engines)
+		return engine_export_add(arg);
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_ADD, arg);
+}
+
+int hostdev_export_del(uint32_t export)
+{
+	struct vgpu_host_export_del arg = { .size = sizeof(arg), .export = export };
+
+	if (engines)
+		return engine_export_del(export);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_DEL, &arg);
+}
+
+int hostdev_export_change(uint32_t export, const struct device_change *change)
+{
+	struct vgpu_host_export_change arg = {
+		.size = sizeof(arg),
+		.flags = change->flags,
+		.export = export,
+		.connector = change->connector,
+		.property = change->property,
+		.wedged = change->wedged,
+	};
+
+	if (engines)
+		return engine_export_change(export, change);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, &arg);
+}
+
+int hostdev_export_file(struct vgpu_host_export_file *arg)
+{
+	if (engines)
+		return engine_export_file(arg);
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg);
+}
+
+void hostdev_memory_offer(uint32_t cid, uint32_t port, uint32_t peer)
+{
+	struct vgpu_host_memory arg = {
+		.size = sizeof(arg),
+		.peer = peer,
+		.pieces = engine_pieces_max(),
+		.out_fd = -1,
+	};
+
+	if (!keeper_is_connected(cid, port) || hostdev_ioctl(VGPU_HOST_MEMORY, &arg))
+		return;
+	keeper_memory_give(cid, port, arg.out_fd);
+	close(arg.out_fd);
+}
+
+int hostdev_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
+{
+	int ret;
+
+	if (engines)
+		return engine_peer_add(arg, sandbox);
+	arg->size = sizeof(*arg);
+	ret = hostdev_ioctl(VGPU_HOST_PEER_ADD, arg);
+	if (!ret)
+		hostdev_memory_offer(arg->cid, arg->port, arg->out_peer);
+	return ret;
+}
+
+int hostdev_peer_del(uint32_t peer)
+{
+	struct vgpu_host_peer_del arg = { .size = sizeof(arg), .peer = peer };
+
+	if (engines)
+		return engine_peer_del(peer);
+	return hostdev_ioctl(VGPU_HOST_PEER_DEL, &arg);
+}
+
+int hostdev_grant(struct vgpu_host_grant *arg)
+{
+	if (engines)
+		return engine_grant(arg);
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_GRANT, arg);
+}
+
+int hostdev_revoke(uint32_t peer, uint32_t export)
+{
+	struct vgpu_host_revoke arg = { .size = sizeof(arg), .peer = peer, .export = export };
+
+	if (engines)
+		return engine_revoke(peer, export);
+	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg);
+}
+
+int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
+{
+	struct vgpu_host_shadow arg = {
+		.size = sizeof(arg),
+		.peer = peer,
+		.out_fd = -1,
+		.session = session,
+	};
+	int ret;
+
+	if (engines)
+		return engine_shadow(peer, session, nr_sessions);
+	ret = hostdev_ioctl(VGPU_HOST_SHADOW, &arg);
+	return ret ? ret : arg.out_fd;
+}
+
+int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *comm, int shadow_fd,
+			 pid_t *pid, int *lanes_fd)
+{
+	if (engines)
+		return engine_spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
+	return spawn_shadow(sandbox, comm, shadow_fd, pid, lanes_fd);
+}
+
+int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
+{
+	memset(stat, 0, sizeof(*stat));
+	stat->size = sizeof(*stat);
+	stat->peer = peer;
+	if (engines)
+		return engine_peer_stat(peer, stat);
+	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat);
+}
+
+uint64_t hostdev_owned_bytes(uint32_t peer)
+{
+	return engines ? engine_owned_bytes(peer) : 0;
+}
+
+/*
+ * Listen for the guest's hypervisor, which reports the guest's memory. A failure is only logged:
+ * the window works without, but devices cannot keep memory of the guest.
+ */
+static void memory_listen(const struct vgpu_host_window_create *window)
+{
+	int ret = keeper_memory_create(window);
+
+	if (ret)
+		log_error("window of guest %u:%u: nobody can tell of its memory: %s", window->cid,
+			  window->port, strerror(-ret));
+}
+
+int hostdev_window_create(struct vgpu_host_window_create *arg)
+{
+	int ret;
+
+	if (engines)
+		return nested_check() ? -EPERM : keeper_window_create(arg);
+	arg->size = sizeof(*arg);
+	ret = hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg);
+	if (!ret)
+		memory_listen(arg);
+	return ret;
+}
+
+void hostdev_listen(void)
+{
+	struct vgpu_host_window_stat stat = { 0 };
+
+	if (engines)
+		return;
+	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat)) {
+		const struct vgpu_host_window_create window = {
+			.cid = stat.out_cid,
+			.port = stat.out_port,
+			.uid = stat.out_uid,
+		};
+
+		memory_listen(&window);
+	}
+}
+
+int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force)
+{
+	struct vgpu_host_window_destroy arg = {
+		.size = sizeof(arg),
+		.flags = force ? VGPU_HOST_WINDOW_FORCE : 0,
+		.cid = cid,
+		.port = port,
+	};
+
+	int ret;
+
+	if (engines)
+		return keeper_window_destroy(cid, port, force);
+	ret = hostdev_ioctl(VGPU_HOST_WINDOW_DESTROY, &arg);
+	if (!ret)
+		keeper_window_destroy(cid, port, true);
+	return ret;
+}
+
+int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain)
+{
+	struct vgpu_host_window_drain arg = {
+		.size = sizeof(arg),
+		.cid = cid,
+		.port = port,
+		.drain = drain,
+	};
+
+	if (engines)
+		return keeper_has_window(cid, port) ? -EOPNOTSUPP : -ENOENT;
+	return hostdev_ioctl(VGPU_HOST_WINDOW_DRAIN, &arg);
+}
+
+int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat)
+{
+	int ret;
+
+	memset(stat, 0, sizeof(*stat));
+	stat->size = sizeof(*stat);
+	stat->flags = VGPU_HOST_WINDOW_NEXT;
+	stat->cid = cid;
+	stat->port = port;
+	if (engines) {
+		ret = keeper_window_next(cid, port, stat);
+		if (!ret)
+			engine_window_stat(stat->out_cid, stat->out_port, stat);
+		return ret;
+	}
+	return hostdev_ioctl(VGPU_HOST_WINDOW_STAT, stat);
+}

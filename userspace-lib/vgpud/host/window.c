@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/* Windows: creation, draining and removal, with messages for people. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/answer.h"
+#include "base/users.h"
+#include "config/config.h"
+#include "host/hostdev.h"
+#include "host/keeper.h"
+#include "host/nested.h"
+#include "host/window.h"
+#include "shared/log.h"
+
+const char *window_size_mistake(uint64_t size)
+{
+	if (size < 2 * 4096 || size > 1ULL << 40)
+		return "a window has 8 KiB to 1 TiB";
+	if (size & (size - 1))
+		return "a window's size is a power of two, as that of PCI memory is";
+	return NULL;
+}
+
+int window_owner_say(struct answer *words, int error, const char *owner)
+{
+	switch (error) {
+	case -EINVAL:
+		return answer_say(words, -ENOENT, "there is no user '%s'", owner);
+	case -ENOENT:
+		return answer_say(words, error, "there is no user '%s' in /etc/passwd: give its UID",
+				  owner);
+	default:
+		return answer_say(words, error, "cannot look for users in /etc/passwd: %s",
+				  strerror(-error));
+	}
+}
+
+void window_path(const char *name, char path[48])
+{
+	snprintf(path, 48, "%s/%.32s", hostdev_is_engine() ? KEEPER_DIR : "/dev", name);
+}
+
+int window_create(const struct window_spec *spec, char path[48], struct answer *words)
+{
+	struct vgpu_host_window_create arg = {
+		.cid = spec->cid,
+		.port = spec->port ? spec->port : settings.port,
+		.bytes = spec->size,
+		.flags = spec->automatic ? VGPU_HOST_WINDOW_AUTOMATIC : 0,
+	};
+	const char *mistake = window_size_mistake(spec->size);
+	int ret;
+
+	if (mistake)
+		return answer_say(words, -EINVAL, "%s", mistake);
+	ret = user_find_owner(spec->owner, &arg.uid, &arg.gid);
+	if (ret)
+		return window_owner_say(words, ret, spec->owner ? spec->owner : "");
+	ret = hostdev_window_create(&arg);
+	switch (ret) {
+	case 0:
+		window_path(arg.out_name, path);
+		if (!arg.uid && !(spec->owner && *spec->owner))
+			log_info("window %s is root's, as /etc/passwd has no user that libvirt runs QEMU as",
+				 path);
+		return 0;
+	case -EEXIST:
+		return answer_say(words, ret, "guest %u has a window already", spec->cid);
+	case -EPERM:
+		return answer_say(words, ret, "no window for guest %u: " NESTED_ADVICE, spec->cid);
+	default:
+		return answer_say(words, ret, "%s makes no window: %s", hostdev_is_engine() ?
+				  "vgpud" : "the host module", strerror(-ret));
+	}
+}
+
+int window_drain(uint32_t cid, uint32_t port, bool drain, struct answer *words)
+{
+	int ret = hostdev_window_drain(cid, port ? port : settings.port, drain);
+
+	if (ret == -ENOENT)
+		return answer_say(words, ret, "guest %u has no window", cid);
+	return ret ? answer_say(words, ret, "the window stays as it is: %s", strerror(-ret)) : 0;
+}
+
+int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words)
+{
+	int ret = hostdev_window_destroy(cid, port ? port : settings.port, force);
+
+	switch (ret) {
+	case 0:
+		return 0;
+	case -ENOENT:
+		return answer_say(words, ret, "guest %u has no window", cid);
+	case -EBUSY:
+		return answer_say(words, ret, hostdev_is_engine() ?
+				  "the hypervisor of guest %u is connected to it (end that, or --force)" :
+				  "programs of guest %u have memory in it (drain it, or --force)",
+				  cid);
+	default:
+		return answer_say(words, ret, "the window stays: %s", strerror(-ret));
+	}
+}

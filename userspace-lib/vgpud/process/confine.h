@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Confinement of the programs of a guest (shadows, engines, keepers and vgpu-engine-master),
+ * which can do nothing but serve this guest.
+ *
+ * Each program runs as a user that is its guest's alone, without capabilities (SPAWN_MASTER has
+ * one) and without a way to gain privileges, in namespaces without a network, other processes
+ * or files, and with a seccomp filter that allows the few system calls it needs.
+ */
+#ifndef VGPUD_CONFINE_H
+#define VGPUD_CONFINE_H
+
+#include <stdbool.h>
+
+#include "config/room.h"
+
+struct sandbox;
+
+/*
+ * Check what confinement needs, and prepare the filters. @engines: true if user-space engines serve
+ * the guests. Return: 0 or a negative errno.
+ */
+int confine_init(bool engines);
+/* Return true if the processor has protection keys, which keep drivers from shadows' memory. */
+bool confine_has_keys(void);
+
+/* Make a guest's namespaces, unless it has them already. Return: 0 or a negative errno. */
+int confine_namespaces_open(int *namespaces);
+void confine_namespaces_close(int *namespaces);
+
+/* Enter the guest's namespaces, leave the file tree. The child calls it before it closes files. */
+int confine_enter(const struct sandbox *sandbox);
+/*
+ * Set limits, user, capabilities and filter, in the child just before exec. *@step: name of the
+ * step that failed. Return: 0 or a negative errno.
+ */
+int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char **step);
+
+#endif /* VGPUD_CONFINE_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Reloads: change exports and windows to what the files of exports.d ask for. */
+#ifndef VGPUD_RELOAD_H
+#define VGPUD_RELOAD_H
+
+#include "base/text.h"
+
+/* Check the files, and log mistakes. Return: 0, or a negative errno if there are some. */
+int reload_check(void);
+/* Make exports and windows at the start, from all files without mistakes. */
+void reload_start(void);
+/*
+ * Change exports and windows to what the files say. Only those that differ are changed, and
+ * none if there is a mistake. @who: description for the log of who asked for the reload;
+ * @words: gets a line for each change, or on failure for each error. Return: 0; -EBADMSG or
+ * another errno: nothing was changed; -EIO: some changes failed.
+ */
+int reload_run(const char *who, struct text *words);
+/* Describe what reload_run() would change. */
+int reload_diff(struct text *words);
+
+#endif /* VGPUD_RELOAD_H */
