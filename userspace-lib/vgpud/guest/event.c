@@ -3,13 +3,13 @@
 #include <stddef.h>
 #include <sys/wait.h>
 
+#include "engines/engine.h"
+#include "engines/master.h"
 #include "guest/event.h"
 #include "guest/peer.h"
 #include "guest/session.h"
-#include "host/engine.h"
 #include "host/hostdev.h"
-#include "host/keeper.h"
-#include "host/master.h"
+#include "keeper/keeper.h"
 
 static void on_session_gone(uint32_t number, uint64_t session)
 {

@@ -9,9 +9,9 @@
 
 #include "config/config.h"
 #include "device/exporter.h"
+#include "engines/master.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
-#include "host/master.h"
 #include "shared/log.h"
 
 struct peer_list peers = LIST_HEAD_INITIALIZER(peers);

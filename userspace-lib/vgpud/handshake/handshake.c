@@ -22,7 +22,7 @@
 #include "guest/session.h"
 #include "handshake/handshake.h"
 #include "host/hostdev.h"
-#include "host/keeper.h"
+#include "keeper/keeper.h"
 #include "process/confine.h"
 #include "shadow/layout.h"
 #include "shared/log.h"

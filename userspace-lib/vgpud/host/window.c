@@ -8,9 +8,9 @@
 #include "base/users.h"
 #include "config/config.h"
 #include "host/hostdev.h"
-#include "host/keeper.h"
-#include "host/nested.h"
 #include "host/window.h"
+#include "keeper/keeper.h"
+#include "keeper/nested.h"
 #include "shared/log.h"
 
 const char *window_size_mistake(uint64_t size)

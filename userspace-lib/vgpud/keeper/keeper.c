@@ -22,8 +22,8 @@
 
 #include "engine/base/packet.h"
 #include "engine/proto.h"
-#include "host/keeper.h"
-#include "host/nested.h"
+#include "keeper/keeper.h"
+#include "keeper/nested.h"
 #include "process/pair.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"

@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "host/nested.h"
+#include "keeper/nested.h"
 
 #define NESTED_FILE	"/sys/module/kvm_intel/parameters/nested"
 /* Directory that shows that sysfs is there: without it, a missing NESTED_FILE proves nothing. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/proto.h"
-#include "host/master.h"
+#include "engines/master.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shared/log.h"
