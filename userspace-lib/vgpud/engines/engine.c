@@ -401,16 +401,22 @@ static int engine_tell(struct engine *engine, const void *msg, size_t len, int f
 	return -ENODEV;
 }
 
+static void node_remove(int nodes_fd, uint32_t number)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", number);
+	unlinkat(nodes_fd, name, 0);
+}
+
 int engine_revoke(uint32_t peer, uint32_t export)
 {
 	const struct engine_number msg = { .type = ENGINE_REVOKE, .number = export };
 	struct engine *engine = engine_find(peer);
-	char name[16];
 
 	if (!engine)
 		return -ENOENT;
-	snprintf(name, sizeof(name), "%u", export);
-	unlinkat(engine->nodes_fd, name, 0);
+	node_remove(engine->nodes_fd, export);
 	masters_end(peer, export);
 	return engine_tell(engine, &msg, sizeof(msg), -1);
 }
@@ -455,13 +461,13 @@ int engine_export_change(uint32_t export, const struct device_change *change)
 	return 0;
 }
 
-/* Check whether the guest may use the export: its node exists only then. */
-static bool engine_has(const struct engine *engine, const struct offer *offer)
+/* Check whether a guest may use the export: its node exists only then. */
+static bool node_exists(int nodes_fd, uint32_t number)
 {
 	char name[16];
 
-	snprintf(name, sizeof(name), "%u", offer->number);
-	return !faccessat(engine->nodes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
+	snprintf(name, sizeof(name), "%u", number);
+	return !faccessat(nodes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Send a file of an export with its content, or without if the file is @gone. */
@@ -484,7 +490,7 @@ static void file_tell_all(const struct offer *offer, const struct offer_file *fi
 	struct engine *engine;
 
 	LIST_FOREACH(engine, &engines, node)
-		if (engine_has(engine, offer))
+		if (node_exists(engine->nodes_fd, offer->number))
 			file_tell(engine, offer, file, gone);
 }
 
@@ -555,29 +561,35 @@ static int compare(const void *a, const void *b)
 }
 
 /* Make the guest's node of an export. Only root can enter NODES_DIR, so no other user finds it. */
-static int node_make(struct engine *engine, const struct offer *offer, bool read_only)
+static int node_make(int nodes_fd, uint32_t number, dev_t rdev, bool read_only)
 {
 	mode_t mode = read_only ? 0444 : 0666;
 	char name[16];
 
-	snprintf(name, sizeof(name), "%u", offer->number);
-	if (mknodat(engine->nodes_fd, name, S_IFCHR | mode, offer->rdev) ||
-	    fchmodat(engine->nodes_fd, name, mode, 0))
+	snprintf(name, sizeof(name), "%u", number);
+	if (mknodat(nodes_fd, name, S_IFCHR | mode, rdev) || fchmodat(nodes_fd, name, mode, 0))
 		return -errno;
 	return 0;
+}
+
+/* Open the node of an export with O_PATH: the driver is not called. Return: it, or -errno. */
+static int node_open(int nodes_fd, uint32_t number)
+{
+	char name[16];
+	int fd;
+
+	snprintf(name, sizeof(name), "%u", number);
+	fd = openat(nodes_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 /* Start vgpu-engine-master. Return: the engine's end of the socket to it, or a negative errno. */
 static int master_spawn(const struct engine *engine, const struct offer *offer)
 {
-	char name[16];
-	int node, fd;
+	int node = node_open(engine->nodes_fd, offer->number), fd;
 
-	snprintf(name, sizeof(name), "%u", offer->number);
-	/* O_PATH does not open the device, so the driver is not called. */
-	node = openat(engine->nodes_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (node < 0)
-		return -errno;
+		return node;
 	fd = master_start(engine->number, offer->number, engine->sandbox, node);
 	close(node);
 	return fd;
@@ -622,7 +634,8 @@ int engine_grant(struct vgpu_host_grant *arg)
 		return -ENOENT;
 	if (arg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX)
 		return -EINVAL;
-	ret = node_make(engine, offer, arg->flags & VGPU_HOST_GRANT_READ_ONLY);
+	ret = node_make(engine->nodes_fd, offer->number, offer->rdev,
+			arg->flags & VGPU_HOST_GRANT_READ_ONLY);
 	/*
 	 * ENGINE_GRANT announces the export, so the guest cannot use it before this.
 	 * master_make() fails if the engine has ended.
@@ -696,10 +709,10 @@ static void engine_ready(struct source *source, uint32_t mask)
 	engine_end(engine);
 }
 
-/* Free the counters of a shadow that has ended, and add their values to the engine's sums. */
-static void counters_free(struct engine *engine, struct shadow_counters *shadow)
+/* Free the counters of a shadow that has ended, and add their values to sums. */
+static void counters_free(struct shadow_counters *shadow, struct engine_counters *ended)
 {
-	counters_sum(&engine->ended, shadow->counters);
+	counters_sum(ended, shadow->counters);
 	LIST_REMOVE(shadow, node);
 	munmap((void *)(uintptr_t)shadow->counters, PAGE);
 	free(shadow);
@@ -713,33 +726,41 @@ void engine_shadow_ended(pid_t pid)
 	LIST_FOREACH(engine, &engines, node)
 		LIST_FOREACH(shadow, &engine->shadows, node)
 			if (shadow->pid == pid) {
-				counters_free(engine, shadow);
+				counters_free(shadow, &engine->ended);
 				return;
 			}
 }
 
-static void engine_free(struct engine *engine)
+/* Close a guest's directory of nodes, if it is open, and remove it. */
+static void nodes_close(int nodes_fd, uint32_t cid, uint32_t port)
 {
 	char path[64];
+
+	if (nodes_fd >= 0)
+		close(nodes_fd);
+	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", cid, port);
+	rmdir(path);
+}
+
+static void patience_put(struct remembered *guest)
+{
+	guest->engines--;
+}
+
+static void engine_free(struct engine *engine)
+{
 	struct offer *offer;
 
 	if (engine->guest)
-		engine->guest->engines--;
+		patience_put(engine->guest);
 	masters_end(engine->number, 0);
 	while (!LIST_EMPTY(&engine->shadows))
-		counters_free(engine, LIST_FIRST(&engine->shadows));
+		counters_free(LIST_FIRST(&engine->shadows), &engine->ended);
 
-	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", engine->cid, engine->port);
-	if (engine->nodes_fd >= 0) {
-		LIST_FOREACH(offer, &offers, node) {
-			char name[16];
-
-			snprintf(name, sizeof(name), "%u", offer->number);
-			unlinkat(engine->nodes_fd, name, 0);
-		}
-		close(engine->nodes_fd);
-	}
-	rmdir(path);
+	if (engine->nodes_fd >= 0)
+		LIST_FOREACH(offer, &offers, node)
+			node_remove(engine->nodes_fd, offer->number);
+	nodes_close(engine->nodes_fd, engine->cid, engine->port);
 	source_close(&engine->source);
 	if (engine->agent_fd >= 0)
 		close(engine->agent_fd);
@@ -754,18 +775,18 @@ static void engine_free(struct engine *engine)
 
 /*
  * Make the guest's directory of nodes and open it as the root of a detached mount. A shadow
- * that has the directory cannot leave the mount upwards.
+ * that has the directory cannot leave the mount upwards. Return: the file, or a negative errno.
  */
-static int nodes_open(struct engine *engine)
+static int nodes_open(uint32_t cid, uint32_t port)
 {
 	char path[64];
+	int fd;
 
-	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", engine->cid, engine->port);
+	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", cid, port);
 	if (mkdir(path, 0711) && errno != EEXIST)
 		return -errno;
-	engine->nodes_fd = syscall(SYS_open_tree, AT_FDCWD, path,
-				   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	return engine->nodes_fd < 0 ? -errno : 0;
+	fd = syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 /*
@@ -837,7 +858,8 @@ static void guests_expire(void)
 	}
 }
 
-static int guest_remember(struct engine *engine)
+/* Find or make the state of a guest that gets an engine. Return: 0 or a negative errno. */
+static int patience_get(uint32_t cid, uint32_t port, struct remembered **found)
 {
 	struct remembered *guest;
 	void *memory;
@@ -845,8 +867,8 @@ static int guest_remember(struct engine *engine)
 
 	guests_expire();
 	LIST_FOREACH(guest, &guests, node)
-		if (guest->cid == engine->cid && guest->port == engine->port)
-			goto found;
+		if (guest->cid == cid && guest->port == port)
+			goto out;
 	guest = calloc(1, sizeof(*guest));
 	if (!guest)
 		return -ENOMEM;
@@ -855,20 +877,20 @@ static int guest_remember(struct engine *engine)
 		free(guest);
 		return ret;
 	}
-	guest->cid = engine->cid;
-	guest->port = engine->port;
+	guest->cid = cid;
+	guest->port = port;
 	guest->memory = memory;
 	vgpu_patience_init(&guest->memory->patience, patience_whole(), now_us());
 	LIST_INSERT_HEAD(&guests, guest, node);
-found:
+out:
 	guest->engines++;
-	engine->guest = guest;
+	*found = guest;
 	return 0;
 }
 
-static void patience_stat(const struct engine *engine, struct vgpu_host_peer_stat *stat)
+static void patience_stat(const struct remembered *guest, struct vgpu_host_peer_stat *stat)
 {
-	struct vgpu_patience patience = patience_copy(engine->guest);
+	struct vgpu_patience patience = patience_copy(guest);
 
 	stat->out_patience_ms = vgpu_patience_left(&patience, now_us()) / 1000;
 	stat->out_spent = patience.total;
@@ -965,12 +987,10 @@ int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 	engine->shared_fd = -1;
 	engine->shared_read_fd = -1;
 	LIST_INIT(&engine->shadows);
-	engine->nodes_fd = -1;
-	ret = nodes_open(engine);
+	engine->nodes_fd = nodes_open(arg->cid, arg->port);
+	ret = engine->nodes_fd < 0 ? engine->nodes_fd : shared_open(engine, arg);
 	if (!ret)
-		ret = shared_open(engine, arg);
-	if (!ret)
-		ret = guest_remember(engine);
+		ret = patience_get(arg->cid, arg->port, &engine->guest);
 	if (!ret)
 		ret = engine_start(engine, arg->sock_fd);
 	if (ret) {
@@ -1087,7 +1107,7 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	stat->out_stray_fds = sums.stray_fds;
 	stat->out_cancels = sums.cancels;
 	stat->out_kept_bytes = engine->shared->kept_bytes;
-	patience_stat(engine, stat);
+	patience_stat(engine->guest, stat);
 	return 0;
 }
 
