@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/kcmp.h>
-#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -33,6 +31,7 @@
 #include "engines/engine.h"
 #include "engines/event.h"
 #include "engines/master.h"
+#include "engines/need.h"
 #include "keeper/keeper.h"
 #include "policy.h"
 #include "process/pair.h"
@@ -46,8 +45,6 @@
  */
 #define NODES_DIR	"/run/vgpu/nodes"
 #define LOCK_FILE	"/run/vgpu/engine.lock"
-#define FAULTS_DEVICE	"/dev/userfaultfd"
-#define MAPS_MAX_FILE	"/proc/sys/vm/max_map_count"
 
 #define PAGE		4096
 #define DRM_MAJOR	226
@@ -167,98 +164,6 @@ static int engine_program = -1, shadow_program = -1, faults_fd = -1;
 
 /* --- requirements --------------------------------------------------------------- */
 
-/* End of messages about features of the kernel that containers and services may deny even root. */
-#define NEED	"and nothing that keeps vgpud from it (a container, SystemCallFilter=); the module needs none of that (modprobe vgpu_host)"
-
-/* Make a userfaultfd with the features that a shadow asks for, and close it again. */
-static int faults_try(int device)
-{
-	struct uffdio_api api = { .api = UFFD_API, .features = ESHADOW_FAULTS };
-	int faults = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC), ret = 0;
-
-	if (faults < 0)
-		return -errno;
-	if (ioctl(faults, UFFDIO_API, &api))
-		ret = -errno;
-	close(faults);
-	return ret;
-}
-
-static int faults_open(void)
-{
-	int fd = open(FAULTS_DEVICE, O_RDWR | O_CLOEXEC), ret;
-
-	ret = fd < 0 ? -errno : faults_try(fd);
-	if (!ret)
-		return fd;
-	log_error(FAULTS_DEVICE ": %s: faults of the kernel cannot be served, which takes Linux 6.1 or later with CONFIG_USERFAULTFD, "
-		  NEED, strerror(-ret));
-	if (fd >= 0)
-		close(fd);
-	return -ENOTSUP;
-}
-
-static int secret_check(void)
-{
-	int fd = syscall(SYS_memfd_secret, 0);
-
-	if (fd < 0) {
-		log_error("memfd_secret: %s: memory that drivers cannot keep is not to be had, which takes CONFIG_SECRETMEM (before Linux 6.5 boot with secretmem.enable=1), "
-			  NEED, strerror(errno));
-		return -ENOTSUP;
-	}
-	close(fd);
-	return 0;
-}
-
-static int files_check(void)
-{
-	pid_t self = getpid();
-
-	if (syscall(SYS_kcmp, self, self, KCMP_FILE, faults_fd, faults_fd)) {
-		log_error("kcmp: %s: whether two files are one cannot be told, which takes CONFIG_KCMP, "
-			  NEED, strerror(errno));
-		return -ENOTSUP;
-	}
-	return 0;
-}
-
-static unsigned int maps_max(void)
-{
-	FILE *file = fopen(MAPS_MAX_FILE, "re");
-	unsigned int max = 0;
-
-	if (file && fscanf(file, "%u", &max) != 1)
-		max = 0;
-	if (file)
-		fclose(file);
-	return max;
-}
-
-/*
- * Return half of vm.max_map_count. The other half is for those mappings of a shadow that do not
- * show the guest's memory.
- */
-uint32_t engine_pieces_max(void)
-{
-	return maps_max() / 2;
-}
-
-/*
- * Warn if vm.max_map_count is too low for the limits. A mapping of a device, and a page of a
- * program, takes up to two VMAs: its own, and that of the memory up to the next one. They get half
- * of vm.max_map_count, as the other half is for engine_pieces_max().
- */
-static void maps_check(void)
-{
-	const uint64_t need = 4 * ((uint64_t)settings.limits.mappings + settings.limits.pages);
-	unsigned int max = maps_max();
-
-	if (max < need)
-		log_warning("vm.max_map_count is %u, and 'mappings' and 'pages' in [limits] need %llu: raise it (sysctl vm.max_map_count=%llu), or lower them, or programs of guests that use as much are ended",
-			    max, (unsigned long long)need, (unsigned long long)need);
-}
-
 /*
  * Take the lock that lets one vgpud run with engines, and hold it until vgpud ends. Only one
  * process may make nodes, and there is no module that would refuse a second agent.
@@ -298,15 +203,9 @@ int engine_init(const struct host_events *handlers)
 	int ret;
 
 	events = handlers;
-	faults_fd = faults_open();
+	faults_fd = needs_check();
 	if (faults_fd < 0)
 		return faults_fd;
-	ret = secret_check();
-	if (!ret)
-		ret = files_check();
-	if (ret)
-		return ret;
-	maps_check();
 	engine_program = spawn_program_open("vgpu-engine");
 	shadow_program = spawn_program_open("vgpu-engine-shadow");
 	if (engine_program < 0 || shadow_program < 0)

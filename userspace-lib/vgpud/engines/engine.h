@@ -37,8 +37,6 @@ uint64_t engine_owned_bytes(uint32_t peer);
 /* Start a shadow. @shadow_fd is the shadow's end of its connection to the engine. */
 int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *pid,
 			int *lanes_fd);
-/* Return the most mappings of a guest's memory that a shadow may have at the same time. */
-uint32_t engine_pieces_max(void);
 /* Notify the guest's engine that a hypervisor has connected to the guest's window. */
 void engine_keeper_came(uint32_t cid, uint32_t port);
 /* Fill in the fields of @stat that say what the guest has in its window. */

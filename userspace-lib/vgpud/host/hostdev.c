@@ -14,6 +14,7 @@
 #include "device/device.h"
 #include "engines/engine.h"
 #include "engines/event.h"
+#include "engines/need.h"
 #include "host/hostdev.h"
 #include "keeper/keeper.h"
 #include "keeper/nested.h"
