@@ -32,6 +32,8 @@
 #include "engines/event.h"
 #include "engines/master.h"
 #include "engines/need.h"
+#include "engines/page.h"
+#include "engines/patience.h"
 #include "keeper/keeper.h"
 #include "policy.h"
 #include "process/pair.h"
@@ -46,7 +48,6 @@
 #define NODES_DIR	"/run/vgpu/nodes"
 #define LOCK_FILE	"/run/vgpu/engine.lock"
 
-#define PAGE		4096
 #define DRM_MAJOR	226
 
 /* Limits of the files of one export: the same as the host module's. */
@@ -102,24 +103,6 @@ struct shadow_counters {
 };
 
 /**
- * struct remembered - state of a guest that outlives its engines
- * @node: entry of guests
- * @cid: context ID of the guest
- * @port: vsock port of vgpud by which the guest connects
- * @engines: number of engines that the guest has
- * @fd: file of @memory
- * @memory: time that drivers may wait for the guest; the guest's shadows write to it
- */
-struct remembered {
-	LIST_ENTRY(remembered) node;
-	uint32_t cid;
-	uint32_t port;
-	unsigned int engines;
-	int fd;
-	struct engine_patience *memory;
-};
-
-/**
  * struct engine - the engine of a guest
  * @node: entry of engines
  * @number: number of the peer
@@ -157,7 +140,6 @@ struct engine {
 
 static LIST_HEAD(, offer) offers = LIST_HEAD_INITIALIZER(offers);
 static LIST_HEAD(, engine) engines = LIST_HEAD_INITIALIZER(engines);
-static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
 static const struct host_events *events;
 static uint32_t last_offer, last_engine;
 static int engine_program = -1, shadow_program = -1, faults_fd = -1;
@@ -641,11 +623,6 @@ static void nodes_close(int nodes_fd, uint32_t cid, uint32_t port)
 	rmdir(path);
 }
 
-static void patience_put(struct remembered *guest)
-{
-	guest->engines--;
-}
-
 static void engine_free(struct engine *engine)
 {
 	struct offer *offer;
@@ -686,114 +663,6 @@ static int nodes_open(uint32_t cid, uint32_t port)
 		return -errno;
 	fd = syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	return fd < 0 ? -errno : fd;
-}
-
-/*
- * Make a page of shared memory of a sealed size. The mode keeps programs of guests from opening
- * the file once more, with other rights.
- */
-static int page_make(int *fd, void **memory)
-{
-	int ret;
-
-	*fd = memfd_create("vgpu-engine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0)
-		return -errno;
-	if (!fchmod(*fd, 0600) && !ftruncate(*fd, PAGE) &&
-	    !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		*memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-		if (*memory != MAP_FAILED)
-			return 0;
-	}
-	ret = -errno;
-	close(*fd);
-	*fd = -1;
-	return ret;
-}
-
-/* Return the time that drivers may wait for a guest's memory in all, in microseconds. */
-static uint64_t patience_whole(void)
-{
-	unsigned int ms = settings.patience_ms ? settings.patience_ms : settings.fetch_timeout_ms;
-
-	return ms * UINT64_C(1000);
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * UINT64_C(1000000) + ts.tv_nsec / 1000;
-}
-
-/*
- * Read the time that a guest has left from a copy: the guest's shadows may write anything to
- * the shared memory at any time.
- */
-static struct vgpu_patience patience_copy(const struct remembered *guest)
-{
-	struct vgpu_patience patience = guest->memory->patience;
-
-	patience.whole = patience_whole();
-	return patience;
-}
-
-/* Forget guests that have no engine and all of their time left. */
-static void guests_expire(void)
-{
-	struct remembered *guest = LIST_FIRST(&guests), *next;
-	struct vgpu_patience patience;
-
-	for (; guest; guest = next) {
-		next = LIST_NEXT(guest, node);
-		patience = patience_copy(guest);
-		if (guest->engines || !vgpu_patience_is_whole(&patience, now_us()))
-			continue;
-		LIST_REMOVE(guest, node);
-		munmap(guest->memory, PAGE);
-		close(guest->fd);
-		free(guest);
-	}
-}
-
-/* Find or make the state of a guest that gets an engine. Return: 0 or a negative errno. */
-static int patience_get(uint32_t cid, uint32_t port, struct remembered **found)
-{
-	struct remembered *guest;
-	void *memory;
-	int ret;
-
-	guests_expire();
-	LIST_FOREACH(guest, &guests, node)
-		if (guest->cid == cid && guest->port == port)
-			goto out;
-	guest = calloc(1, sizeof(*guest));
-	if (!guest)
-		return -ENOMEM;
-	ret = page_make(&guest->fd, &memory);
-	if (ret) {
-		free(guest);
-		return ret;
-	}
-	guest->cid = cid;
-	guest->port = port;
-	guest->memory = memory;
-	vgpu_patience_init(&guest->memory->patience, patience_whole(), now_us());
-	LIST_INSERT_HEAD(&guests, guest, node);
-out:
-	guest->engines++;
-	*found = guest;
-	return 0;
-}
-
-static void patience_stat(const struct remembered *guest, struct vgpu_host_peer_stat *stat)
-{
-	struct vgpu_patience patience = patience_copy(guest);
-
-	stat->out_patience_ms = vgpu_patience_left(&patience, now_us()) / 1000;
-	stat->out_spent = patience.total;
-	stat->out_cut_off = vgpu_patience_is_cut_off(&patience);
 }
 
 static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *arg)

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/* Time that drivers may wait for a guest, which outlives the guest's engines. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "engine/proto.h"
+#include "engines/page.h"
+#include "engines/patience.h"
+#include "policy.h"
+
+static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
+
+/* Return the time that drivers may wait for a guest's memory in all, in microseconds. */
+static uint64_t patience_whole(void)
+{
+	unsigned int ms = settings.patience_ms ? settings.patience_ms : settings.fetch_timeout_ms;
+
+	return ms * UINT64_C(1000);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * UINT64_C(1000000) + ts.tv_nsec / 1000;
+}
+
+/*
+ * Read the time that a guest has left from a copy: the guest's shadows may write anything to
+ * the shared memory at any time.
+ */
+static struct vgpu_patience patience_copy(const struct remembered *guest)
+{
+	struct vgpu_patience patience = guest->memory->patience;
+
+	patience.whole = patience_whole();
+	return patience;
+}
+
+/* Forget guests that have no engine and all of their time left. */
+static void guests_expire(void)
+{
+	struct remembered *guest = LIST_FIRST(&guests), *next;
+	struct vgpu_patience patience;
+
+	for (; guest; guest = next) {
+		next = LIST_NEXT(guest, node);
+		patience = patience_copy(guest);
+		if (guest->engines || !vgpu_patience_is_whole(&patience, now_us()))
+			continue;
+		LIST_REMOVE(guest, node);
+		munmap(guest->memory, PAGE);
+		close(guest->fd);
+		free(guest);
+	}
+}
+
+int patience_get(uint32_t cid, uint32_t port, struct remembered **found)
+{
+	struct remembered *guest;
+	void *memory;
+	int ret;
+
+	guests_expire();
+	LIST_FOREACH(guest, &guests, node)
+		if (guest->cid == cid && guest->port == port)
+			goto out;
+	guest = calloc(1, sizeof(*guest));
+	if (!guest)
+		return -ENOMEM;
+	ret = page_make(&guest->fd, &memory);
+	if (ret) {
+		free(guest);
+		return ret;
+	}
+	guest->cid = cid;
+	guest->port = port;
+	guest->memory = memory;
+	vgpu_patience_init(&guest->memory->patience, patience_whole(), now_us());
+	LIST_INSERT_HEAD(&guests, guest, node);
+out:
+	guest->engines++;
+	*found = guest;
+	return 0;
+}
+
+void patience_stat(const struct remembered *guest, struct vgpu_host_peer_stat *stat)
+{
+	struct vgpu_patience patience = patience_copy(guest);
+
+	stat->out_patience_ms = vgpu_patience_left(&patience, now_us()) / 1000;
+	stat->out_spent = patience.total;
+	stat->out_cut_off = vgpu_patience_is_cut_off(&patience);
+}
+
+void patience_put(struct remembered *guest)
+{
+	guest->engines--;
+}

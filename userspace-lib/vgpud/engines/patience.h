@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Time that drivers may wait for a guest, which outlives the guest's engines. */
+#ifndef VGPUD_PATIENCE_H
+#define VGPUD_PATIENCE_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct engine_patience;
+struct vgpu_host_peer_stat;
+
+/**
+ * struct remembered - state of a guest that outlives its engines
+ * @node: entry of guests
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @engines: number of engines that the guest has
+ * @fd: file of @memory
+ * @memory: time that drivers may wait for the guest; the guest's shadows write to it
+ */
+struct remembered {
+	LIST_ENTRY(remembered) node;
+	uint32_t cid;
+	uint32_t port;
+	unsigned int engines;
+	int fd;
+	struct engine_patience *memory;
+};
+
+/* Find or make the state of a guest that gets an engine. Return: 0 or a negative errno. */
+int patience_get(uint32_t cid, uint32_t port, struct remembered **found);
+/* Note the end of an engine of the guest. */
+void patience_put(struct remembered *guest);
+/* Fill in the fields of @stat that say how long drivers may still wait for the guest. */
+void patience_stat(const struct remembered *guest, struct vgpu_host_peer_stat *stat);
+
+#endif /* VGPUD_PATIENCE_H */
