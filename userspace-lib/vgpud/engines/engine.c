@@ -28,10 +28,12 @@
 #include "device/device.h"
 #include "engine/base/packet.h"
 #include "engine/proto.h"
+#include "engines/counters.h"
 #include "engines/engine.h"
 #include "engines/event.h"
 #include "engines/master.h"
 #include "engines/need.h"
+#include "engines/node.h"
 #include "engines/page.h"
 #include "engines/patience.h"
 #include "keeper/keeper.h"
@@ -41,11 +43,6 @@
 #include "shared/log.h"
 #include "shared/loop.h"
 
-/*
- * Mount point of a tmpfs that allows device nodes. Each guest has a directory there with the
- * nodes of its exports.
- */
-#define NODES_DIR	"/run/vgpu/nodes"
 #define LOCK_FILE	"/run/vgpu/engine.lock"
 
 #define DRM_MAJOR	226
@@ -88,18 +85,6 @@ struct offer {
 	bool no_demand;
 	dev_t rdev;
 	struct vgpu_export_add add;
-};
-
-/**
- * struct shadow_counters - the counters of a shadow
- * @node: entry of struct engine's list of shadows
- * @pid: process ID of the shadow
- * @counters: memory that the shadow writes and vgpud reads
- */
-struct shadow_counters {
-	LIST_ENTRY(shadow_counters) node;
-	pid_t pid;
-	const struct engine_counters *counters;
 };
 
 /**
@@ -164,20 +149,6 @@ static int lock_take(void)
 	if (fd >= 0)
 		close(fd);
 	return ret;
-}
-
-static int nodes_init(void)
-{
-	if (mkdir(NODES_DIR, 0700) && errno != EEXIST)
-		goto err;
-	/* Detach the mount that a vgpud before this one left behind, with its nodes. */
-	umount2(NODES_DIR, MNT_DETACH);
-	if (mount("vgpu", NODES_DIR, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0700,size=1m"))
-		goto err;
-	return 0;
-err:
-	log_error("%s: %s", NODES_DIR, strerror(errno));
-	return -errno;
 }
 
 int engine_init(const struct host_events *handlers)
@@ -282,14 +253,6 @@ static int engine_tell(struct engine *engine, const void *msg, size_t len, int f
 	return -ENODEV;
 }
 
-static void node_remove(int nodes_fd, uint32_t number)
-{
-	char name[16];
-
-	snprintf(name, sizeof(name), "%u", number);
-	unlinkat(nodes_fd, name, 0);
-}
-
 int engine_revoke(uint32_t peer, uint32_t export)
 {
 	const struct engine_number msg = { .type = ENGINE_REVOKE, .number = export };
@@ -340,15 +303,6 @@ int engine_export_change(uint32_t export, const struct device_change *change)
 	LIST_FOREACH(engine, &engines, node)
 		engine_tell(engine, &msg, sizeof(msg), -1);
 	return 0;
-}
-
-/* Check whether a guest may use the export: its node exists only then. */
-static bool node_exists(int nodes_fd, uint32_t number)
-{
-	char name[16];
-
-	snprintf(name, sizeof(name), "%u", number);
-	return !faccessat(nodes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Send a file of an export with its content, or without if the file is @gone. */
@@ -441,29 +395,6 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Make the guest's node of an export. Only root can enter NODES_DIR, so no other user finds it. */
-static int node_make(int nodes_fd, uint32_t number, dev_t rdev, bool read_only)
-{
-	mode_t mode = read_only ? 0444 : 0666;
-	char name[16];
-
-	snprintf(name, sizeof(name), "%u", number);
-	if (mknodat(nodes_fd, name, S_IFCHR | mode, rdev) || fchmodat(nodes_fd, name, mode, 0))
-		return -errno;
-	return 0;
-}
-
-/* Open the node of an export with O_PATH: the driver is not called. Return: it, or -errno. */
-static int node_open(int nodes_fd, uint32_t number)
-{
-	char name[16];
-	int fd;
-
-	snprintf(name, sizeof(name), "%u", number);
-	fd = openat(nodes_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* Start vgpu-engine-master. Return: the engine's end of the socket to it, or a negative errno. */
 static int master_spawn(const struct engine *engine, const struct offer *offer)
 {
@@ -544,29 +475,6 @@ int engine_grant(struct vgpu_host_grant *arg)
 	return ret;
 }
 
-/* --- counters ------------------------------------------------------------------------ */
-
-/*
- * Add a counter to a sum that saturates: no true counter gets that far, and a false one cannot
- * make the sum wrap around to a small value.
- */
-static void counter_add(uint64_t *sum, const uint64_t *counter)
-{
-	uint64_t value = __atomic_load_n(counter, __ATOMIC_RELAXED);
-
-	*sum = value > UINT64_MAX - *sum ? UINT64_MAX : *sum + value;
-}
-
-static void counters_sum(struct engine_counters *sum, const struct engine_counters *counters)
-{
-	const uint64_t *from = (const uint64_t *)counters;
-	uint64_t *to = (uint64_t *)sum;
-	size_t i;
-
-	for (i = 0; i < sizeof(*sum) / sizeof(uint64_t); i++)
-		counter_add(&to[i], &from[i]);
-}
-
 /* --- engines ----------------------------------------------------------------------- */
 
 static void engine_ready(struct source *source, uint32_t mask)
@@ -590,15 +498,6 @@ static void engine_ready(struct source *source, uint32_t mask)
 	engine_end(engine);
 }
 
-/* Free the counters of a shadow that has ended, and add their values to sums. */
-static void counters_free(struct shadow_counters *shadow, struct engine_counters *ended)
-{
-	counters_sum(ended, shadow->counters);
-	LIST_REMOVE(shadow, node);
-	munmap((void *)(uintptr_t)shadow->counters, PAGE);
-	free(shadow);
-}
-
 void engine_shadow_ended(pid_t pid)
 {
 	struct shadow_counters *shadow;
@@ -610,17 +509,6 @@ void engine_shadow_ended(pid_t pid)
 				counters_free(shadow, &engine->ended);
 				return;
 			}
-}
-
-/* Close a guest's directory of nodes, if it is open, and remove it. */
-static void nodes_close(int nodes_fd, uint32_t cid, uint32_t port)
-{
-	char path[64];
-
-	if (nodes_fd >= 0)
-		close(nodes_fd);
-	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", cid, port);
-	rmdir(path);
 }
 
 static void engine_free(struct engine *engine)
@@ -647,22 +535,6 @@ static void engine_free(struct engine *engine)
 	if (engine->shared)
 		munmap(engine->shared, PAGE);
 	free(engine);
-}
-
-/*
- * Make the guest's directory of nodes and open it as the root of a detached mount. A shadow
- * that has the directory cannot leave the mount upwards. Return: the file, or a negative errno.
- */
-static int nodes_open(uint32_t cid, uint32_t port)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", cid, port);
-	if (mkdir(path, 0711) && errno != EEXIST)
-		return -errno;
-	fd = syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	return fd < 0 ? -errno : fd;
 }
 
 static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *arg)
