@@ -1,48 +1,83 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * User-space engines: a process for each guest does the work of the host module. The functions
- * take the arguments of those in hostdev.h. hostdev.c calls them if the settings choose this
- * engine.
+ * User-space engines: a process for each guest does the work of the host module. Functions of this
+ * folder that are called engine_* take the arguments of those in hostdev.h. hostdev.c calls them if
+ * the settings choose this engine.
  */
 #ifndef VGPUD_ENGINE_H
 #define VGPUD_ENGINE_H
 
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include <linux/vgpu_host.h>
 
-struct device_change;
+#include "engine/proto.h"
+#include "shared/loop.h"
+
 struct host_events;
+struct remembered;
 struct sandbox;
+struct shadow_counters;
 
-/*
- * Check that the host has all that engines need. @handlers stays the caller's. Return: 0, or a negative errno; the log then
- * names what is missing.
+/**
+ * struct engine - the engine of a guest
+ * @node: entry of all_engines
+ * @number: number of the peer
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @sandbox: sandbox of the guest's programs, which the peer owns
+ * @source: pipe by which the engine reports sessions that have ended or may be reaped
+ * @agent_fd: vgpud's end of the socket to the engine; -1: the engine is to end
+ * @shared: memory shared with the engine and its shadows, see struct engine_shared
+ * @shared_fd: file of @shared
+ * @shared_read_fd: file of @shared that is open for reading only
+ * @guest: state that outlives the engine; NULL: not set yet
+ * @shadows: list of the counters of the shadows that run
+ * @ended: sums of the counters of shadows that have ended
+ * @nodes_fd: directory of the nodes of the guest's exports
+ * @pid: process ID of the engine
  */
-int engine_init(const struct host_events *handlers);
+struct engine {
+	LIST_ENTRY(engine) node;
+	uint32_t number;
+	uint32_t cid;
+	uint32_t port;
+	struct sandbox *sandbox;
+	struct source source;
+	int agent_fd;
+	struct engine_shared *shared;
+	int shared_fd;
+	int shared_read_fd;
+	struct remembered *guest;
+	LIST_HEAD(, shadow_counters) shadows;
+	struct engine_counters ended;
+	int nodes_fd;
+	pid_t pid;
+};
 
-int engine_export_add(struct vgpu_host_export_add *arg);
-int engine_export_del(uint32_t export);
-int engine_export_change(uint32_t export, const struct device_change *change);
-int engine_export_file(const struct vgpu_host_export_file *arg);
+LIST_HEAD(engine_list, engine);
+extern struct engine_list all_engines;
+
+/* Open the program. @handlers stays the caller's. Return: 0 or a negative errno. */
+int engines_init(const struct host_events *handlers);
+struct engine *engine_find(uint32_t number);
+/*
+ * Send a message to an engine. An engine that does not read its messages is ended. Return: 0, or
+ * -ENODEV if the engine is to end.
+ */
+int engine_tell(struct engine *engine, const void *msg, size_t len, int fd);
+
 int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
 int engine_peer_del(uint32_t peer);
-int engine_grant(struct vgpu_host_grant *arg);
-int engine_revoke(uint32_t peer, uint32_t export);
-int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions);
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 /* Return the bytes of device memory that the guest's engine owns at the moment. */
 uint64_t engine_owned_bytes(uint32_t peer);
-/* Start a shadow. @shadow_fd is the shadow's end of its connection to the engine. */
-int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *pid,
-			int *lanes_fd);
 /* Notify the guest's engine that a hypervisor has connected to the guest's window. */
 void engine_keeper_came(uint32_t cid, uint32_t port);
 /* Fill in the fields of @stat that say what the guest has in its window. */
 void engine_window_stat(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
-/* Handle the end of a child of vgpud, which may be a shadow of engine_spawn_shadow(). */
-void engine_shadow_ended(pid_t pid);
 /* Handle the end of a child of vgpud, which may be an engine. */
 void engine_reaped(pid_t pid, int status);
 

@@ -15,7 +15,7 @@
 #include "config/room.h"
 #include "engine/base/packet.h"
 #include "engine/proto.h"
-#include "engines/engine.h"
+#include "engines/shadow.h"
 #include "guest/peer.h"
 #include "guest/session.h"
 #include "host/hostdev.h"

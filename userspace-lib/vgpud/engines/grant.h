@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Grants: vgpud tells engines which exports their guests have. */
+#ifndef VGPUD_GRANT_H
+#define VGPUD_GRANT_H
+
+#include <stdint.h>
+
+struct device_change;
+struct vgpu_host_grant;
+
+/* See the functions of hostdev.h that have these names. */
+int engine_export_del(uint32_t export);
+int engine_export_change(uint32_t export, const struct device_change *change);
+int engine_grant(struct vgpu_host_grant *arg);
+int engine_revoke(uint32_t peer, uint32_t export);
+
+#endif /* VGPUD_GRANT_H */

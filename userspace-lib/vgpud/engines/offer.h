@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Exports, as engines know them. */
+#ifndef VGPUD_OFFER_H
+#define VGPUD_OFFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <linux/vgpu_host.h>
+#include <linux/vgpu_wire.h>
+
+/**
+ * struct offer_file - content of a small file of an export's device
+ * @node: entry of struct offer's list of files
+ * @told: true if vgpud has reported the file since the last VGPU_HOST_FILE_LAST
+ * @len: number of bytes in @data
+ * @name: name of the file, as in struct vgpu_export_file
+ * @data: content of the file
+ */
+struct offer_file {
+	LIST_ENTRY(offer_file) node;
+	bool told;
+	uint32_t len;
+	char name[VGPU_FILE_NAME_LEN];
+	uint8_t data[];
+};
+
+/**
+ * struct offer - an export, as engines know it
+ * @node: entry of offers
+ * @files: list of the files of the device
+ * @number: number of the export
+ * @master: true if VGPU_HOST_EXPORT_MASTER is set
+ * @no_demand: true if VGPU_HOST_EXPORT_NO_DEMAND is set
+ * @rdev: device number of the node
+ * @add: description that guests get; its number is not filled in
+ */
+struct offer {
+	LIST_ENTRY(offer) node;
+	LIST_HEAD(, offer_file) files;
+	uint32_t number;
+	bool master;
+	bool no_demand;
+	dev_t rdev;
+	struct vgpu_export_add add;
+};
+
+LIST_HEAD(offer_list, offer);
+extern struct offer_list offers;
+
+/*
+ * Copy a string. Guests accept only zeros after the end of a string: @to must have been zeroed,
+ * since the bytes after the end of @from need not be 0.
+ */
+#define SET_STRING(to, from) snprintf((char *)(to), sizeof(to), "%s", (const char *)(from))
+
+struct offer *offer_find(uint32_t number);
+/* Make an offer; see hostdev_export_add(). Return: 0 or a negative errno. */
+int engine_export_add(struct vgpu_host_export_add *arg);
+void offer_file_free(struct offer_file *file);
+
+#endif /* VGPUD_OFFER_H */
