@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Grants: vgpud tells engines which exports their guests have. */
-#ifndef VGPUD_GRANT_H
-#define VGPUD_GRANT_H
+#ifndef VGPUD_ENGINES_GRANT_H
+#define VGPUD_ENGINES_GRANT_H
 
 #include <stdint.h>
 
@@ -14,4 +14,4 @@ int engine_export_change(uint32_t export, const struct device_change *change);
 int engine_grant(struct vgpu_host_grant *arg);
 int engine_revoke(uint32_t peer, uint32_t export);
 
-#endif /* VGPUD_GRANT_H */
+#endif /* VGPUD_ENGINES_GRANT_H */

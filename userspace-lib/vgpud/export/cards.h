@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "export/export.h"
+#include "base/answer.h"
+#include "export/spec.h"
 
 #define CARDS_ALL	(-1)
 

@@ -11,7 +11,9 @@
 #include <linux/netlink.h>
 #include <linux/vgpu_wire.h>
 
+#include "device/device.h"
 #include "device/paths.h"
+#include "export/change.h"
 #include "export/export.h"
 #include "export/uevent.h"
 #include "shared/loop.h"

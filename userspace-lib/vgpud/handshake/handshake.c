@@ -16,7 +16,7 @@
 #include "base/tsc.h"
 #include "base/unixsock.h"
 #include "config/config.h"
-#include "export/export.h"
+#include "export/grant.h"
 #include "guest/pace.h"
 #include "guest/peer.h"
 #include "guest/session.h"

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/answer.h"
 #include "base/ini.h"
 #include "base/users.h"
 #include "config/config.h"
 #include "export/cards.h"
+#include "export/check.h"
+#include "export/list.h"
 #include "host/window.h"
 #include "nvidia_ioctls.h"
 #include "reload/plan.h"

@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "base/text.h"
-#include "export/export.h"
+#include "export/spec.h"
 
 /**
  * struct plan_file - a file of exports.d

@@ -6,6 +6,7 @@
 #include "base/manager.h"
 #include "config/config.h"
 #include "export/export.h"
+#include "export/spec.h"
 #include "guest/listener.h"
 #include "reload/plan.h"
 #include "reload/reload.h"

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "export/grant.h"
+#include "export/list.h"
+#include "export/spec.h"
 #include "reload/plan.h"
 #include "reload/sync.h"
 

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/answer.h"
 #include "base/users.h"
 #include "config/config.h"
-#include "export/export.h"
+#include "export/spec.h"
 #include "host/hostdev.h"
 #include "host/window.h"
 #include "reload/plan.h"

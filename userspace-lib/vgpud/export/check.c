@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/* Checks of exports before they are made. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/vgpu_wire.h>
+
+#include "device/device.h"
+#include "device/nvidia.h"
+#include "export/check.h"
+#include "export/grant.h"
+#include "export/list.h"
+
+int export_open(const struct export_spec *spec, struct device *device,
+		       struct answer *answer)
+{
+	int fd = device_open(spec->path, device);
+
+	if (fd == -ENOTTY)
+		return answer_say(answer, fd, "%s is no character device: give the device file, such as /dev/dri/renderD128",
+				  spec->path);
+	if (fd == -EXDEV)
+		return answer_say(answer, fd, "%s belongs to vgpu itself: export the real device",
+				  spec->path);
+	if (fd == -EOPNOTSUPP)
+		return answer_say(answer, -ENOTTY, "%s is of VFIO, iommufd or vhost, which could go on with memory of a guest's program that it gives up: guests cannot have it",
+				  spec->path);
+	if (fd < 0)
+		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
+	if (device->kind == VGPU_EXPORT_NVIDIA && nvidia_is_divided(device->title)) {
+		close(fd);
+		return answer_say(answer, -ENOTTY, "%s is divided into MIG instances, which guests cannot have: 'nvidia-smi mig -dci' and '-dgi' undo that",
+				  spec->path);
+	}
+	return fd;
+}
+
+/*
+ * Check whether an export may be made anew on other terms. The change would be for all guests,
+ * including those to whom vgpuctl has given the export.
+ */
+static int check_anew(struct export *export, const struct export_spec *spec,
+		      struct answer *answer)
+{
+	struct grant *grant;
+
+	if (!export->origin)
+		return answer_say(answer, -EEXIST, "vgpuctl has exported %s by that name%s: unexport it first",
+				  export->spec.path,
+				  strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
+	TAILQ_FOREACH(grant, &export->grants, node)
+		if (grant->by_hand)
+			return answer_say(answer, -EEXIST, "vgpuctl has exported it, as it was, to guest %u:%u: unexport it there first",
+					  grant->cid, grant->port);
+	return 0;
+}
+
+/*
+ * Check for conflicts with vgpuctl: a file may take over an export of vgpuctl's with equal
+ * terms.
+ */
+static int check_taken(const struct export_spec *spec, struct answer *answer)
+{
+	struct export *export = export_find(spec->name);
+	struct grant *grant;
+	size_t i;
+
+	if (!export)
+		return 0;
+	if (!export_spec_same_terms(&export->spec, spec))
+		return check_anew(export, spec, answer);
+	for (i = 0; i < spec->nr_guests; i++) {
+		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
+		if (grant && grant->by_hand &&
+		    !grant_same_terms(grant, spec->any_port, spec->read_only))
+			return answer_say(answer, -EEXIST, "vgpuctl has exported it to guest %u:%u on other terms: unexport it first",
+					  grant->cid, grant->port);
+	}
+	return 0;
+}
+
+int export_check_path(const struct export_spec *spec, struct answer *answer)
+{
+	const char *at;
+
+	for (at = spec->path; *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
+			return answer_say(answer, -EINVAL, "a path has no blanks and no control characters");
+	if (spec->path[0] != '/')
+		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
+	return 0;
+}
+
+int export_check(const struct export_spec *spec, struct answer *answer)
+{
+	struct device device;
+	int fd, ret;
+
+	ret = export_check_path(spec, answer);
+	if (ret)
+		return ret;
+	fd = export_open(spec, &device, answer);
+	if (fd >= 0)
+		close(fd);
+	/* A missing device is no mistake, as it may be plugged in later. */
+	return fd < 0 && fd != -ENOENT ? fd : check_taken(spec, answer);
+}
