@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/* Members of the JSON objects of requests and answers. */
+#include <errno.h>
+
+#include "request/json.h"
+
+void put(struct json_object *object, const char *key, struct json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
+
+void put_string(struct json_object *object, const char *key, const char *value)
+{
+	put(object, key, value ? json_object_new_string(value) : NULL);
+}
+
+void put_number(struct json_object *object, const char *key, uint64_t value)
+{
+	put(object, key, json_object_new_int64(value));
+}
+
+void put_bool(struct json_object *object, const char *key, bool value)
+{
+	put(object, key, json_object_new_boolean(value));
+}
+
+const char *get_string(struct json_object *request, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(request, key, &value) ||
+	    !json_object_is_type(value, json_type_string))
+		return NULL;
+	return json_object_get_string(value);
+}
+
+bool get_bool(struct json_object *request, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(request, key, &value) && json_object_get_boolean(value);
+}
+
+uint32_t get_number(struct json_object *request, const char *key)
+{
+	struct json_object *value;
+	int64_t number;
+
+	if (!json_object_object_get_ex(request, key, &value))
+		return 0;
+	number = json_object_get_int64(value);
+	return number < 1 || number >= UINT32_MAX ? 0 : number;
+}
+
+/* Most guests of one request. */
+#define GUESTS_MAX	512
+
+bool number_ok(struct json_object *request, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(request, key, &value) || get_number(request, key))
+		return true;
+	return json_object_is_type(value, json_type_int) && !json_object_get_int64(value);
+}
+
+bool guest_ok(struct json_object *guest)
+{
+	return get_number(guest, "cid") && number_ok(guest, "port");
+}
+
+int get_guests(struct json_object *request, struct json_object **guests, size_t *nr)
+{
+	size_t i;
+
+	*nr = 0;
+	*guests = NULL;
+	if (!json_object_object_get_ex(request, "guests", guests))
+		return 0;
+	if (!json_object_is_type(*guests, json_type_array))
+		return -EINVAL;
+	*nr = json_object_array_length(*guests);
+	if (*nr > GUESTS_MAX)
+		return -E2BIG;
+	for (i = 0; i < *nr; i++)
+		if (!guest_ok(json_object_array_get_idx(*guests, i)))
+			return -EINVAL;
+	return 0;
+}
+
+struct json_object *answer_error(int error, const char *message)
+{
+	struct json_object *answer = json_object_new_object();
+
+	put_bool(answer, "ok", false);
+	put_number(answer, "errno", -error);
+	put_string(answer, "message", message);
+	return answer;
+}
+
+struct json_object *answer_ok(void)
+{
+	struct json_object *answer = json_object_new_object();
+
+	put_bool(answer, "ok", true);
+	return answer;
+}
