@@ -24,10 +24,6 @@ int confine_init(bool engines);
 /* Return true if the processor has protection keys, which keep drivers from shadows' memory. */
 bool confine_has_keys(void);
 
-/* Make a guest's namespaces, unless it has them already. Return: 0 or a negative errno. */
-int confine_namespaces_open(int *namespaces);
-void confine_namespaces_close(int *namespaces);
-
 /* Enter the guest's namespaces, leave the file tree. The child calls it before it closes files. */
 int confine_enter(const struct sandbox *sandbox);
 /*

@@ -2,7 +2,7 @@
 /* Sandboxes: users, namespaces and control groups of the programs of guests. */
 #include "config/config.h"
 #include "process/cgroup.h"
-#include "process/confine.h"
+#include "process/namespace.h"
 #include "process/sandbox.h"
 
 /* Bits of the user IDs that are taken, from settings.uid_base on. */
@@ -43,6 +43,6 @@ void sandbox_return_user(struct sandbox *sandbox)
 void sandbox_close(struct sandbox *sandbox)
 {
 	sandbox_return_user(sandbox);
-	confine_namespaces_close(sandbox->namespaces);
+	namespaces_close(sandbox->namespaces);
 	cgroup_close(sandbox);
 }

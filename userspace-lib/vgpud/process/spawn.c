@@ -17,6 +17,7 @@
 #include "config/config.h"
 #include "process/cgroup.h"
 #include "process/confine.h"
+#include "process/namespace.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shadow/layout.h"
@@ -189,7 +190,7 @@ int spawn_program(struct sandbox *sandbox, const struct spawn_program *program, 
 	struct clone_args args = { .exit_signal = SIGCHLD };
 	long ret;
 
-	ret = confine_namespaces_open(sandbox->namespaces);
+	ret = namespaces_open(sandbox->namespaces);
 	if (ret)
 		return ret;
 	if (cgroup_used()) {
