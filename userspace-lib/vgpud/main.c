@@ -308,6 +308,7 @@ int main(int argc, char **argv)
 	raise_files();
 	check(loop_init(), "epoll");
 	check(files_init(&files_ops), "a thread for files");
+	handshakes_init();
 	listeners_init(handshake_start);
 	exporters_init(&exporter_ops);
 	check(signals_init(), "signals");

@@ -84,11 +84,10 @@ static TAILQ_HEAD(, handshake) handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
 
 static const struct vgpu_wire_limits no_calls;
 
-static void turn_come(struct timer *timer);
 static void handshake_peer_gone(uint32_t cid, uint32_t port);
 
 /* Timer that resumes a HELLO or LANE which waits for its guest's pace. */
-static struct timer turn = { .expired = turn_come };
+static struct timer turn;
 
 static bool handshake_waits(const struct handshake *handshake, uint16_t type)
 {
@@ -609,4 +608,9 @@ void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 		handshake_say_no(handshake, ENOENT);
 		handshake_make_room();
 	}
+}
+
+void handshakes_init(void)
+{
+	turn.expired = turn_come;
 }
