@@ -28,6 +28,8 @@
 #include "guest/event.h"
 #include "guest/listener.h"
 #include "handshake/handshake.h"
+#include "handshake/list.h"
+#include "handshake/turn.h"
 #include "host/hostdev.h"
 #include "process/cgroup.h"
 #include "process/confine.h"
@@ -308,7 +310,7 @@ int main(int argc, char **argv)
 	raise_files();
 	check(loop_init(), "epoll");
 	check(files_init(&files_ops), "a thread for files");
-	handshakes_init();
+	handshakes_init(turn_come);
 	listeners_init(handshake_start);
 	exporters_init(&exporter_ops);
 	check(signals_init(), "signals");

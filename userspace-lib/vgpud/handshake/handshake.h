@@ -9,8 +9,6 @@
 
 #include <stdint.h>
 
-/* Prepare, before any connection is taken over. */
-void handshakes_init(void);
 /* Take over @fd, a connection to local port @port from port @remote_port of guest @cid. */
 void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port);
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/* HELLO: a guest connects. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/tsc.h"
+#include "base/unixsock.h"
+#include "config/config.h"
+#include "export/grant.h"
+#include "guest/pace.h"
+#include "guest/peer.h"
+#include "handshake/hello.h"
+#include "handshake/list.h"
+#include "host/hostdev.h"
+#include "keeper/keeper.h"
+#include "process/confine.h"
+#include "shadow/layout.h"
+#include "shared/log.h"
+
+static void handshake_peer_gone(uint32_t cid, uint32_t port);
+
+static bool send_welcome(int fd, const struct peer *peer, uint64_t features)
+{
+	struct vgpu_welcome welcome = {
+		.hdr.len = cpu_to_le32(sizeof(welcome)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_WELCOME),
+		.magic = cpu_to_le32(VGPU_WIRE_MAGIC),
+		.version = cpu_to_le16(VGPU_WIRE_VERSION),
+		.features = cpu_to_le64(features),
+		.reserved_base = cpu_to_le64(SHADOW_RESERVED_BASE),
+		.reserved_size = cpu_to_le64(SHADOW_RESERVED_SIZE),
+		.call_bytes_max = cpu_to_le32(settings.limits.call_bytes),
+		.segs_max = cpu_to_le32(VGPU_SEGS_MAX),
+		.fixups_max = cpu_to_le32(VGPU_FIXUPS_MAX),
+		.lanes_max = cpu_to_le32(settings.limits.lanes),
+		.ping_timeout_ms = cpu_to_le32(settings.ping_timeout_ms),
+		.tsc_khz = cpu_to_le32(tsc_khz()),
+	};
+
+	memcpy(welcome.secret, peer->secret, sizeof(welcome.secret));
+	return handshake_send(fd, &welcome, sizeof(welcome));
+}
+
+void handshake_welcome(struct handshake *handshake)
+{
+	uint64_t features = le64_to_cpu(handshake->msg.hello.features) & VGPU_FEATURES;
+	struct peer *peer;
+	int ret;
+
+	/*
+	 * VGPU_FEATURE_KEEP makes the guest pin memory, which is useless if no keeper tells the
+	 * module where the guest's memory is.
+	 */
+	if (!hostdev_is_engine() && !keeper_is_connected(handshake->cid, handshake->port))
+		features &= ~VGPU_FEATURE_KEEP;
+	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
+		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);
+	/*
+	 * Devices cannot keep such pages, and a program's memory may lie anywhere in the
+	 * guest's.
+	 */
+	if ((features & VGPU_FEATURE_KEEP) &&
+	    keeper_memory_is_giant(handshake->cid, handshake->port)) {
+		features &= ~VGPU_FEATURE_KEEP;
+		log_guest(handshake->cid, handshake->port,
+			  "its memory is in hugetlbfs pages of more than 2 MiB: devices keep none of it (take smaller pages, or none of hugetlbfs)");
+	}
+	/* The guest would pin memory for calls that nearly all fail. */
+	if (keeper_memory_is_huge(handshake->cid, handshake->port))
+		features &= ~VGPU_FEATURE_KEEP;
+	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())
+		features &= ~VGPU_FEATURE_KEEP_ALONE;
+
+	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS,
+			handshake_peer_gone);
+	if (!peer) {
+		handshake_refuse(handshake, EMFILE);
+		return;
+	}
+	if (!send_welcome(handshake->source.fd, peer, features)) {
+		peer_free(peer);
+		handshake_end(handshake);
+		return;
+	}
+	source_del(&handshake->source);
+	ret = peer_start(peer, handshake->source.fd, features);
+	if (ret) {
+		log_guest(handshake->cid, handshake->port, "the host module refused it: %s",
+			  strerror(-ret));
+		peer_free(peer);
+	} else {
+		exports_grant_all(peer);
+	}
+	/* The module holds its own reference of the socket. */
+	handshake_end(handshake);
+}
+
+static bool hello_version_ok(const struct vgpu_hello *hello)
+{
+	return le16_to_cpu(hello->version_min) <= VGPU_WIRE_VERSION &&
+	       le16_to_cpu(hello->version_max) >= VGPU_WIRE_VERSION &&
+	       le32_to_cpu(hello->page_size) == VGPU_PAGE_SIZE;
+}
+
+bool hello_is_welcome(struct handshake *handshake)
+{
+	bool any_port;
+
+	if (!exports_for_guest(handshake->cid, handshake->port, &any_port)) {
+		log_guest(handshake->cid, handshake->port, "nothing is exported to it");
+		handshake_refuse(handshake, ENOENT);
+		return false;
+	}
+	if (!any_port && handshake->remote_port >= TRUSTED_PORTS) {
+		if (unixsock_guest(handshake->cid))
+			log_guest(handshake->cid, handshake->port,
+				  "comes by a socket, which hides its port: export to it with any-port");
+		else
+			log_guest(handshake->cid, handshake->port,
+				  "came from port %u, not one below %u (a bridge that hides ports? see any-port)",
+				  handshake->remote_port, TRUSTED_PORTS);
+		handshake_refuse(handshake, EACCES);
+		return false;
+	}
+	if (!hello_version_ok(&handshake->msg.hello)) {
+		log_guest(handshake->cid, handshake->port, "speaks versions %u to %u, not %u",
+			  le16_to_cpu(handshake->msg.hello.version_min),
+			  le16_to_cpu(handshake->msg.hello.version_max), VGPU_WIRE_VERSION);
+		handshake_refuse(handshake, EPROTONOSUPPORT);
+		return false;
+	}
+	return true;
+}
+
+void handshake_hello(struct handshake *handshake)
+{
+	struct peer *old;
+
+	if (!hello_is_welcome(handshake))
+		return;
+	old = peer_find(handshake->cid, handshake->port);
+	if (old) {
+		/*
+		 * A new connection from the guest's kernel means that its old one is dead. An
+		 * untrusted port may be that of any process: the old connection then stays
+		 * until it ends or fails to answer pings.
+		 */
+		if (handshake->remote_port < TRUSTED_PORTS)
+			peer_drop(old);
+		handshake_wait(handshake);
+	} else if (pace_take(handshake->cid, handshake->port)) {
+		handshake_welcome(handshake);
+	} else {
+		handshake_wait_turn(handshake);
+	}
+}
+
+/* Resume a HELLO that waits for the end of the guest's old connection. */
+static void handshake_peer_gone(uint32_t cid, uint32_t port)
+{
+	struct handshake *handshake;
+
+	TAILQ_FOREACH(handshake, &handshakes, node)
+		if (handshake_waits(handshake, VGPU_MSG_HELLO) && handshake->cid == cid &&
+		    handshake->port == port) {
+			/* The guest's exports may have changed while it waited. */
+			handshake->waiting = false;
+			handshake_hello(handshake);
+			return;
+		}
+}
