@@ -21,7 +21,7 @@
 #include "engines/offer.h"
 #include "engines/page.h"
 #include "engines/patience.h"
-#include "keeper/keeper.h"
+#include "keeper/process.h"
 #include "policy.h"
 #include "process/pair.h"
 #include "process/spawn.h"

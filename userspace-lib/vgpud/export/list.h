@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The list of exports, and their grants. */
-#ifndef VGPUD_LIST_H
-#define VGPUD_LIST_H
+#ifndef VGPUD_EXPORT_LIST_H
+#define VGPUD_EXPORT_LIST_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,4 +71,4 @@ struct export *export_find(const char *name);
 /* Return the grant of the export for that guest, or NULL. */
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
 
-#endif /* VGPUD_LIST_H */
+#endif /* VGPUD_EXPORT_LIST_H */

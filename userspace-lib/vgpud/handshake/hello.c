@@ -12,7 +12,7 @@
 #include "handshake/hello.h"
 #include "handshake/list.h"
 #include "host/hostdev.h"
-#include "keeper/keeper.h"
+#include "keeper/list.h"
 #include "process/confine.h"
 #include "shadow/layout.h"
 #include "shared/log.h"

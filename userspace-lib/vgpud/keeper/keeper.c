@@ -1,303 +1,33 @@
 // SPDX-License-Identifier: MIT
-/*
- * Keepers: the sockets of windows, to which the hypervisors of guests connect, and a process
- * for each hypervisor that is connected.
- */
+/* Keepers: the sockets of windows, to which the hypervisors of guests connect. */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/queue.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/base/packet.h"
-#include "engine/proto.h"
 #include "keeper/keeper.h"
+#include "keeper/list.h"
 #include "keeper/nested.h"
-#include "process/pair.h"
-#include "process/sandbox.h"
-#include "process/spawn.h"
+#include "keeper/process.h"
 #include "shared/log.h"
-#include "shared/loop.h"
-#include "shared/vfio.h"
 
 /* Time in milliseconds between one accepted connection of a hypervisor and the next. */
 #define PAUSE_MS	1000
 /* Size of the window of a keeper that shows nothing: a device must have some memory. */
 #define MEMORY_WINDOW	(1U << 20)
 
-/**
- * struct keeper - the window of a guest
- * @node: entry of keepers, which is sorted by @cid and @port
- * @cid: the guest's context ID
- * @port: vsock port of vgpud by which the guest connects
- * @size: size of the window in bytes
- * @uid: user who may connect to the socket
- * @gid: group that the socket belongs to
- * @flags: VGPU_HOST_WINDOW_*
- * @path: path of the socket
- * @source: socket on which vgpud listens; its fd is -1 once the window was destroyed
- * @pause: timer during which connections wait; it keeps a hypervisor that connects again and
- *	again, or one that has to wait for free file numbers, from keeping vgpud busy
- * @sandbox: user, namespaces and control group of the keeper
- * @pid: process ID of the keeper until it is reaped; 0: there is none
- * @hypervisor: process ID of the last peer that connected to the socket; 0: not known
- * @agent_fd: vgpud's end of the connection to the keeper; -1: none, or the keeper is to end
- * @state_fd: file of one byte, in which the keeper sets KEEPER_STATE_*; -1 if @agent_fd is -1
- */
-struct keeper {
-	LIST_ENTRY(keeper) node;
-	uint32_t cid;
-	uint32_t port;
-	uint64_t size;
-	uint32_t uid;
-	uint32_t gid;
-	uint32_t flags;
-	char path[64];
-	struct source source;
-	struct timer pause;
-	struct sandbox sandbox;
-	pid_t pid;
-	pid_t hypervisor;
-	int agent_fd;
-	int state_fd;
-};
-
-static LIST_HEAD(, keeper) keepers = LIST_HEAD_INITIALIZER(keepers);
-/* True if keepers show device memory: engines serve the guests. */
-static bool shows;
 static void (*came)(uint32_t cid, uint32_t port);
-/* File of the keeper's program, opened when the first window is made; -1: not opened. */
-static int keeper_program = -1;
 
 void keepers_init(bool engines, void (*on_connect)(uint32_t cid, uint32_t port))
 {
-	shows = engines;
+	keepers_show = engines;
 	came = on_connect;
-}
-
-static int keeper_compare(const struct keeper *keeper, uint32_t cid, uint32_t port)
-{
-	if (keeper->cid != cid)
-		return keeper->cid < cid ? -1 : 1;
-	return keeper->port == port ? 0 : keeper->port < port ? -1 : 1;
-}
-
-static struct keeper *keeper_find(uint32_t cid, uint32_t port)
-{
-	struct keeper *keeper;
-
-	/* A destroyed window stays in the list until its keeper has ended. */
-	LIST_FOREACH(keeper, &keepers, node)
-		if (keeper->source.fd >= 0 && !keeper_compare(keeper, cid, port))
-			return keeper;
-	return NULL;
-}
-
-bool keeper_has_window(uint32_t cid, uint32_t port)
-{
-	return keeper_find(cid, port);
-}
-
-bool keeper_is_connected(uint32_t cid, uint32_t port)
-{
-	const struct keeper *keeper = keeper_find(cid, port);
-
-	return keeper && keeper->agent_fd >= 0;
-}
-
-static bool keeper_state_has(uint32_t cid, uint32_t port, uint8_t bit)
-{
-	const struct keeper *keeper = keeper_find(cid, port);
-	uint8_t state;
-
-	return keeper && keeper->agent_fd >= 0 &&
-	       pread(keeper->state_fd, &state, sizeof(state), 0) == sizeof(state) && (state & bit);
-}
-
-bool keeper_memory_is_huge(uint32_t cid, uint32_t port)
-{
-	return keeper_state_has(cid, port, KEEPER_STATE_HUGE);
-}
-
-bool keeper_memory_is_giant(uint32_t cid, uint32_t port)
-{
-	return keeper_state_has(cid, port, KEEPER_STATE_GIANT);
-}
-
-pid_t keeper_hypervisor(uint32_t cid, uint32_t port)
-{
-	const struct keeper *keeper = keeper_find(cid, port);
-
-	return keeper && keeper->agent_fd >= 0 ? keeper->hypervisor : 0;
-}
-
-const char *keeper_memory_path(uint32_t cid, uint32_t port)
-{
-	const struct keeper *keeper = keeper_find(cid, port);
-
-	return keeper ? keeper->path : NULL;
-}
-
-/* --- the process ------------------------------------------------------------------ */
-
-/* Close the connection to the keeper. Return: true if it was open. */
-static bool keeper_leave(struct keeper *keeper)
-{
-	if (keeper->agent_fd < 0)
-		return false;
-	close(keeper->agent_fd);
-	close(keeper->state_fd);
-	keeper->agent_fd = -1;
-	keeper->state_fd = -1;
-	return true;
-}
-
-static void keeper_end(struct keeper *keeper)
-{
-	/* The process has not been reaped, so its ID is still its own. */
-	if (keeper_leave(keeper))
-		kill(keeper->pid, SIGKILL);
-}
-
-/*
- * Check whether the hypervisor, process @pid, has a device of VFIO open, and log it. Such a
- * device keeps access to what was mapped once, even if the driver takes the memory away.
- *
- * SO_PEERCRED gives @pid: if that process has ended, another process may have its number and is
- * checked instead. Linux 6.5 has pidfds of peers, which would avoid this race. The check finds
- * mistakes of a setup; a hypervisor that hides its file is not stopped.
- */
-static bool keeper_beside_vfio(const struct keeper *keeper, pid_t pid)
-{
-	char name[VFIO_NAME];
-
-	if (!pid || !vfio_of_process(pid, name))
-		return false;
-	log_guest(keeper->cid, keeper->port,
-		  "its hypervisor gets no window: process %d has a device of VFIO as well, %s: "
-		  "give the guest the one or the other ('Beside other things in one machine' in Documentation/admin/window.rst)",
-		  pid, name);
-	return true;
-}
-
-static int keeper_tell(struct keeper *keeper, const struct keeper_msg *msg, int fd)
-{
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
-	int ret = packet_send(keeper->agent_fd, &iov, 1, fd);
-
-	if (ret) {
-		log_guest(keeper->cid, keeper->port, "its keeper does not listen");
-		keeper_end(keeper);
-	}
-	return ret;
-}
-
-int keeper_connect(uint32_t cid, uint32_t port)
-{
-	const struct keeper_msg msg = { .type = KEEPER_ENGINE };
-	struct keeper *keeper = keeper_find(cid, port);
-	int pair[2], ret;
-
-	if (!keeper || keeper->agent_fd < 0)
-		return -1;
-	/*
-	 * QEMU connects before it makes its devices, and the guest starts after that. The
-	 * hypervisor is therefore checked again here.
-	 */
-	if (keeper_beside_vfio(keeper, keeper->hypervisor))
-		return -1;
-	if (pair_open(pair))
-		return -1;
-	ret = keeper_tell(keeper, &msg, pair[0]);
-	close(pair[0]);
-	if (!ret)
-		return pair[1];
-	close(pair[1]);
-	return -1;
-}
-
-void keeper_memory_give(uint32_t cid, uint32_t port, int fd)
-{
-	const struct keeper_msg msg = { .type = KEEPER_MEMORY };
-	struct keeper *keeper = keeper_find(cid, port);
-
-	if (keeper && keeper->agent_fd >= 0)
-		keeper_tell(keeper, &msg, fd);
-}
-
-/*
- * Make the file of KEEPER_STATE_*. Its size is sealed against a keeper that a hypervisor took
- * over.
- */
-static int state_make(void)
-{
-	int fd = memfd_create("vgpu-keeper", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
-
-	if (fd < 0)
-		return -errno;
-	if (!fchmod(fd, 0600) && !ftruncate(fd, 1) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
-}
-
-static int keeper_start(struct keeper *keeper, int qemu_fd)
-{
-	struct keeper_msg start = { .type = KEEPER_START, .len = keeper->size };
-	struct iovec iov = { .iov_base = &start, .iov_len = sizeof(start) };
-	struct spawn_file files[] = {
-		{ -1, KEEPER_FD_AGENT }, { qemu_fd, KEEPER_FD_QEMU }, { -1, KEEPER_FD_STATE },
-	};
-	const struct spawn_program program = {
-		.kind = SPAWN_KEEPER,
-		.name = "vgpu-keeper",
-		.fd = keeper_program,
-		.at = ENGINE_FD_PROGRAM,
-		.files = files,
-		.nr_files = sizeof(files) / sizeof(files[0]),
-	};
-	int pair[2], state, ret;
-
-	/* The window's ID is random, so no earlier window had it, and it is never 0. */
-	if (!sandbox_take_user(&keeper->sandbox) ||
-	    getrandom(&start.id, sizeof(start.id), 0) != sizeof(start.id))
-		return -EAGAIN;
-	start.id |= 1;
-	state = state_make();
-	if (state < 0)
-		return state;
-	ret = pair_make(pair);
-	if (ret) {
-		close(state);
-		return ret;
-	}
-	files[0].fd = pair[1];
-	files[2].fd = state;
-	ret = packet_send(pair[0], &iov, 1, -1);
-	if (!ret)
-		ret = spawn_program(&keeper->sandbox, &program, &keeper->pid);
-	close(pair[1]);
-	if (ret) {
-		close(pair[0]);
-		close(state);
-		return ret;
-	}
-	keeper->agent_fd = pair[0];
-	keeper->state_fd = state;
-	return 0;
 }
 
 /*
@@ -307,7 +37,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
  */
 static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
 {
-	if (!shows)
+	if (!keepers_show)
 		return true;
 	if (nested_check()) {
 		log_guest(keeper->cid, keeper->port,
@@ -380,77 +110,6 @@ static void keeper_paused(struct timer *timer)
 	source_set(&keeper->source, EPOLLIN);
 }
 
-/* --- end of a keeper ---------------------------------------------------------------- */
-
-/* Return the reason of a keeper's end in words, or NULL if an administrator need not know it. */
-static const char *end_reason(const struct keeper *keeper, int status)
-{
-	if (WIFSIGNALED(status)) {
-		if (WTERMSIG(status) == SIGSYS)
-			return "its keeper made a system call that it may not use";
-		if (WTERMSIG(status) != SIGKILL)
-			return "its keeper has crashed";
-		/* vgpud closes the connection before it kills a keeper. */
-		return keeper->agent_fd < 0 ? NULL :
-			"its keeper was killed, perhaps for want of memory (memory-max)";
-	}
-	switch (WEXITSTATUS(status)) {
-	case EXIT_SUCCESS:
-		return NULL;
-	case KEEPER_EXIT_FEATURES:
-		return "QEMU 11.1 or later is needed for a window, with config_size=32 in the device's line";
-	case KEEPER_EXIT_PROTOCOL:
-		return "its hypervisor says of the window what the protocol does not allow";
-	case KEEPER_EXIT_SILENT:
-		return "its hypervisor does not answer what the window needs";
-	default:
-		return "its keeper has failed";
-	}
-}
-
-static void log_end(const struct keeper *keeper, int status)
-{
-	const char *reason = end_reason(keeper, status);
-
-	if (reason)
-		log_guest(keeper->cid, keeper->port,
-			  "%s (%s %d): %s until its hypervisor connects again", reason,
-			  WIFSIGNALED(status) ? "signal" : "status",
-			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-			  shows ? "it has no window" :
-			  "devices cannot keep its memory");
-	else
-		log_limited(keeper->cid, keeper->port, "its hypervisor has left its window");
-}
-
-static void keeper_free(struct keeper *keeper)
-{
-	sandbox_close(&keeper->sandbox);
-	free(keeper);
-}
-
-void keeper_reaped(pid_t pid, int status)
-{
-	struct keeper *keeper;
-
-	LIST_FOREACH(keeper, &keepers, node)
-		if (keeper->pid == pid)
-			break;
-	if (!keeper)
-		return;
-	log_end(keeper, status);
-	keeper_leave(keeper);
-	keeper->pid = 0;
-	sandbox_return_user(&keeper->sandbox);
-	/* The window was destroyed. */
-	if (keeper->source.fd < 0) {
-		LIST_REMOVE(keeper, node);
-		keeper_free(keeper);
-	}
-}
-
-/* --- windows -------------------------------------------------------------------------- */
-
 static int keeper_listen(struct keeper *keeper)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -498,10 +157,9 @@ int keeper_window_create(struct vgpu_host_window_create *arg)
 
 	if (keeper_has_window(arg->cid, arg->port))
 		return -EEXIST;
-	if (keeper_program < 0)
-		keeper_program = spawn_program_open("vgpu-keeper");
-	if (keeper_program < 0)
-		return keeper_program;
+	ret = keeper_program_open();
+	if (ret)
+		return ret;
 	keeper = calloc(1, sizeof(*keeper));
 	if (!keeper)
 		return -ENOMEM;

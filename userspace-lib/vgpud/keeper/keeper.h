@@ -55,63 +55,6 @@ int keeper_window_destroy(uint32_t cid, uint32_t port, bool force);
 int keeper_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
 
 /**
- * keeper_has_window - check whether a guest has a window
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- *
- * Return: true if the guest has a window, whether or not a hypervisor is connected.
- */
-bool keeper_has_window(uint32_t cid, uint32_t port);
-
-/**
- * keeper_is_connected - check whether the hypervisor of a guest is connected to its window
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- *
- * Return: true if the hypervisor is connected, and so may report where the guest's memory is.
- */
-bool keeper_is_connected(uint32_t cid, uint32_t port);
-
-/**
- * keeper_memory_is_huge - check whether all memory of a guest is in hugetlbfs
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- *
- * Devices can keep hardly any such memory: hugetlbfs maps only whole large pages.
- *
- * Return: true if the hypervisor has reported memory in hugetlbfs and no other.
- */
-bool keeper_memory_is_huge(uint32_t cid, uint32_t port);
-
-/**
- * keeper_memory_is_giant - check whether a guest has memory in pages too large for devices to
- * keep
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- *
- * Return: true if the hypervisor has reported such memory, alone or with other memory.
- */
-bool keeper_memory_is_giant(uint32_t cid, uint32_t port);
-
-/**
- * keeper_hypervisor - get the process that is connected to a guest's window
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- *
- * Return: the process ID of the hypervisor; 0 if none is connected, or its ID is not known.
- */
-pid_t keeper_hypervisor(uint32_t cid, uint32_t port);
-
-/**
- * keeper_memory_path - get the socket by which a hypervisor reports a guest's memory
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- *
- * Return: the path of the socket, or NULL if there is none.
- */
-const char *keeper_memory_path(uint32_t cid, uint32_t port);
-
-/**
  * keeper_memory_create - listen for a hypervisor that reports a guest's memory
  * @window: the guest's window, which the host module has made
  *
@@ -119,28 +62,5 @@ const char *keeper_memory_path(uint32_t cid, uint32_t port);
  */
 int keeper_memory_create(const struct vgpu_host_window_create *window);
 
-/**
- * keeper_memory_give - have the keeper tell the host module where a guest's memory is
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- * @fd: file of the module that receives the memory; the caller keeps its own reference
- */
-void keeper_memory_give(uint32_t cid, uint32_t port, int fd);
-
-/**
- * keeper_connect - connect an engine to its guest's keeper
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- *
- * Return: the engine's end of the connection, or -1 if there is no keeper.
- */
-int keeper_connect(uint32_t cid, uint32_t port);
-
-/**
- * keeper_reaped - handle the end of a child of vgpud, which may be a keeper
- * @pid: the child's process ID
- * @status: the child's status, from waitpid()
- */
-void keeper_reaped(pid_t pid, int status);
 
 #endif /* VGPUD_KEEPER_H */

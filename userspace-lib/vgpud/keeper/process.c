@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/* Keepers: the processes, one for each hypervisor that is connected. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/base/packet.h"
+#include "engine/proto.h"
+#include "keeper/list.h"
+#include "keeper/process.h"
+#include "process/pair.h"
+#include "process/sandbox.h"
+#include "process/spawn.h"
+#include "shared/log.h"
+#include "shared/vfio.h"
+
+bool keepers_show;
+
+/* File of the keeper's program, opened when the first window is made; -1: not opened. */
+static int keeper_program = -1;
+
+int keeper_program_open(void)
+{
+	if (keeper_program < 0)
+		keeper_program = spawn_program_open("vgpu-keeper");
+	return keeper_program < 0 ? keeper_program : 0;
+}
+
+/* Close the connection to the keeper. Return: true if it was open. */
+static bool keeper_leave(struct keeper *keeper)
+{
+	if (keeper->agent_fd < 0)
+		return false;
+	close(keeper->agent_fd);
+	close(keeper->state_fd);
+	keeper->agent_fd = -1;
+	keeper->state_fd = -1;
+	return true;
+}
+
+void keeper_end(struct keeper *keeper)
+{
+	/* The process has not been reaped, so its ID is still its own. */
+	if (keeper_leave(keeper))
+		kill(keeper->pid, SIGKILL);
+}
+
+bool keeper_beside_vfio(const struct keeper *keeper, pid_t pid)
+{
+	char name[VFIO_NAME];
+
+	if (!pid || !vfio_of_process(pid, name))
+		return false;
+	log_guest(keeper->cid, keeper->port,
+		  "its hypervisor gets no window: process %d has a device of VFIO as well, %s: "
+		  "give the guest the one or the other ('Beside other things in one machine' in Documentation/admin/window.rst)",
+		  pid, name);
+	return true;
+}
+
+static int keeper_tell(struct keeper *keeper, const struct keeper_msg *msg, int fd)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
+	int ret = packet_send(keeper->agent_fd, &iov, 1, fd);
+
+	if (ret) {
+		log_guest(keeper->cid, keeper->port, "its keeper does not listen");
+		keeper_end(keeper);
+	}
+	return ret;
+}
+
+int keeper_connect(uint32_t cid, uint32_t port)
+{
+	const struct keeper_msg msg = { .type = KEEPER_ENGINE };
+	struct keeper *keeper = keeper_find(cid, port);
+	int pair[2], ret;
+
+	if (!keeper || keeper->agent_fd < 0)
+		return -1;
+	/*
+	 * QEMU connects before it makes its devices, and the guest starts after that. The
+	 * hypervisor is therefore checked again here.
+	 */
+	if (keeper_beside_vfio(keeper, keeper->hypervisor))
+		return -1;
+	if (pair_open(pair))
+		return -1;
+	ret = keeper_tell(keeper, &msg, pair[0]);
+	close(pair[0]);
+	if (!ret)
+		return pair[1];
+	close(pair[1]);
+	return -1;
+}
+
+void keeper_memory_give(uint32_t cid, uint32_t port, int fd)
+{
+	const struct keeper_msg msg = { .type = KEEPER_MEMORY };
+	struct keeper *keeper = keeper_find(cid, port);
+
+	if (keeper && keeper->agent_fd >= 0)
+		keeper_tell(keeper, &msg, fd);
+}
+
+/*
+ * Make the file of KEEPER_STATE_*. Its size is sealed against a keeper that a hypervisor took
+ * over.
+ */
+static int state_make(void)
+{
+	int fd = memfd_create("vgpu-keeper", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+
+	if (fd < 0)
+		return -errno;
+	if (!fchmod(fd, 0600) && !ftruncate(fd, 1) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int keeper_start(struct keeper *keeper, int qemu_fd)
+{
+	struct keeper_msg start = { .type = KEEPER_START, .len = keeper->size };
+	struct iovec iov = { .iov_base = &start, .iov_len = sizeof(start) };
+	struct spawn_file files[] = {
+		{ -1, KEEPER_FD_AGENT }, { qemu_fd, KEEPER_FD_QEMU }, { -1, KEEPER_FD_STATE },
+	};
+	const struct spawn_program program = {
+		.kind = SPAWN_KEEPER,
+		.name = "vgpu-keeper",
+		.fd = keeper_program,
+		.at = ENGINE_FD_PROGRAM,
+		.files = files,
+		.nr_files = sizeof(files) / sizeof(files[0]),
+	};
+	int pair[2], state, ret;
+
+	/* The window's ID is random, so no earlier window had it, and it is never 0. */
+	if (!sandbox_take_user(&keeper->sandbox) ||
+	    getrandom(&start.id, sizeof(start.id), 0) != sizeof(start.id))
+		return -EAGAIN;
+	start.id |= 1;
+	state = state_make();
+	if (state < 0)
+		return state;
+	ret = pair_make(pair);
+	if (ret) {
+		close(state);
+		return ret;
+	}
+	files[0].fd = pair[1];
+	files[2].fd = state;
+	ret = packet_send(pair[0], &iov, 1, -1);
+	if (!ret)
+		ret = spawn_program(&keeper->sandbox, &program, &keeper->pid);
+	close(pair[1]);
+	if (ret) {
+		close(pair[0]);
+		close(state);
+		return ret;
+	}
+	keeper->agent_fd = pair[0];
+	keeper->state_fd = state;
+	return 0;
+}
+
+/* Return the reason of a keeper's end in words, or NULL if an administrator need not know it. */
+static const char *end_reason(const struct keeper *keeper, int status)
+{
+	if (WIFSIGNALED(status)) {
+		if (WTERMSIG(status) == SIGSYS)
+			return "its keeper made a system call that it may not use";
+		if (WTERMSIG(status) != SIGKILL)
+			return "its keeper has crashed";
+		/* vgpud closes the connection before it kills a keeper. */
+		return keeper->agent_fd < 0 ? NULL :
+			"its keeper was killed, perhaps for want of memory (memory-max)";
+	}
+	switch (WEXITSTATUS(status)) {
+	case EXIT_SUCCESS:
+		return NULL;
+	case KEEPER_EXIT_FEATURES:
+		return "QEMU 11.1 or later is needed for a window, with config_size=32 in the device's line";
+	case KEEPER_EXIT_PROTOCOL:
+		return "its hypervisor says of the window what the protocol does not allow";
+	case KEEPER_EXIT_SILENT:
+		return "its hypervisor does not answer what the window needs";
+	default:
+		return "its keeper has failed";
+	}
+}
+
+static void log_end(const struct keeper *keeper, int status)
+{
+	const char *reason = end_reason(keeper, status);
+
+	if (reason)
+		log_guest(keeper->cid, keeper->port,
+			  "%s (%s %d): %s until its hypervisor connects again", reason,
+			  WIFSIGNALED(status) ? "signal" : "status",
+			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+			  keepers_show ? "it has no window" :
+			  "devices cannot keep its memory");
+	else
+		log_limited(keeper->cid, keeper->port, "its hypervisor has left its window");
+}
+
+void keeper_free(struct keeper *keeper)
+{
+	sandbox_close(&keeper->sandbox);
+	free(keeper);
+}
+
+void keeper_reaped(pid_t pid, int status)
+{
+	struct keeper *keeper;
+
+	LIST_FOREACH(keeper, &keepers, node)
+		if (keeper->pid == pid)
+			break;
+	if (!keeper)
+		return;
+	log_end(keeper, status);
+	keeper_leave(keeper);
+	keeper->pid = 0;
+	sandbox_return_user(&keeper->sandbox);
+	/* The window was destroyed. */
+	if (keeper->source.fd < 0) {
+		LIST_REMOVE(keeper, node);
+		keeper_free(keeper);
+	}
+}
