@@ -15,8 +15,8 @@
 #define FILES_MAX	512
 #define FILES_BYTES_MAX	(1U << 20)
 
-int file_tell(struct engine *engine, const struct offer *offer,
-		     const struct offer_file *file, bool gone)
+int file_tell(struct engine *engine, const struct offer *offer, const struct offer_file *file,
+	      bool gone)
 {
 	static struct engine_file msg;
 

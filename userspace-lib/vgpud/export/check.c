@@ -12,8 +12,7 @@
 #include "export/grant.h"
 #include "export/list.h"
 
-int export_open(const struct export_spec *spec, struct device *device,
-		       struct answer *answer)
+int export_open(const struct export_spec *spec, struct device *device, struct answer *answer)
 {
 	int fd = device_open(spec->path, device);
 

@@ -85,7 +85,8 @@ void peer_reaped(struct peer *peer)
 	uint32_t cid = peer->cid, port = peer->port;
 
 	/* A process that is left keeps the guest's control group from being removed. */
-	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions) || master_has_uid(peer->sandbox.uid))
+	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions) ||
+	    master_has_uid(peer->sandbox.uid))
 		return;
 	peer_free(peer);
 	freed(cid, port);

@@ -16,7 +16,10 @@ struct device_change;
 struct host_events;
 struct sandbox;
 
-/* Open the device and become its agent. @handlers stays the caller's. -ENOENT: no module; -EBUSY: there is another agent. */
+/*
+ * Open the device and become its agent. @handlers stays the caller's. -ENOENT: no module; -EBUSY:
+ * there is another agent.
+ */
 int hostdev_open(const struct host_events *handlers);
 /* Let user-space engines serve the guests; called instead of hostdev_open(). */
 int hostdev_open_engines(const struct host_events *handlers);

@@ -165,5 +165,6 @@ void cgroup_close(struct sandbox *sandbox)
 	sandbox->cgroup_fd = -1;
 	group_name(sandbox, name);
 	if (unlinkat(base_fd, name, AT_REMOVEDIR))
-		log_guest(sandbox->cid, sandbox->port, "control group %s: %s", name, strerror(errno));
+		log_guest(sandbox->cid, sandbox->port, "control group %s: %s", name,
+			  strerror(errno));
 }

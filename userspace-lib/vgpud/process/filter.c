@@ -8,11 +8,11 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 
+#include <linux/vgpu_host.h>
+
 #include "engine/proto.h"
 #include "process/filter.h"
 #include "shadow/layout.h"
-
-#include <linux/vgpu_host.h>
 
 static scmp_filter_ctx filter, engine_filters[2], master_filter;
 

@@ -169,12 +169,13 @@ child(const struct sandbox *sandbox, const struct spawn_program *program)
 		 * not in force.
 		 */
 		log_within(&child_limits[program->kind], sandbox->cid, sandbox->port, LOG_ERR,
-			   "%s of guest %u:%u: %s: %s", program->name, sandbox->cid, sandbox->port, step,
-			   strerror(-ret));
+			   "%s of guest %u:%u: %s: %s", program->name, sandbox->cid, sandbox->port,
+			   step, strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
 	/* Their libc needs a stderr: not vgpud's terminal or journal, but /dev/null. */
-	if ((program->kind == SPAWN_ENGINE || program->kind == SPAWN_KEEPER) && dup3(program->at + 1, 2, 0) < 0)
+	if ((program->kind == SPAWN_ENGINE || program->kind == SPAWN_KEEPER) &&
+	    dup3(program->at + 1, 2, 0) < 0)
 		_exit(SHADOW_EXIT_EXEC);
 	syscall(SYS_execveat, program->at, "", argv, envp, AT_EMPTY_PATH);
 	_exit(SHADOW_EXIT_EXEC);
@@ -213,7 +214,8 @@ int spawn_program(struct sandbox *sandbox, const struct spawn_program *program, 
 	return 0;
 }
 
-int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd)
+int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t *pid,
+		 int *lanes_fd)
 {
 	struct spawn_file files[] = {
 		{ shadow_fd, SHADOW_FD_FILE }, { -1, SHADOW_FD_LANES },

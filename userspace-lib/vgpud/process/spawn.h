@@ -59,6 +59,7 @@ int spawn_init(void);
  * @lanes_fd: set to the socket that sends lanes to it. Return: 0 or a negative errno. A failure
  * in the child shows in its exit status.
  */
-int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd);
+int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t *pid,
+		 int *lanes_fd);
 
 #endif /* VGPUD_SPAWN_H */

@@ -62,9 +62,9 @@ static void check_windows(const struct export_spec *spec, const struct export_sp
 	for (i = 0; i < spec->nr_guests; i++)
 		if (export_spec_has_guest(before, spec->guests[i].cid, spec->guests[i].port)) {
 			plan_mistake(words, spec->file, spec->window.line, spec->name,
-				"guest %u:%u has another window by [%s] of %s",
-				spec->guests[i].cid, spec->guests[i].port, before->name,
-				before->file->name);
+				     "guest %u:%u has another window by [%s] of %s",
+				     spec->guests[i].cid, spec->guests[i].port, before->name,
+				     before->file->name);
 			return;
 		}
 }
@@ -75,16 +75,16 @@ static void check_pair(const struct export_spec *spec, const struct export_spec 
 {
 	if (spec->cards.any && before->cards.any && spec->any_port != before->any_port)
 		plan_mistake(words, spec->file, spec->line, spec->name,
-			"all sections with nvidia= need the same any-port=, and [%s] of %s has another",
-			before->name, before->file->name);
+			     "all sections with nvidia= need the same any-port=, and [%s] of %s has another",
+			     before->name, before->file->name);
 	if (cards_need(spec, before->name) && !before->cards.any)
 		plan_mistake(words, spec->file, spec->line, spec->name,
-			"nvidia= needs the name [%s], which is taken by %s:%u", before->name,
-			before->file->name, before->line);
+			     "nvidia= needs the name [%s], which is taken by %s:%u", before->name,
+			     before->file->name, before->line);
 	if (cards_need(before, spec->name) && !spec->cards.any)
 		plan_mistake(words, spec->file, spec->line, spec->name,
-			"the name is taken by nvidia= of [%s] of %s", before->name,
-			before->file->name);
+			     "the name is taken by nvidia= of [%s] of %s", before->name,
+			     before->file->name);
 	check_windows(spec, before, words);
 }
 

@@ -45,7 +45,7 @@ static void read_setting(struct reading *reading, const struct ini_line *line)
 		ret = plan_settings[key].set(spec, line->value, &words);
 	if (ret)
 		plan_mistake(reading->words, reading->file, line->number, line->section, "%s: %s",
-			line->name, words.text);
+			     line->name, words.text);
 	if (key == plan_nr_settings)
 		return;
 	reading->given |= 1U << key;
@@ -72,15 +72,16 @@ static void read_section(struct reading *reading, const struct ini_line *line)
 	reading->given = 0;
 	if (!export_name_ok(line->section)) {
 		plan_mistake(reading->words, reading->file, line->number, line->section,
-			"a name has 1 to 31 of A-Z a-z 0-9 . _ -");
+			     "a name has 1 to 31 of A-Z a-z 0-9 . _ -");
 		return;
 	}
 	if (other)
 		plan_mistake(reading->words, reading->file, line->number, line->section,
-			"the name is taken by %s:%u", other->file->name, other->line);
+			     "the name is taken by %s:%u", other->file->name, other->line);
 	spec = calloc(1, sizeof(*spec));
 	if (!spec) {
-		plan_mistake(reading->words, reading->file, line->number, line->section, "out of memory");
+		plan_mistake(reading->words, reading->file, line->number, line->section,
+			     "out of memory");
 		return;
 	}
 	snprintf(spec->name, sizeof(spec->name), "%s", line->section);
@@ -102,7 +103,7 @@ static void read_line(void *data, const struct ini_line *line)
 		if (!line->section[0] && reading->file->mistakes)
 			return;
 		plan_mistake(reading->words, reading->file, line->number, line->section,
-			"not understood: %s", line->mistake);
+			     "not understood: %s", line->mistake);
 	} else if (!line->name) {
 		read_section(reading, line);
 	} else if (reading->spec) {
