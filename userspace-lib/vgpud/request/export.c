@@ -18,11 +18,11 @@ static int add_guests(struct json_object *request, struct export_spec *spec)
 	size_t nr, i;
 	int ret;
 
-	ret = get_guests(request, &guests, &nr);
+	ret = json_get_guests(request, &guests, &nr);
 	for (i = 0; !ret && i < nr; i++) {
 		guest = json_object_array_get_idx(guests, i);
-		ret = export_spec_add_guest(spec, get_number(guest, "cid"),
-					    get_number(guest, "port"));
+		ret = export_spec_add_guest(spec, json_get_number(guest, "cid"),
+					    json_get_number(guest, "port"));
 	}
 	return ret;
 }
@@ -65,8 +65,9 @@ static void log_export(const struct export_spec *spec, const char *name, const c
 
 struct json_object *request_export(struct json_object *request, const char *who)
 {
-	const char *path = get_string(request, "path"), *name = get_string(request, "name");
-	uint32_t cid = get_number(request, "cid");
+	const char *path = json_get_string(request, "path");
+	const char *name = json_get_string(request, "name");
+	uint32_t cid = json_get_number(request, "cid");
 	struct answer words = { "" };
 	struct json_object *answer;
 	struct export_spec spec;
@@ -78,7 +79,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	nvidia = get_nvidia(request, &card);
 	if (nvidia ? path || name : !path)
 		return answer_error(-EINVAL, "an export needs a path, or a card of NVIDIA's without a name");
-	if (!guest_ok(request))
+	if (!json_guest_ok(request))
 		return answer_error(-EINVAL, "an export needs a guest");
 	if (path && strlen(path) >= sizeof(spec.path))
 		return answer_error(-ENAMETOOLONG, "the path is too long: up to 63 bytes");
@@ -88,11 +89,11 @@ struct json_object *request_export(struct json_object *request, const char *who)
 		return answer_error(-EINVAL, "the name has to have 1 to 31 of A-Z a-z 0-9 . _ -");
 	if (name)
 		strcpy(spec.name, name);
-	spec.master = get_bool(request, "master");
-	spec.no_demand = get_bool(request, "no_demand");
-	spec.any_port = get_bool(request, "any_port");
-	spec.read_only = get_bool(request, "read_only");
-	ret = export_spec_add_guest(&spec, cid, get_number(request, "port"));
+	spec.master = json_get_bool(request, "master");
+	spec.no_demand = json_get_bool(request, "no_demand");
+	spec.any_port = json_get_bool(request, "any_port");
+	spec.read_only = json_get_bool(request, "read_only");
+	ret = export_spec_add_guest(&spec, cid, json_get_number(request, "port"));
 	if (!ret)
 		ret = add_guests(request, &spec);
 	if (ret) {
@@ -106,7 +107,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 		answer = answer_error(ret, words.text);
 	} else {
 		answer = answer_ok();
-		put_string(answer, "name", spec.name);
+		json_put_string(answer, "name", spec.name);
 		log_export(&spec, nvidia ? cards_words(card, cards) : spec.name, who);
 	}
 	export_spec_free(&spec);
@@ -117,7 +118,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 static int unexport_from(struct json_object *request, uint32_t cid, uint32_t port, bool force,
 			 const char *who, struct answer *words)
 {
-	const char *name = get_string(request, "name");
+	const char *name = json_get_string(request, "name");
 	char cards[32];
 	int card, ret;
 
@@ -139,13 +140,13 @@ static int unexport_from(struct json_object *request, uint32_t cid, uint32_t por
 static bool named_before(struct json_object *guests, size_t guest)
 {
 	struct json_object *one = json_object_array_get_idx(guests, guest), *other;
-	uint32_t port = get_number(one, "port"), other_port;
+	uint32_t port = json_get_number(one, "port"), other_port;
 	size_t i;
 
 	for (i = 0; i < guest; i++) {
 		other = json_object_array_get_idx(guests, i);
-		other_port = get_number(other, "port");
-		if (get_number(other, "cid") == get_number(one, "cid") &&
+		other_port = json_get_number(other, "port");
+		if (json_get_number(other, "cid") == json_get_number(one, "cid") &&
 		    (other_port ? other_port : settings.port) == (port ? port : settings.port))
 			return true;
 	}
@@ -156,7 +157,7 @@ static bool named_before(struct json_object *guests, size_t guest)
 static int unexport_check(struct json_object *request, struct json_object *guests, size_t nr,
 			  bool force, struct answer *words)
 {
-	const char *name = get_string(request, "name");
+	const char *name = json_get_string(request, "name");
 	struct json_object *guest;
 	uint32_t cid, port;
 	int card, ret = 0;
@@ -164,8 +165,8 @@ static int unexport_check(struct json_object *request, struct json_object *guest
 
 	for (i = 0; !ret && i < nr; i++) {
 		guest = json_object_array_get_idx(guests, i);
-		cid = get_number(guest, "cid");
-		port = get_number(guest, "port");
+		cid = json_get_number(guest, "cid");
+		port = json_get_number(guest, "port");
 		if (get_nvidia(request, &card))
 			ret = cards_check_unexport(card, cid, port, force, words);
 		else
@@ -176,28 +177,28 @@ static int unexport_check(struct json_object *request, struct json_object *guest
 
 struct json_object *request_unexport(struct json_object *request, const char *who)
 {
-	bool force = get_bool(request, "force");
+	bool force = json_get_bool(request, "force");
 	struct json_object *guests, *guest;
 	struct answer words = { "" };
 	int card, ret;
 	size_t nr, i;
 
-	if (!get_nvidia(request, &card) && !get_string(request, "name"))
+	if (!get_nvidia(request, &card) && !json_get_string(request, "name"))
 		return answer_error(-EINVAL, "an unexport needs a name, or a card of NVIDIA's");
-	ret = get_guests(request, &guests, &nr);
-	if (ret || !number_ok(request, "cid") || !number_ok(request, "port"))
+	ret = json_get_guests(request, &guests, &nr);
+	if (ret || !json_number_ok(request, "cid") || !json_number_ok(request, "port"))
 		return answer_error(ret ? ret : -EINVAL,
 				    "the guests were not understood, or are too many");
 	ret = unexport_check(request, guests, nr, force, &words);
 	if (!ret && !nr)
-		ret = unexport_from(request, get_number(request, "cid"),
-				    get_number(request, "port"), force, who, &words);
+		ret = unexport_from(request, json_get_number(request, "cid"),
+				    json_get_number(request, "port"), force, who, &words);
 	for (i = 0; !ret && i < nr; i++) {
 		if (named_before(guests, i))
 			continue;
 		guest = json_object_array_get_idx(guests, i);
-		ret = unexport_from(request, get_number(guest, "cid"), get_number(guest, "port"),
-				    force, who, &words);
+		ret = unexport_from(request, json_get_number(guest, "cid"),
+				    json_get_number(guest, "port"), force, who, &words);
 	}
 	return ret ? answer_error(ret, words.text) : answer_ok();
 }

@@ -4,27 +4,27 @@
 
 #include "request/json.h"
 
-void put(struct json_object *object, const char *key, struct json_object *value)
+void json_put(struct json_object *object, const char *key, struct json_object *value)
 {
 	json_object_object_add(object, key, value);
 }
 
-void put_string(struct json_object *object, const char *key, const char *value)
+void json_put_string(struct json_object *object, const char *key, const char *value)
 {
-	put(object, key, value ? json_object_new_string(value) : NULL);
+	json_put(object, key, value ? json_object_new_string(value) : NULL);
 }
 
-void put_number(struct json_object *object, const char *key, uint64_t value)
+void json_put_number(struct json_object *object, const char *key, uint64_t value)
 {
-	put(object, key, json_object_new_int64(value));
+	json_put(object, key, json_object_new_int64(value));
 }
 
-void put_bool(struct json_object *object, const char *key, bool value)
+void json_put_bool(struct json_object *object, const char *key, bool value)
 {
-	put(object, key, json_object_new_boolean(value));
+	json_put(object, key, json_object_new_boolean(value));
 }
 
-const char *get_string(struct json_object *request, const char *key)
+const char *json_get_string(struct json_object *request, const char *key)
 {
 	struct json_object *value;
 
@@ -34,14 +34,14 @@ const char *get_string(struct json_object *request, const char *key)
 	return json_object_get_string(value);
 }
 
-bool get_bool(struct json_object *request, const char *key)
+bool json_get_bool(struct json_object *request, const char *key)
 {
 	struct json_object *value;
 
 	return json_object_object_get_ex(request, key, &value) && json_object_get_boolean(value);
 }
 
-uint32_t get_number(struct json_object *request, const char *key)
+uint32_t json_get_number(struct json_object *request, const char *key)
 {
 	struct json_object *value;
 	int64_t number;
@@ -55,21 +55,21 @@ uint32_t get_number(struct json_object *request, const char *key)
 /* Most guests of one request. */
 #define GUESTS_MAX	512
 
-bool number_ok(struct json_object *request, const char *key)
+bool json_number_ok(struct json_object *request, const char *key)
 {
 	struct json_object *value;
 
-	if (!json_object_object_get_ex(request, key, &value) || get_number(request, key))
+	if (!json_object_object_get_ex(request, key, &value) || json_get_number(request, key))
 		return true;
 	return json_object_is_type(value, json_type_int) && !json_object_get_int64(value);
 }
 
-bool guest_ok(struct json_object *guest)
+bool json_guest_ok(struct json_object *guest)
 {
-	return get_number(guest, "cid") && number_ok(guest, "port");
+	return json_get_number(guest, "cid") && json_number_ok(guest, "port");
 }
 
-int get_guests(struct json_object *request, struct json_object **guests, size_t *nr)
+int json_get_guests(struct json_object *request, struct json_object **guests, size_t *nr)
 {
 	size_t i;
 
@@ -83,7 +83,7 @@ int get_guests(struct json_object *request, struct json_object **guests, size_t 
 	if (*nr > GUESTS_MAX)
 		return -E2BIG;
 	for (i = 0; i < *nr; i++)
-		if (!guest_ok(json_object_array_get_idx(*guests, i)))
+		if (!json_guest_ok(json_object_array_get_idx(*guests, i)))
 			return -EINVAL;
 	return 0;
 }
@@ -92,9 +92,9 @@ struct json_object *answer_error(int error, const char *message)
 {
 	struct json_object *answer = json_object_new_object();
 
-	put_bool(answer, "ok", false);
-	put_number(answer, "errno", -error);
-	put_string(answer, "message", message);
+	json_put_bool(answer, "ok", false);
+	json_put_number(answer, "errno", -error);
+	json_put_string(answer, "message", message);
 	return answer;
 }
 
@@ -102,6 +102,6 @@ struct json_object *answer_ok(void)
 {
 	struct json_object *answer = json_object_new_object();
 
-	put_bool(answer, "ok", true);
+	json_put_bool(answer, "ok", true);
 	return answer;
 }

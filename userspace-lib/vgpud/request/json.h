@@ -8,25 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void put(struct json_object *object, const char *key, struct json_object *value);
-void put_string(struct json_object *object, const char *key, const char *value);
-void put_number(struct json_object *object, const char *key, uint64_t value);
-void put_bool(struct json_object *object, const char *key, bool value);
+void json_put(struct json_object *object, const char *key, struct json_object *value);
+void json_put_string(struct json_object *object, const char *key, const char *value);
+void json_put_number(struct json_object *object, const char *key, uint64_t value);
+void json_put_bool(struct json_object *object, const char *key, bool value);
 
 /* Return a string, or NULL if it is missing or of another type. */
-const char *get_string(struct json_object *request, const char *key);
-bool get_bool(struct json_object *request, const char *key);
+const char *json_get_string(struct json_object *request, const char *key);
+bool json_get_bool(struct json_object *request, const char *key);
 /* Return a CID or port, 1 to 2^32-2; 0 if it is missing or out of range. */
-uint32_t get_number(struct json_object *request, const char *key);
+uint32_t json_get_number(struct json_object *request, const char *key);
 /* Check that a CID or port is missing, 0, or valid. Other values must not count as missing. */
-bool number_ok(struct json_object *request, const char *key);
+bool json_number_ok(struct json_object *request, const char *key);
 /* Check that an object has a valid CID, and a valid port or none. */
-bool guest_ok(struct json_object *guest);
+bool json_guest_ok(struct json_object *guest);
 /*
  * Read "guests", an array of objects with a CID and an optional port. If there is none,
  * *@guests is NULL and *@nr is 0. Return: 0, -EINVAL or -E2BIG.
  */
-int get_guests(struct json_object *request, struct json_object **guests, size_t *nr);
+int json_get_guests(struct json_object *request, struct json_object **guests, size_t *nr);
 
 /* Make the answer to a request that has failed with a negative errno. */
 struct json_object *answer_error(int error, const char *message);

@@ -36,7 +36,7 @@ static struct json_object *do_reload(const char *who)
 		answer = answer_error(ret, message.lines ? message.lines : "out of memory");
 	} else {
 		answer = answer_ok();
-		put_string(answer, "changes", words.lines ? words.lines : "");
+		json_put_string(answer, "changes", words.lines ? words.lines : "");
 	}
 	text_free(&message);
 	text_free(&words);
@@ -45,7 +45,7 @@ static struct json_object *do_reload(const char *who)
 
 struct json_object *request_run(struct json_object *request, bool may_change, const char *who)
 {
-	const char *op = get_string(request, "op");
+	const char *op = json_get_string(request, "op");
 
 	if (!op)
 		return answer_error(-EINVAL, "a request needs an op");

@@ -48,11 +48,11 @@ static struct json_object *list_grants(struct export *export)
 	TAILQ_FOREACH(grant, &export->grants, node) {
 		peer = peer_find(grant->cid, grant->port);
 		object = json_object_new_object();
-		put_number(object, "cid", grant->cid);
-		put_number(object, "port", grant->port);
-		put_bool(object, "any_port", grant->any_port);
-		put_bool(object, "read_only", grant->read_only);
-		put_bool(object, "connected", peer && peer->state == PEER_UP);
+		json_put_number(object, "cid", grant->cid);
+		json_put_number(object, "port", grant->port);
+		json_put_bool(object, "any_port", grant->any_port);
+		json_put_bool(object, "read_only", grant->read_only);
+		json_put_bool(object, "connected", peer && peer->state == PEER_UP);
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -67,16 +67,17 @@ static struct json_object *list_exports(void)
 	TAILQ_FOREACH(export, &exports, node) {
 		identity_words(&export->device.identity, bus);
 		object = json_object_new_object();
-		put_string(object, "name", export->spec.name);
-		put_string(object, "path", export->spec.path);
-		put_string(object, "state", export->number ? "ready" : "absent");
-		put_string(object, "driver", export->number ? export->device.driver : NULL);
-		put_string(object, "kind", export->number ? kind_name(export->device.kind) : NULL);
-		put_string(object, "bus", export->number && bus[0] ? bus : NULL);
-		put_bool(object, "master", export->spec.master);
-		put_bool(object, "no_demand", export->spec.no_demand);
-		put_string(object, "origin", export->origin);
-		put(object, "to", list_grants(export));
+		json_put_string(object, "name", export->spec.name);
+		json_put_string(object, "path", export->spec.path);
+		json_put_string(object, "state", export->number ? "ready" : "absent");
+		json_put_string(object, "driver", export->number ? export->device.driver : NULL);
+		json_put_string(object, "kind",
+				export->number ? kind_name(export->device.kind) : NULL);
+		json_put_string(object, "bus", export->number && bus[0] ? bus : NULL);
+		json_put_bool(object, "master", export->spec.master);
+		json_put_bool(object, "no_demand", export->spec.no_demand);
+		json_put_string(object, "origin", export->origin);
+		json_put(object, "to", list_grants(export));
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -91,10 +92,10 @@ static struct json_object *status_sessions(struct peer *peer)
 		if (session->lanes_fd < 0)
 			continue;
 		object = json_object_new_object();
-		put_number(object, "number", session->number);
-		put_number(object, "shadow_pid", session->pid);
-		put_number(object, "guest_pid", session->tgid);
-		put_string(object, "comm", session->comm);
+		json_put_number(object, "number", session->number);
+		json_put_number(object, "shadow_pid", session->pid);
+		json_put_number(object, "guest_pid", session->tgid);
+		json_put_string(object, "comm", session->comm);
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -105,26 +106,26 @@ static struct json_object *status_counters(const struct peer *peer,
 {
 	struct json_object *object = json_object_new_object();
 
-	put_number(object, "sessions", stat->out_sessions);
-	put_number(object, "lanes", stat->out_lanes);
-	put_number(object, "objects", stat->out_objects);
-	put_number(object, "mappings", stat->out_mappings);
-	put_number(object, "kept_bytes", stat->out_kept_bytes);
-	put_number(object, "owned_bytes", hostdev_owned_bytes(peer->number));
-	put_number(object, "calls", stat->out_calls);
-	put_number(object, "round_trips", stat->out_round_trips);
-	put_number(object, "bytes_in", stat->out_bytes_in);
-	put_number(object, "bytes_out", stat->out_bytes_out);
-	put_number(object, "fetched_pages", stat->out_fetched_pages);
-	put_number(object, "written_pages", stat->out_written_pages);
-	put_number(object, "fetch_timeouts", stat->out_fetch_timeouts);
-	put_number(object, "patience_ms", stat->out_patience_ms);
-	put_number(object, "spent", stat->out_spent);
-	put_bool(object, "cut_off", stat->out_cut_off);
-	put_number(object, "refused", stat->out_refused);
-	put_number(object, "malformed", stat->out_malformed);
-	put_number(object, "stray_fds", stat->out_stray_fds);
-	put_number(object, "cancels", stat->out_cancels);
+	json_put_number(object, "sessions", stat->out_sessions);
+	json_put_number(object, "lanes", stat->out_lanes);
+	json_put_number(object, "objects", stat->out_objects);
+	json_put_number(object, "mappings", stat->out_mappings);
+	json_put_number(object, "kept_bytes", stat->out_kept_bytes);
+	json_put_number(object, "owned_bytes", hostdev_owned_bytes(peer->number));
+	json_put_number(object, "calls", stat->out_calls);
+	json_put_number(object, "round_trips", stat->out_round_trips);
+	json_put_number(object, "bytes_in", stat->out_bytes_in);
+	json_put_number(object, "bytes_out", stat->out_bytes_out);
+	json_put_number(object, "fetched_pages", stat->out_fetched_pages);
+	json_put_number(object, "written_pages", stat->out_written_pages);
+	json_put_number(object, "fetch_timeouts", stat->out_fetch_timeouts);
+	json_put_number(object, "patience_ms", stat->out_patience_ms);
+	json_put_number(object, "spent", stat->out_spent);
+	json_put_bool(object, "cut_off", stat->out_cut_off);
+	json_put_number(object, "refused", stat->out_refused);
+	json_put_number(object, "malformed", stat->out_malformed);
+	json_put_number(object, "stray_fds", stat->out_stray_fds);
+	json_put_number(object, "cancels", stat->out_cancels);
 	return object;
 }
 
@@ -137,14 +138,14 @@ static struct json_object *status_guests(bool programs)
 
 	LIST_FOREACH(peer, &peers, node) {
 		object = json_object_new_object();
-		put_number(object, "cid", peer->cid);
-		put_number(object, "port", peer->port);
-		put_string(object, "state", peer->state == PEER_UP ? "connected" : "ending");
-		put_number(object, "uid", peer->sandbox.uid);
-		put_number(object, "since", peer->since);
-		put(object, "programs", programs ? status_sessions(peer) : NULL);
+		json_put_number(object, "cid", peer->cid);
+		json_put_number(object, "port", peer->port);
+		json_put_string(object, "state", peer->state == PEER_UP ? "connected" : "ending");
+		json_put_number(object, "uid", peer->sandbox.uid);
+		json_put_number(object, "since", peer->since);
+		json_put(object, "programs", programs ? status_sessions(peer) : NULL);
 		if (peer->state == PEER_UP && !hostdev_peer_stat(peer->number, &stat))
-			put(object, "counters", status_counters(peer, &stat));
+			json_put(object, "counters", status_counters(peer, &stat));
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -159,30 +160,30 @@ static struct json_object *status_windows(void)
 	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat)) {
 		object = json_object_new_object();
 		window_path(stat.out_name, path);
-		put_string(object, "path", path);
-		put_string(object, "memory_path",
-			   keeper_memory_path(stat.out_cid, stat.out_port));
-		put_number(object, "cid", stat.out_cid);
-		put_number(object, "port", stat.out_port);
+		json_put_string(object, "path", path);
+		json_put_string(object, "memory_path",
+				keeper_memory_path(stat.out_cid, stat.out_port));
+		json_put_number(object, "cid", stat.out_cid);
+		json_put_number(object, "port", stat.out_port);
 		user_name(stat.out_uid, owner);
-		put_string(object, "owner", owner);
-		put_bool(object, "automatic", stat.out_flags & VGPU_HOST_WINDOW_AUTOMATIC);
-		put_number(object, "size", stat.out_bytes);
-		put_number(object, "bound_bytes", stat.out_bound_bytes);
-		put_number(object, "bindings", stat.out_bindings);
-		put_number(object, "opens", stat.out_opens);
-		put_bool(object, "drain", stat.out_drain);
-		put_number(object, "faults", stat.out_faults);
-		put_number(object, "resolved", stat.out_resolved);
-		put_number(object, "dummies", stat.out_dummies);
-		put_number(object, "failures", stat.out_failures);
-		put_number(object, "timeouts", stat.out_timeouts);
-		put_number(object, "zaps", stat.out_zaps);
-		put_number(object, "huge", stat.out_huge);
-		put_bool(object, "memory_huge",
-			 keeper_memory_is_huge(stat.out_cid, stat.out_port));
-		put_number(object, "hypervisor",
-			   keeper_hypervisor(stat.out_cid, stat.out_port));
+		json_put_string(object, "owner", owner);
+		json_put_bool(object, "automatic", stat.out_flags & VGPU_HOST_WINDOW_AUTOMATIC);
+		json_put_number(object, "size", stat.out_bytes);
+		json_put_number(object, "bound_bytes", stat.out_bound_bytes);
+		json_put_number(object, "bindings", stat.out_bindings);
+		json_put_number(object, "opens", stat.out_opens);
+		json_put_bool(object, "drain", stat.out_drain);
+		json_put_number(object, "faults", stat.out_faults);
+		json_put_number(object, "resolved", stat.out_resolved);
+		json_put_number(object, "dummies", stat.out_dummies);
+		json_put_number(object, "failures", stat.out_failures);
+		json_put_number(object, "timeouts", stat.out_timeouts);
+		json_put_number(object, "zaps", stat.out_zaps);
+		json_put_number(object, "huge", stat.out_huge);
+		json_put_bool(object, "memory_huge",
+			      keeper_memory_is_huge(stat.out_cid, stat.out_port));
+		json_put_number(object, "hypervisor",
+				keeper_hypervisor(stat.out_cid, stat.out_port));
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -192,7 +193,7 @@ struct json_object *request_list(void)
 {
 	struct json_object *answer = answer_ok();
 
-	put(answer, "exports", list_exports());
+	json_put(answer, "exports", list_exports());
 	return answer;
 }
 
@@ -200,13 +201,13 @@ struct json_object *request_status(bool may_change)
 {
 	struct json_object *answer = request_list();
 
-	put_string(answer, "version", VGPU_VERSION);
-	put_number(answer, "pid", getpid());
-	put_number(answer, "port", settings.port);
-	put_string(answer, "engine", hostdev_is_engine() ? "user" : "kernel");
-	put_string(answer, "scratch", confine_has_keys() ? "keys" : "random");
-	put_bool(answer, "cgroups", cgroup_used());
-	put(answer, "guests", status_guests(may_change));
-	put(answer, "windows", status_windows());
+	json_put_string(answer, "version", VGPU_VERSION);
+	json_put_number(answer, "pid", getpid());
+	json_put_number(answer, "port", settings.port);
+	json_put_string(answer, "engine", hostdev_is_engine() ? "user" : "kernel");
+	json_put_string(answer, "scratch", confine_has_keys() ? "keys" : "random");
+	json_put_bool(answer, "cgroups", cgroup_used());
+	json_put(answer, "guests", status_guests(may_change));
+	json_put(answer, "windows", status_windows());
 	return answer;
 }

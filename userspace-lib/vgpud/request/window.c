@@ -26,10 +26,10 @@ static uint64_t get_size(struct json_object *request)
 struct json_object *request_window_create(struct json_object *request, const char *who)
 {
 	struct window_spec spec = {
-		.cid = get_number(request, "cid"),
-		.port = get_number(request, "port"),
+		.cid = json_get_number(request, "cid"),
+		.port = json_get_number(request, "port"),
 		.size = get_size(request),
-		.owner = get_string(request, "owner"),
+		.owner = json_get_string(request, "owner"),
 	};
 	struct answer words = { "" };
 	struct json_object *answer;
@@ -43,14 +43,14 @@ struct json_object *request_window_create(struct json_object *request, const cha
 		return answer_error(ret, words.text);
 	log_info("window %s: is made, by vgpuctl (%s)", path, who);
 	answer = answer_ok();
-	put_string(answer, "path", path);
+	json_put_string(answer, "path", path);
 	return answer;
 }
 
 struct json_object *request_window_destroy(struct json_object *request, const char *who)
 {
-	uint32_t cid = get_number(request, "cid"), port = get_number(request, "port");
-	bool force = get_bool(request, "force");
+	uint32_t cid = json_get_number(request, "cid"), port = json_get_number(request, "port");
+	bool force = json_get_bool(request, "force");
 	const char *origin = wanted_by(cid, port);
 	struct answer words = { "" };
 	int ret;
@@ -72,8 +72,8 @@ struct json_object *request_window_destroy(struct json_object *request, const ch
 
 struct json_object *request_window_drain(struct json_object *request, const char *who)
 {
-	uint32_t cid = get_number(request, "cid"), port = get_number(request, "port");
-	bool drain = get_bool(request, "drain");
+	uint32_t cid = json_get_number(request, "cid"), port = json_get_number(request, "port");
+	bool drain = json_get_bool(request, "drain");
 	struct answer words = { "" };
 	int ret;
 
