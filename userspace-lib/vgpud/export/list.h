@@ -41,7 +41,7 @@ struct grant {
  * @grants: list of the guests' rights
  * @origin: file that asks for the export; NULL: vgpuctl asked for it
  * @seen: true if a file still asks for the export; used while files are read
- * @number: number that the host module or engine.c gave the export; 0: the device is absent
+ * @number: number that the host module or offer.c gave the export; 0: the device is absent
  * @device: description of the device; valid if @number is not 0
  * @error: negative errno of the last attempt to make the export ready
  * @change: change of the device that guests have not been notified of

@@ -3,7 +3,7 @@
  * The control socket: each line is a JSON object, a request or its answer.
  *
  * Requests have a member "op", such as "export" or "list", and the members that the functions
- * in request.c read. Answers have "ok"; if it is false, also "errno" (a number) and "message"
+ * of this folder read. Answers have "ok"; if it is false, also "errno" (a number) and "message"
  * (text for a person).
  *
  * Any user may send requests; only root may change something.
