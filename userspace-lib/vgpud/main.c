@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 	check(listener_get(settings.port), settings.vsock ?
 	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");
 	check(control_init(), settings.socket);
-	check(notify_devices_init(), "device events");
+	check(uevents_init(), "device events");
 	reload_start();
 	notify_manager("READY=1");
 	log_info("listening on %sport %u", settings.vsock ? "vsock " : "sockets of guests for ", settings.port);

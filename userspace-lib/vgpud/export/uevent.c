@@ -32,7 +32,7 @@ static void settled(struct timer *timer)
 static struct timer settle = { .expired = settled };
 
 /* Review the exports soon, since devices may have come or gone. Calls until then are merged. */
-static void notify_devices_soon(void)
+static void rescan_soon(void)
 {
 	if (!settle.set)
 		timer_set(&settle, SETTLE_MS);
@@ -144,11 +144,11 @@ static void uevent_ready(struct source *source, uint32_t events)
 
 static struct source uevents = { .fd = -1, .ready = uevent_ready };
 
-int notify_devices_init(void)
+int uevents_init(void)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
 
-	paths_init(notify_devices_soon);
+	paths_init(rescan_soon);
 	uevents.fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			    NETLINK_KOBJECT_UEVENT);
 	if (uevents.fd < 0)

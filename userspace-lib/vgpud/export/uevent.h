@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Notifications from the kernel about devices. */
-#ifndef VGPUD_NOTIFY_H
-#define VGPUD_NOTIFY_H
+#ifndef VGPUD_UEVENT_H
+#define VGPUD_UEVENT_H
 
 /* Watch devices come, change and go. Return: 0 or a negative errno. */
-int notify_devices_init(void);
+int uevents_init(void);
 
-#endif /* VGPUD_NOTIFY_H */
+#endif /* VGPUD_UEVENT_H */
