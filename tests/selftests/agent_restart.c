@@ -355,8 +355,8 @@ TEST_F_TIMEOUT(agent, files_of_keepers, 120)
 
 	ASSERT_TRUE(agent_start_with(name, "[limits]\nobjects = 100\n"));
 	ASSERT_TRUE(agent_end(name, SIGTERM));
-	run = tool_run("timeout 20 prlimit --nofile=2048 setpriv --bounding-set=-sys_resource "
-		       "--inh-caps=-sys_resource vgpud");
+	run = tool_run("timeout 20 prlimit --nofile=2048 --memlock=unlimited --nproc=unlimited "
+		       "setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource vgpud");
 	EXPECT_EQ(1, run->status);
 	EXPECT_NE(NULL, strstr(run->out, "open files, and vgpud has 2048 and may not raise that"))
 		TH_LOG("%s", run->out);
