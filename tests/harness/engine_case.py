@@ -30,7 +30,7 @@ KEPT_NUMBERS = 16384
 
 SO_SNDBUFFORCE = 32
 
-# Constants of engine/proto.h.
+# Constants of shared/proto.h.
 GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER, REAP = 1, 2, 3, 5, 6, 9, 10
 (OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET, OWNER, SHOW) = range(
     1, 18)

@@ -18,7 +18,7 @@ MASTER = os.path.join(payload.out_dir(), "keeper/engine/master/vgpu-engine-maste
 WAIT = 60
 SET, DROP = 0x641e, 0x641f
 EACCES, EBADF, ENOTTY = 13, 9, 25
-# Message of engine/proto.h.
+# Message of shared/proto.h.
 MESSAGE = struct.Struct("=QIi")
 
 

@@ -18,7 +18,7 @@
 #include "engine/memory/owner.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 #include "tap.h"
 #include "shared/log.h"
 #include "shared/loop.h"

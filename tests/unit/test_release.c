@@ -21,7 +21,7 @@
 #include "engine/memory/window.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 #include "engine/session/kept.h"
 #include "engine/session/reference.h"
 #include "tap.h"

@@ -21,7 +21,7 @@
 #include "engine/object/object.h"
 #include "engine/process/ram.h"
 #include "engine/process/shadow.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 #include "tap.h"
 #include "shared/log.h"
 #include "shared/loop.h"

@@ -27,7 +27,6 @@
 #include "engine/memory/window.h"
 #include "engine/message.h"
 #include "engine/object/poller.h"
-#include "engine/proto.h"
 #include "engine/session/kept.h"
 #include "engine/session/master.h"
 #include "engine/session/session.h"
@@ -35,6 +34,7 @@
 #include "shadow/exec.h"
 #include "shared/log.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 static void agent_ready(struct source *source, uint32_t events)
 {

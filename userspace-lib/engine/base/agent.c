@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "engine/base/agent.h"
-#include "engine/proto.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 
 struct engine_shared *shared;
 struct engine_start start;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "engine/proto.h"
+#include "shared/proto.h"
 #include "wire.h"
 
 extern struct engine_shared *shared;

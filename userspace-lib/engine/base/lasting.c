@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "engine/base/lasting.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 
 static int instance = -1;
 static uint64_t last_tag;

@@ -14,8 +14,8 @@
 #include "engine/base/agent.h"
 #include "engine/base/progress.h"
 #include "engine/guest/control.h"
-#include "engine/proto.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 /* Time in milliseconds after which a guest that does not read loses its control connection. */
 #define SEND_TIMEOUT_MS	5000

@@ -9,8 +9,8 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "engine/proto.h"
 #include "policy.h"
+#include "shared/proto.h"
 
 /**
  * struct grant - the right of the guest to use an export

@@ -2,7 +2,7 @@
 /* Messages to the guest about its window. */
 #include "engine/guest/control.h"
 #include "engine/guest/notice.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 
 void notice_window(uint64_t id, uint64_t size)
 {

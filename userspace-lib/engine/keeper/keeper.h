@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/proto.h"
+#include "shared/proto.h"
 
 struct source;
 

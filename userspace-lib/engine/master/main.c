@@ -18,11 +18,11 @@
 #include <linux/uio.h>
 #include <stddef.h>
 
-#include "engine/proto.h"
 #include "shadow/exec.h"
 #include "shadow/layout.h"
 #include "shadow/message.h"
 #include "shadow/sys.h"
+#include "shared/proto.h"
 
 __asm__(".globl _start\n"
 	"_start:\n"

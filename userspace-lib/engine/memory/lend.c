@@ -24,7 +24,7 @@
 #include "engine/memory/lend.h"
 #include "engine/memory/owner.h"
 #include "engine/object/object.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 
 /* Largest length of /proc/PID/fdinfo that is read; the lines of interest come first. */
 #define FDINFO_MAX	512

@@ -26,9 +26,9 @@
 #include "engine/object/file.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
-#include "engine/proto.h"
 #include "shared/log.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 #define PAGE_MASK	4095ULL
 /*

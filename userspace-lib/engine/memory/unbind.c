@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "engine/memory/unbind.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 
 /* Number of UNBIND messages that are remembered. */
 #define UNBINDS		1024

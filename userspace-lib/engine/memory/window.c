@@ -28,9 +28,9 @@
 #include "engine/object/object.h"
 #include "engine/process/ram.h"
 #include "engine/process/shadow.h"
-#include "engine/proto.h"
 #include "shared/log.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 /* Time limit of a BIND in milliseconds. The guest waits a second for the answer. */
 #define BIND_WAIT_MS	500

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "engine/object/file.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 
 /* Older versions of linux/magic.h lack this number. */
 #define DMABUF_FS	0x444d4142

@@ -31,8 +31,8 @@
 #include "engine/guest/control.h"
 #include "engine/object/object.h"
 #include "engine/object/poller.h"
-#include "engine/proto.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 #include "wire.h"
 
 /* Events that poll() reports without being asked. */

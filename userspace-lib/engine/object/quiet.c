@@ -5,7 +5,7 @@
 #include "engine/object/object.h"
 #include "engine/object/poller.h"
 #include "engine/object/quiet.h"
-#include "engine/proto.h"
+#include "shared/proto.h"
 
 static dev_t quiet;
 

@@ -7,8 +7,8 @@
 #include "engine/base/agent.h"
 #include "engine/base/packet.h"
 #include "engine/process/shadow.h"
-#include "engine/proto.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 /*
  * Time in milliseconds that a shadow has to close a file, or the next of several: drivers may be

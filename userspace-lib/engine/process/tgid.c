@@ -18,8 +18,8 @@
 #include "engine/base/agent.h"
 #include "engine/base/lasting.h"
 #include "engine/process/tgid.h"
-#include "engine/proto.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 /* Shortest and longest time in milliseconds between looks at the files. */
 #define LOOK_MIN_MS	100

@@ -5,8 +5,8 @@
 #include "engine/base/agent.h"
 #include "engine/process/shadow.h"
 #include "engine/process/usage.h"
-#include "engine/proto.h"
 #include "policy.h"
+#include "shared/proto.h"
 
 /* Sums over all shadows, as the shadows have reported. */
 static uint64_t mapped_bytes;

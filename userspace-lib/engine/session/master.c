@@ -15,10 +15,10 @@
 #include "engine/guest/grant.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
-#include "engine/proto.h"
 #include "engine/session/master.h"
 #include "shadow/layout.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 /*
  * Time in milliseconds that a driver has for an ioctl, after which the lane is answered without

@@ -21,13 +21,13 @@
 #include "engine/process/shadow.h"
 #include "engine/process/tgid.h"
 #include "engine/process/usage.h"
-#include "engine/proto.h"
 #include "engine/session/kept.h"
 #include "engine/session/master.h"
 #include "engine/session/reference.h"
 #include "engine/session/request.h"
 #include "engine/session/sync.h"
 #include "policy.h"
+#include "shared/proto.h"
 
 /* Largest length of fdinfo in bytes; the rest is cut off. */
 #define FDINFO_MAX	4096

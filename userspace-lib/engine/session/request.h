@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/proto.h"
+#include "shared/proto.h"
 
 struct shadow;
 

@@ -22,13 +22,13 @@
 #include "engine/process/shadow.h"
 #include "engine/process/tgid.h"
 #include "engine/process/usage.h"
-#include "engine/proto.h"
 #include "engine/session/master.h"
 #include "engine/session/reference.h"
 #include "engine/session/request.h"
 #include "engine/session/session.h"
 #include "engine/session/sync.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 /* Time in milliseconds that the lanes of a session have to end after the guest has closed it. */
 #define CLOSE_WAIT_MS	1000

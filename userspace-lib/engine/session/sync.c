@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "engine/process/shadow.h"
-#include "engine/proto.h"
 #include "engine/session/reference.h"
 #include "engine/session/sync.h"
 #include "shadow/layout.h"
+#include "shared/proto.h"
 
 /**
  * struct waiting - a lane that waits for control messages to be applied

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "engine/proto.h"
 #include "engines/counters.h"
 #include "engines/page.h"
+#include "shared/proto.h"
 
 /*
  * Add a counter to a sum that saturates: no true counter gets that far, and a false one cannot

@@ -13,8 +13,8 @@
 
 #include <linux/vgpu_host.h>
 
-#include "engine/proto.h"
 #include "shared/loop.h"
+#include "shared/proto.h"
 
 struct host_events;
 struct remembered;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/proto.h"
 #include "engines/engine.h"
 #include "engines/file.h"
 #include "engines/node.h"
 #include "engines/offer.h"
+#include "shared/proto.h"
 
 /* Limits of the files of one export: the same as the host module's. */
 #define FILES_MAX	512

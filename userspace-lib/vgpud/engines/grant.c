@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "device/device.h"
-#include "engine/proto.h"
 #include "engines/engine.h"
 #include "engines/file.h"
 #include "engines/grant.h"
@@ -17,6 +16,7 @@
 #include "engines/offer.h"
 #include "policy.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 
 #define DRM_MAJOR	226
 

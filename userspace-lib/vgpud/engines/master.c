@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/proto.h"
 #include "engines/master.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 
 /**
  * struct master - a process that makes DRM masters

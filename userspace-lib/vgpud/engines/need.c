@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "engine/proto.h"
 #include "engines/need.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 
 #define FAULTS_DEVICE	"/dev/userfaultfd"
 #define MAPS_MAX_FILE	"/proc/sys/vm/max_map_count"

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "engine/proto.h"
 #include "engines/page.h"
 #include "engines/patience.h"
 #include "policy.h"
+#include "shared/proto.h"
 
 static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "engine/proto.h"
 #include "engines/counters.h"
 #include "engines/engine.h"
 #include "engines/page.h"
@@ -15,6 +14,7 @@
 #include "engines/shadow.h"
 #include "process/pair.h"
 #include "process/spawn.h"
+#include "shared/proto.h"
 
 static int shadow_program = -1, faults_fd = -1;
 

@@ -14,13 +14,13 @@
 #include "config/config.h"
 #include "config/room.h"
 #include "engine/base/packet.h"
-#include "engine/proto.h"
 #include "engines/shadow.h"
 #include "guest/peer.h"
 #include "guest/session.h"
 #include "host/hostdev.h"
 #include "shadow/layout.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 #include "wire.h"
 
 static struct session *session_find(const struct peer *peer, uint64_t number)

@@ -2,8 +2,8 @@
 /* The list of keepers, and what is known of them. */
 #include <unistd.h>
 
-#include "engine/proto.h"
 #include "keeper/list.h"
+#include "shared/proto.h"
 
 struct keeper_list keepers = LIST_HEAD_INITIALIZER(keepers);
 

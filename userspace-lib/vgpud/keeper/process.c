@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "engine/base/packet.h"
-#include "engine/proto.h"
 #include "keeper/list.h"
 #include "keeper/process.h"
 #include "process/pair.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 #include "shared/vfio.h"
 
 bool keepers_show;

@@ -10,9 +10,9 @@
 
 #include <linux/vgpu_host.h>
 
-#include "engine/proto.h"
 #include "process/filter.h"
 #include "shadow/layout.h"
+#include "shared/proto.h"
 
 static scmp_filter_ctx filter, engine_filters[2], master_filter;
 

@@ -3,8 +3,8 @@
 #ifndef ESHADOW_SHARED_H
 #define ESHADOW_SHARED_H
 
-#include "engine/proto.h"
 #include "engine/shadow/base/lib.h"
+#include "shared/proto.h"
 
 /* The engine writes @shared for all its shadows. @counters belongs to this shadow. */
 extern const struct engine_shared *shared;

@@ -3,8 +3,8 @@
 #ifndef ESHADOW_CHANNEL_H
 #define ESHADOW_CHANNEL_H
 
-#include "engine/proto.h"
 #include "engine/shadow/base/lib.h"
+#include "shared/proto.h"
 
 struct file_entry;
 struct lane;

@@ -3,10 +3,10 @@
 #ifndef ESHADOW_FAULT_H
 #define ESHADOW_FAULT_H
 
-#include "engine/proto.h"
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/lane.h"
 #include "fresh.h"
+#include "shared/proto.h"
 
 struct page;
 

@@ -14,7 +14,6 @@
 #include <linux/mman.h>
 #include <linux/userfaultfd.h>
 
-#include "engine/proto.h"
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/base/shared.h"
 #include "engine/shadow/lane/watch.h"
@@ -25,6 +24,7 @@
 #include "kept.h"
 #include "shadow/keys.h"
 #include "shadow/layout.h"
+#include "shared/proto.h"
 
 struct demand demand = { .secret = -1, .faults = -1 };
 

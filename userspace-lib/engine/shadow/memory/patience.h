@@ -3,8 +3,8 @@
 #ifndef ESHADOW_PATIENCE_H
 #define ESHADOW_PATIENCE_H
 
-#include "engine/proto.h"
 #include "engine/shadow/base/lib.h"
+#include "shared/proto.h"
 
 /*
  * Begins a wait of a driver. @call: time that drivers had waited when its call began. @wait: state

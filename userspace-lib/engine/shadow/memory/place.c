@@ -3,7 +3,6 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
-#include "engine/proto.h"
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
@@ -11,6 +10,7 @@
 #include "engine/shadow/thread/syscall.h"
 #include "shadow/keys.h"
 #include "shadow/layout.h"
+#include "shared/proto.h"
 
 /* --- unmaps --------------------------------------------------------------------- */
 

@@ -26,12 +26,12 @@
 
 #include <linux/vgpu_host.h>
 
-#include "engine/proto.h"
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "engine/shadow/thread/tracer.h"
 #include "shadow/layout.h"
+#include "shared/proto.h"
 
 #define STACK_SIZE	(16UL << 10)
 /* Time in milliseconds that the shadow and its tracer wait for each other at the start. */
