@@ -78,12 +78,15 @@ struct vgpu_window;
  */
 #define VGPU_MSG_TIMEOUT_MS	10000
 
-/* --- main.c --------------------------------------------------------------- */
+/* --- work.c --------------------------------------------------------------- */
 
 /* Deferred work of all peers that does not wait for guests or drivers: poll, ends of sessions. */
 extern struct workqueue_struct *vgpu_host_wq;
 /* Deferred work that may wait for a guest that does not read, or for a driver's ->release. */
 extern struct workqueue_struct *vgpu_host_patient_wq;
+
+int vgpu_work_init(void);
+void vgpu_work_exit(void);
 
 /* --- cmd.c: control ioctls ------------------------------------------------ */
 

@@ -4,7 +4,6 @@
  * exit.
  */
 #include <linux/module.h>
-#include <linux/workqueue.h>
 
 #include "anon.h"
 #include "host.h"
@@ -12,29 +11,16 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-struct workqueue_struct *vgpu_host_wq;
-struct workqueue_struct *vgpu_host_patient_wq;
-
 static int __init vgpu_host_init(void)
 {
 	int ret;
 
-	vgpu_host_wq = alloc_workqueue("vgpu_host", WQ_UNBOUND, 0);
-	if (!vgpu_host_wq)
-		return -ENOMEM;
-	/*
-	 * A guest has at most three items here: its sender, its closes, and the release of its
-	 * closed files. The limit of active items is the highest possible one, so that no item
-	 * waits for another guest's.
-	 */
-	vgpu_host_patient_wq = alloc_workqueue("vgpu_host_patient", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	if (!vgpu_host_patient_wq) {
-		ret = -ENOMEM;
-		goto err_destroy_wq;
-	}
+	ret = vgpu_work_init();
+	if (ret)
+		return ret;
 	ret = vgpu_anon_init();
 	if (ret)
-		goto err_destroy_patient_wq;
+		goto err_exit_work;
 	ret = vgpu_window_init();
 	if (ret)
 		goto err_exit_anon;
@@ -47,10 +33,8 @@ err_exit_window:
 	vgpu_window_exit();
 err_exit_anon:
 	vgpu_anon_exit();
-err_destroy_patient_wq:
-	destroy_workqueue(vgpu_host_patient_wq);
-err_destroy_wq:
-	destroy_workqueue(vgpu_host_wq);
+err_exit_work:
+	vgpu_work_exit();
 	return ret;
 }
 
@@ -58,8 +42,7 @@ static void __exit vgpu_host_exit(void)
 {
 	vgpu_agent_exit();
 	vgpu_window_exit();
-	destroy_workqueue(vgpu_host_patient_wq);
-	destroy_workqueue(vgpu_host_wq);
+	vgpu_work_exit();
 	vgpu_conn_exit();
 	/* Objects and inodes are freed by RCU callbacks. */
 	rcu_barrier();
