@@ -74,7 +74,7 @@ void vgpu_agent_kick_peer(u32 cid, u32 port)
 		mutex_lock(&agent_current->lock);
 		xa_for_each(&agent_current->peers, id, peer)
 			if (peer->cid == cid && peer->port == port)
-				vgpu_offer_kick(peer);
+				vgpu_control_kick_window(peer);
 		mutex_unlock(&agent_current->lock);
 	}
 	mutex_unlock(&agent_mutex);
@@ -243,7 +243,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	 */
 	xa_store(&agent->peers, peer->id, peer, GFP_KERNEL_ACCOUNT);
 	/* The peer may have a window. */
-	vgpu_offer_kick(peer);
+	vgpu_control_kick_window(peer);
 	mutex_unlock(&agent->lock);
 	return 0;
 

@@ -53,6 +53,12 @@ void vgpu_control_kick(struct vgpu_peer *peer)
 	queue_work(vgpu_host_patient_wq, &peer->tx_work);
 }
 
+void vgpu_control_kick_window(struct vgpu_peer *peer)
+{
+	WRITE_ONCE(peer->window_changed, true);
+	vgpu_control_kick(peer);
+}
+
 /* Take the next object to be closed; closing_seq keeps its place in the order. */
 static struct vgpu_object *control_next_close(struct vgpu_peer *peer)
 {

@@ -463,6 +463,11 @@ void vgpu_control_init(struct vgpu_peer *peer);
 int vgpu_control_start(struct vgpu_peer *peer);
 /* Queue the peer's sender, as there is something to send: changed grants, ready objects, ... */
 void vgpu_control_kick(struct vgpu_peer *peer);
+/*
+ * Have the sender look for a change of the peer's window. vgpu_control_kick() alone does not
+ * cause that.
+ */
+void vgpu_control_kick_window(struct vgpu_peer *peer);
 int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
 /*
  * Let the guest report one more end without delay: it has made a session or a mapping, or has
@@ -722,11 +727,6 @@ bool vgpu_window_is_device(dev_t rdev);
 
 /* Send WINDOW and INVALIDATE messages that are due. Context: the peer's sender. */
 int vgpu_offer_announce(struct vgpu_peer *peer);
-/*
- * Have the sender look for a change of the peer's window. vgpu_control_kick() alone does not
- * cause that.
- */
-void vgpu_offer_kick(struct vgpu_peer *peer);
 /* Handle an UNBIND message. */
 int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg);
 /* End all bindings of @peer, which is closing. */

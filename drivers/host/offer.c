@@ -104,12 +104,6 @@ int vgpu_offer_announce(struct vgpu_peer *peer)
 	return ret;
 }
 
-void vgpu_offer_kick(struct vgpu_peer *peer)
-{
-	WRITE_ONCE(peer->window_changed, true);
-	vgpu_control_kick(peer);
-}
-
 void vgpu_offer_end(struct vgpu_peer *peer)
 {
 	struct vgpu_window *window = vgpu_window_find(peer);
