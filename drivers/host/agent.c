@@ -5,8 +5,7 @@
  */
 #include <linux/capability.h>
 #include <linux/file.h>
-#include <linux/kdev_t.h>
-#include <linux/major.h>
+#include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -107,6 +106,7 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 	if (!agent)
 		return -ENOMEM;
 	kref_init(&agent->ref);
+	agent->rdev = file_inode(file)->i_rdev;
 	agent->reserved_base = args->reserved_base;
 	agent->reserved_size = args->reserved_size;
 	agent->fetch_timeout_ms = args->fetch_timeout_ms;
@@ -579,11 +579,6 @@ static struct miscdevice agent_dev = {
 	.fops = &agent_fops,
 	.mode = 0600,
 };
-
-bool vgpu_agent_is_device(dev_t rdev)
-{
-	return rdev == MKDEV(MISC_MAJOR, agent_dev.minor);
-}
 
 int vgpu_agent_init(void)
 {

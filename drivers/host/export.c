@@ -138,7 +138,7 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	strscpy(export->bus_id, args->bus_id, sizeof(export->bus_id));
 	memcpy(export->pci_header, args->pci_header, sizeof(export->pci_header));
 	strscpy(export->title, args->title, sizeof(export->title));
-	if (vgpu_agent_is_device(export->rdev) || vgpu_window_is_device(export->rdev)) {
+	if (export->rdev == agent->rdev || vgpu_window_is_device(export->rdev)) {
 		vgpu_export_put(export);
 		return -EXDEV;
 	}

@@ -128,6 +128,8 @@ struct vgpu_agent_event {
 
 struct vgpu_agent {
 	struct kref ref;
+	/* Number of the device file that the agent has open. */
+	dev_t rdev;
 	u64 reserved_base;
 	u64 reserved_size;
 	u32 fetch_timeout_ms;
@@ -162,8 +164,6 @@ void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event,
 void vgpu_agent_kick_peer(u32 cid, u32 port);
 /* Free the number of @peer, which is gone. */
 void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
-/* Check whether @rdev is /dev/vgpu-host. */
-bool vgpu_agent_is_device(dev_t rdev);
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
 
 /* --- guest.c --------------------------------------------------------------- */
