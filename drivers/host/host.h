@@ -153,10 +153,15 @@ struct vgpu_agent {
 	wait_queue_head_t events_wait;
 };
 
-int vgpu_agent_init(void);
-void vgpu_agent_exit(void);
 void vgpu_agent_get(struct vgpu_agent *agent);
 void vgpu_agent_put(struct vgpu_agent *agent);
+/*
+ * Make @agent the current agent, and the private data of @file, which holds the caller's
+ * reference from then on. Return: 0; -EBUSY: there is an agent, or @file has become one.
+ */
+int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file);
+/* Make place for another agent: the current one, whose file is released, is found no more. */
+void vgpu_agent_withdraw(void);
 /* Queue @event for the reader of the agent's file. */
 void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event, u32 type,
 		       u32 peer, u64 session);
@@ -165,6 +170,11 @@ void vgpu_agent_kick_peer(u32 cid, u32 port);
 /* Free the number of @peer, which is gone. */
 void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
+
+/* --- agent_file.c ---------------------------------------------------------- */
+
+int vgpu_agent_init(void);
+void vgpu_agent_exit(void);
 
 /* --- guest.c --------------------------------------------------------------- */
 
