@@ -97,3 +97,14 @@ bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len)
 	return addr < agent->reserved_base + agent->reserved_size &&
 	       agent->reserved_base < addr + len;
 }
+
+struct vgpu_export *vgpu_agent_find_export(struct vgpu_agent *agent, u32 id)
+{
+	struct vgpu_export *export;
+
+	lockdep_assert_held(&agent->lock);
+	list_for_each_entry(export, &agent->exports, node)
+		if (export->id == id)
+			return export;
+	return NULL;
+}

@@ -101,7 +101,7 @@ static int agent_export_del(void *data, struct file *file, struct vgpu_cmd *cmd)
 	int ret = -ENOENT;
 
 	mutex_lock(&agent->lock);
-	export = vgpu_export_find(agent, args->export);
+	export = vgpu_agent_find_export(agent, args->export);
 	if (export) {
 		xa_for_each(&agent->peers, id, peer)
 			vgpu_grant_revoke(peer, export);
@@ -205,7 +205,7 @@ static int agent_grant(void *data, struct file *file, struct vgpu_cmd *cmd)
 	int ret = -ENOENT;
 
 	mutex_lock(&agent->lock);
-	export = vgpu_export_find(agent, args->export);
+	export = vgpu_agent_find_export(agent, args->export);
 	peer = xa_load(&agent->peers, args->peer);
 	if (export && peer)
 		ret = vgpu_grant_add(peer, export, args);
@@ -224,7 +224,7 @@ static int agent_revoke(void *data, struct file *file, struct vgpu_cmd *cmd)
 	if (args->reserved)
 		return -EOPNOTSUPP;
 	mutex_lock(&agent->lock);
-	export = vgpu_export_find(agent, args->export);
+	export = vgpu_agent_find_export(agent, args->export);
 	peer = xa_load(&agent->peers, args->peer);
 	if (export && peer)
 		ret = vgpu_grant_revoke(peer, export);

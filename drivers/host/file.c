@@ -240,7 +240,7 @@ int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *
 	if (!last)
 		file = file_make(args->name, u64_to_user_ptr(args->data), args->len);
 	mutex_lock(&agent->lock);
-	export = vgpu_export_find(agent, args->export);
+	export = vgpu_agent_find_export(agent, args->export);
 	if (IS_ERR(file)) {
 		if (export)
 			file_keep(export, args->name);

@@ -65,6 +65,7 @@
 
 struct vgpu_binding;
 struct vgpu_call_op;
+struct vgpu_export;
 struct vgpu_hcall;
 struct vgpu_lane;
 struct vgpu_memory;
@@ -169,6 +170,8 @@ void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event,
 void vgpu_agent_kick_peer(u32 cid, u32 port);
 /* Free the number of @peer, which is gone. */
 void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
+/* Find an export by its number. Context: agent->lock is held. Return: the export, or NULL. */
+struct vgpu_export *vgpu_agent_find_export(struct vgpu_agent *agent, u32 id);
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
 
 /* --- agent_file.c ---------------------------------------------------------- */
@@ -223,7 +226,7 @@ unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, u64 call,
 bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait *wait);
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat);
 
-/* --- export.c ------------------------------------------------------------- */
+/* --- grant.c -------------------------------------------------------------- */
 
 struct vgpu_export {
 	struct kref ref;
@@ -279,10 +282,23 @@ struct vgpu_grant {
 	u32 ioctls[];
 };
 
-/* The caller of the next three functions holds agent->lock. */
+void vgpu_export_get(struct vgpu_export *export);
+void vgpu_export_put(struct vgpu_export *export);
+
+/*
+ * Find the grant with number @id, unless it is revoked.
+ * Return: the grant with a reference, or NULL.
+ */
+struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id);
+void vgpu_grant_get(struct vgpu_grant *grant);
+void vgpu_grant_put(struct vgpu_grant *grant);
+struct file *vgpu_grant_open(struct vgpu_grant *grant, u32 flags);
+
+/* --- export.c ------------------------------------------------------------- */
+
+/* The caller of the next two functions holds agent->lock. */
 int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args);
 int vgpu_export_del(struct vgpu_agent *agent, u32 id);
-struct vgpu_export *vgpu_export_find(struct vgpu_agent *agent, u32 id);
 /* Queue a uevent for all peers that have a grant for the export. Context: agent->lock is held. */
 int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args);
 
@@ -295,17 +311,9 @@ void vgpu_file_drop_all(struct vgpu_export *export);
 
 /* --- export.c, again ------------------------------------------------------ */
 
-void vgpu_export_get(struct vgpu_export *export);
-void vgpu_export_put(struct vgpu_export *export);
-
 int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
 		   const struct vgpu_host_grant *args);
 int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpu_export *export);
-/*
- * Find the grant with number @id, unless it is revoked.
- * Return: the grant with a reference, or NULL.
- */
-struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id);
 /*
  * Notify the guest of new and revoked grants, and of changed files and uevents of its exports.
  * Context: the peer's sender.
@@ -313,9 +321,6 @@ struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id);
  */
 int vgpu_grant_announce(struct vgpu_peer *peer);
 void vgpu_grant_drop_all(struct vgpu_peer *peer);
-void vgpu_grant_get(struct vgpu_grant *grant);
-void vgpu_grant_put(struct vgpu_grant *grant);
-struct file *vgpu_grant_open(struct vgpu_grant *grant, u32 flags);
 
 /* --- peer.c --------------------------------------------------------------- */
 
