@@ -59,62 +59,6 @@ void vgpu_control_kick_window(struct vgpu_peer *peer)
 	vgpu_control_kick(peer);
 }
 
-/* Take the next object to be closed; closing_seq keeps its place in the order. */
-static struct vgpu_object *control_next_close(struct vgpu_peer *peer)
-{
-	struct vgpu_object *object;
-
-	spin_lock(&peer->closes_lock);
-	object = list_first_entry_or_null(&peer->closes, struct vgpu_object, close_node);
-	if (object)
-		list_del_init(&object->close_node);
-	peer->closing_seq = object ? object->close_seq : 0;
-	spin_unlock(&peer->closes_lock);
-	/* The close before this one is applied now. */
-	wake_up_all(&peer->wait);
-	return object;
-}
-
-static void control_close_work(struct work_struct *work)
-{
-	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, close_work);
-	/*
-	 * The deadline is common to all objects that are found here, as later calls wait for
-	 * all of them.
-	 */
-	unsigned long flush_by = vgpu_object_flush_by();
-	struct vgpu_object *object;
-	unsigned long flushed;
-	u64 leave;
-
-	while ((object = control_next_close(peer))) {
-		leave = object->leave;
-		vgpu_object_flush(object, flush_by);
-		flushed = jiffies;
-		vgpu_object_put(object);
-		/* The time of the driver's ->release does not count for the next object. */
-		flush_by += jiffies - flushed;
-		/* Another work item puts the file, and calls may wait for that. */
-		if (leave)
-			wait_event_idle(peer->wait, vgpu_leave_settled(peer, leave));
-	}
-}
-
-static bool control_applied(struct vgpu_session *session, u64 seq)
-{
-	struct vgpu_peer *peer = session->peer;
-	struct vgpu_object *object;
-	bool applied;
-
-	spin_lock(&peer->closes_lock);
-	object = list_first_entry_or_null(&peer->closes, struct vgpu_object, close_node);
-	applied = READ_ONCE(peer->control_seq) >= seq &&
-		  !(object && object->close_seq <= seq) &&
-		  !(peer->closing_seq && peer->closing_seq <= seq);
-	spin_unlock(&peer->closes_lock);
-	return applied;
-}
-
 int vgpu_control_wait(struct vgpu_lane *lane, u64 seq)
 {
 	struct vgpu_session *session = lane->session;
@@ -122,8 +66,8 @@ int vgpu_control_wait(struct vgpu_lane *lane, u64 seq)
 	long ret;
 
 	/* The end of the lane wakes no thread here, so check for it now and then. */
-	while (!control_applied(session, seq)) {
-		ret = wait_event_killable_timeout(peer->wait, control_applied(session, seq) ||
+	while (!vgpu_close_applied(peer, seq)) {
+		ret = wait_event_killable_timeout(peer->wait, vgpu_close_applied(peer, seq) ||
 						  READ_ONCE(session->ending), HZ / 2);
 		if (ret < 0)
 			return -EINTR;
@@ -199,11 +143,7 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 	}
 	if (IS_ERR_OR_NULL(object))
 		return 0;
-	object->close_seq = le64_to_cpu(close->hdr.seq);
-	spin_lock(&peer->closes_lock);
-	list_add_tail(&object->close_node, &peer->closes);
-	spin_unlock(&peer->closes_lock);
-	queue_work(vgpu_host_patient_wq, &peer->close_work);
+	vgpu_close_queue(object, le64_to_cpu(close->hdr.seq));
 	return 0;
 }
 
@@ -285,17 +225,6 @@ static const struct control_op {
 	[VGPU_MSG_PONG] = { .fn = control_pong },
 };
 
-/* Check whether all closes that came are applied. */
-static bool control_closes_are_over(struct vgpu_peer *peer)
-{
-	bool over;
-
-	spin_lock(&peer->closes_lock);
-	over = list_empty(&peer->closes) && !peer->closing_seq;
-	spin_unlock(&peer->closes_lock);
-	return over;
-}
-
 /* Receive and handle a message. Return: 0, -EPROTO (malformed) or an error of the connection. */
 static int control_recv(struct vgpu_peer *peer, u8 *buf)
 {
@@ -364,7 +293,7 @@ static void control_end(struct vgpu_peer *peer)
 	wait_event_idle(peer->wait, !READ_ONCE(peer->nr_sessions));
 
 	/* No lane is left, so no object is used or made. A driver may take its time for a close. */
-	wait_event_idle(peer->wait, control_closes_are_over(peer));
+	wait_event_idle(peer->wait, vgpu_close_all_over(peer));
 	cancel_work_sync(&peer->close_work);
 	vgpu_object_drop_all(peer);
 	vgpu_leave_all(peer);
@@ -409,7 +338,7 @@ static int control_thread(void *data)
 void vgpu_control_init(struct vgpu_peer *peer)
 {
 	INIT_WORK(&peer->tx_work, control_tx_work);
-	INIT_WORK(&peer->close_work, control_close_work);
+	vgpu_close_init(peer);
 }
 
 int vgpu_control_start(struct vgpu_peer *peer)

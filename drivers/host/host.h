@@ -654,6 +654,19 @@ unsigned long vgpu_object_flush_by(void);
  */
 void vgpu_object_flush(struct vgpu_object *object, unsigned long by);
 
+/* --- close.c -------------------------------------------------------------- */
+
+void vgpu_close_init(struct vgpu_peer *peer);
+/* Queue @object for CLOSE message @seq, which has taken the guest's last reference of it. */
+void vgpu_close_queue(struct vgpu_object *object, u64 seq);
+/*
+ * Check whether the control messages up to @seq have come, and all of their closes are applied.
+ * peer->wait is woken at a change.
+ */
+bool vgpu_close_applied(struct vgpu_peer *peer, u64 seq);
+/* Check whether all closes that came are applied. peer->wait is woken at a change. */
+bool vgpu_close_all_over(struct vgpu_peer *peer);
+
 /* --- leave.c -------------------------------------------------------------- */
 
 void vgpu_leave_init(struct vgpu_peer *peer);
