@@ -230,6 +230,31 @@ static s64 call_close_strays(struct vgpu_hcall *call, s64 result)
 	return -EOPNOTSUPP;
 }
 
+/*
+ * Wait until the control messages up to @seq have come, and all of their closes are applied;
+ * then apply those of their unmaps that are for the lane's session. Return: 0, -EINTR, -ENODEV.
+ */
+static int call_wait_control(struct vgpu_lane *lane, u64 seq)
+{
+	struct vgpu_session *session = lane->session;
+	struct vgpu_peer *peer = session->peer;
+	long ret;
+
+	/* The end of the lane wakes no thread here, so check for it now and then. */
+	while (!vgpu_close_applied(peer, seq)) {
+		ret = wait_event_killable_timeout(peer->wait, vgpu_close_applied(peer, seq) ||
+						  READ_ONCE(session->ending), HZ / 2);
+		if (ret < 0)
+			return -EINTR;
+		vgpu_conn_pending(&lane->conn);
+		if (READ_ONCE(session->ending) || vgpu_conn_is_down(&lane->conn))
+			return -ENODEV;
+	}
+	if (vgpu_mapping_unmaps_due(session, seq))
+		return vgpu_mapping_apply_unmaps(session, lane->shadow, seq);
+	return 0;
+}
+
 static s64 call_do(struct vgpu_hcall *call)
 {
 	const struct vgpu_call *msg = call->view.call;
@@ -237,7 +262,7 @@ static s64 call_do(struct vgpu_hcall *call)
 	s64 result;
 	int ret;
 
-	ret = vgpu_control_wait(lane, le64_to_cpu(msg->control_seq));
+	ret = call_wait_control(lane, le64_to_cpu(msg->control_seq));
 	/*
 	 * A CLOSE runs even if the wait has failed, as it should not be lost. It may run early,
 	 * because references have numbers.

@@ -59,27 +59,6 @@ void vgpu_control_kick_window(struct vgpu_peer *peer)
 	vgpu_control_kick(peer);
 }
 
-int vgpu_control_wait(struct vgpu_lane *lane, u64 seq)
-{
-	struct vgpu_session *session = lane->session;
-	struct vgpu_peer *peer = session->peer;
-	long ret;
-
-	/* The end of the lane wakes no thread here, so check for it now and then. */
-	while (!vgpu_close_applied(peer, seq)) {
-		ret = wait_event_killable_timeout(peer->wait, vgpu_close_applied(peer, seq) ||
-						  READ_ONCE(session->ending), HZ / 2);
-		if (ret < 0)
-			return -EINTR;
-		vgpu_conn_pending(&lane->conn);
-		if (READ_ONCE(session->ending) || vgpu_conn_is_down(&lane->conn))
-			return -ENODEV;
-	}
-	if (vgpu_mapping_unmaps_due(session, seq))
-		return vgpu_mapping_apply_unmaps(session, lane->shadow, seq);
-	return 0;
-}
-
 /* --- messages of the guest ------------------------------------------------ */
 
 /* Delay the thread after an idle message. Further messages wait in the guest's socket meanwhile. */

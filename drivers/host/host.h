@@ -497,11 +497,6 @@ void vgpu_control_due(struct vgpu_peer *peer);
  * counted.
  */
 void vgpu_control_settle(struct vgpu_peer *peer, bool idle);
-/*
- * Wait until the control messages up to @seq have come, and all of their closes are applied;
- * then apply those of their unmaps that are for the lane's session. Return: 0, -EINTR, -ENODEV.
- */
-int vgpu_control_wait(struct vgpu_lane *lane, u64 seq);
 
 /* --- object.c ------------------------------------------------------------- */
 
