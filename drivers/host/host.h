@@ -473,9 +473,6 @@ void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type);
 
 /* --- control.c ------------------------------------------------------------ */
 
-void vgpu_control_init(struct vgpu_peer *peer);
-/* Start the peer's thread, which takes over the caller's reference. */
-int vgpu_control_start(struct vgpu_peer *peer);
 /* Queue the peer's sender, as there is something to send: changed grants, ready objects, ... */
 void vgpu_control_kick(struct vgpu_peer *peer);
 /*
@@ -497,6 +494,17 @@ void vgpu_control_due(struct vgpu_peer *peer);
  * counted.
  */
 void vgpu_control_settle(struct vgpu_peer *peer, bool idle);
+/*
+ * Delay the peer's thread after an idle message. Further messages wait in the guest's socket
+ * meanwhile.
+ */
+void vgpu_control_idle(struct vgpu_peer *peer);
+
+/* --- control_thread.c ----------------------------------------------------- */
+
+void vgpu_control_init(struct vgpu_peer *peer);
+/* Start the peer's thread, which takes over the caller's reference. */
+int vgpu_control_start(struct vgpu_peer *peer);
 
 /* --- object.c ------------------------------------------------------------- */
 
