@@ -230,22 +230,20 @@ static int control_thread(void *data)
 	/* A grant may have queued the work since; no thread finds the peer any more. */
 	cancel_work_sync(&peer->tx_work);
 	vgpu_offer_drop(peer);
+	vgpu_kept_drop_all(peer);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_PEER_GONE, peer->id, 0);
 	vgpu_peer_put(peer);
 	module_put_and_kthread_exit(0);
 	return 0;
 }
 
-void vgpu_control_init(struct vgpu_peer *peer)
-{
-	INIT_WORK(&peer->tx_work, control_tx_work);
-	vgpu_close_init(peer);
-}
-
 int vgpu_control_start(struct vgpu_peer *peer)
 {
 	struct task_struct *thread;
 
+	INIT_WORK(&peer->tx_work, control_tx_work);
+	vgpu_close_init(peer);
+	vgpu_leave_init(peer);
 	/* The caller's file holds the module, so this cannot fail. */
 	__module_get(THIS_MODULE);
 	thread = kthread_run(control_thread, peer, "vgpu-peer/%u", peer->id);

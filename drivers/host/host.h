@@ -502,8 +502,10 @@ void vgpu_control_idle(struct vgpu_peer *peer);
 
 /* --- control_thread.c ----------------------------------------------------- */
 
-void vgpu_control_init(struct vgpu_peer *peer);
-/* Start the peer's thread, which takes over the caller's reference. */
+/*
+ * Prepare the works of a new peer and start its thread, which takes over the caller's reference.
+ * Return: 0, or a negative errno: the peer has still the caller's reference only.
+ */
 int vgpu_control_start(struct vgpu_peer *peer);
 
 /* --- object.c ------------------------------------------------------------- */
@@ -797,8 +799,8 @@ void vgpu_ram_put(struct vgpu_ram_table *table);
 
 /* --- kept.c ----------------------------------------------------------------- */
 
-void vgpu_kept_init(struct vgpu_peer *peer);
-void vgpu_kept_fini(struct vgpu_peer *peer);
+/* Free all memory that devices may keep; the peer has no sender any more. */
+void vgpu_kept_drop_all(struct vgpu_peer *peer);
 /*
  * Carry out ->mmap() of the shadow's file at VGPU_KEPT_OFFSET: map the memory that
  * session->kept_map names in place of that file.

@@ -196,18 +196,16 @@ int vgpu_kept_announce(struct vgpu_peer *peer)
 	return ret;
 }
 
-void vgpu_kept_init(struct vgpu_peer *peer)
-{
-	peer->kepts = RB_ROOT;
-	INIT_LIST_HEAD(&peer->releases);
-}
-
-void vgpu_kept_fini(struct vgpu_peer *peer)
+void vgpu_kept_drop_all(struct vgpu_peer *peer)
 {
 	struct vgpu_kept_memory *memory, *next;
 
+	mutex_lock(&peer->objects_lock);
 	rbtree_postorder_for_each_entry_safe(memory, next, &peer->kepts, node)
 		kfree(memory);
+	peer->kepts = RB_ROOT;
+	INIT_LIST_HEAD(&peer->releases);
+	mutex_unlock(&peer->objects_lock);
 }
 
 /* --- mappings in the shadow --------------------------------------------------- */

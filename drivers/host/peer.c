@@ -45,8 +45,8 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	xa_init(&peer->files);
 	xa_init(&peer->spaces);
 	ida_init(&peer->fds);
-	vgpu_kept_init(peer);
-	vgpu_leave_init(peer);
+	peer->kepts = RB_ROOT;
+	INIT_LIST_HEAD(&peer->releases);
 	spin_lock_init(&peer->tgids_lock);
 	spin_lock_init(&peer->closes_lock);
 	INIT_LIST_HEAD(&peer->closes);
@@ -56,7 +56,6 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	INIT_LIST_HEAD(&peer->events);
 	INIT_LIST_HEAD(&peer->bad_bindings);
 	spin_lock_init(&peer->unbinds_lock);
-	vgpu_control_init(peer);
 	return peer;
 
 err_put_guest:
@@ -75,7 +74,6 @@ static void peer_free(struct kref *ref)
 	struct vgpu_peer *peer = container_of(ref, struct vgpu_peer, ref);
 
 	vgpu_conn_fini(&peer->conn);
-	vgpu_kept_fini(peer);
 	xa_destroy(&peer->objects);
 	xa_destroy(&peer->files);
 	xa_destroy(&peer->spaces);
