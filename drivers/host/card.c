@@ -19,16 +19,11 @@
 /* Number of NVIDIA's minors that are cards; higher minors are files that all cards share. */
 #define CARD_MINORS	248
 
-bool vgpu_card_is_nvidia(const struct vgpu_object *object)
-{
-	return object->grant && object->grant->policy.kind == VGPU_EXPORT_NVIDIA;
-}
-
 int vgpu_card_of(const struct vgpu_object *object)
 {
 	const struct inode *inode = file_inode(object->file);
 
-	if (!vgpu_card_is_nvidia(object) || !S_ISCHR(inode->i_mode) ||
+	if (!vgpu_object_is_nvidia(object) || !S_ISCHR(inode->i_mode) ||
 	    MAJOR(inode->i_rdev) != RM_MAJOR || MINOR(inode->i_rdev) >= CARD_MINORS)
 		return -1;
 	return MINOR(inode->i_rdev);
@@ -96,7 +91,7 @@ static int card_install(struct vgpu_hcall *call, struct vgpu_object *object)
 
 static void card_note_file(const struct vgpu_hcall *call, const struct vgpu_fd *placed)
 {
-	if (placed->object && vgpu_card_is_nvidia(placed->object))
+	if (placed->object && vgpu_object_is_nvidia(placed->object))
 		vgpu_tgid_use(call->lane->session->tgid, placed->object);
 }
 
@@ -123,7 +118,7 @@ int vgpu_card_place(struct vgpu_hcall *call)
 	void *entry;
 	int card, ret;
 
-	if (!vgpu_card_is_nvidia(call->object))
+	if (!vgpu_object_is_nvidia(call->object))
 		return 0;
 	card_note_process(call);
 	/* A process that has the file from another process did not open it by a call. */

@@ -628,6 +628,8 @@ void vgpu_object_put(struct vgpu_object *object);
  * ERR_PTR(-EBADF) if the guest has no such reference.
  */
 struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference);
+/* Check whether @object is a file of an export of NVIDIA's driver. */
+bool vgpu_object_is_nvidia(const struct vgpu_object *object);
 /* Count one object less: its file is released, so the guest may open another one. */
 void vgpu_object_uncount(struct vgpu_peer *peer);
 void vgpu_object_drop_all(struct vgpu_peer *peer);
@@ -1301,8 +1303,6 @@ unsigned int vgpu_fdtable_take(struct file *lane, struct vgpu_fd *fds, unsigned 
 
 /* --- card.c: files that NVIDIA's driver looks for ------------------------- */
 
-/* Check whether @object is a file of an export of NVIDIA's driver. */
-bool vgpu_card_is_nvidia(const struct vgpu_object *object);
 /* Return the number of the card that @object is a file of, or -1. */
 int vgpu_card_of(const struct vgpu_object *object);
 /* Note that the session's process has @object open. Return: 0 or -ENOMEM. */

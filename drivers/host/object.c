@@ -13,6 +13,11 @@
 #include "host.h"
 #include "compat.h"
 
+bool vgpu_object_is_nvidia(const struct vgpu_object *object)
+{
+	return object->grant && object->grant->policy.kind == VGPU_EXPORT_NVIDIA;
+}
+
 /* --- address spaces ------------------------------------------------------- */
 
 /*
@@ -336,7 +341,7 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 	 * Processes that NVIDIA's driver remembers with the file may be reaped after its
 	 * ->release only.
 	 */
-	if (object_may_keep_locked(peer, object) || vgpu_card_is_nvidia(object))
+	if (object_may_keep_locked(peer, object) || vgpu_object_is_nvidia(object))
 		vgpu_leave_begin(peer, object);
 }
 

@@ -98,7 +98,7 @@ static bool owned_is_control(const struct vgpu_object *object)
 {
 	const struct inode *inode = file_inode(object->file);
 
-	return vgpu_card_is_nvidia(object) && S_ISCHR(inode->i_mode) &&
+	return vgpu_object_is_nvidia(object) && S_ISCHR(inode->i_mode) &&
 	       inode->i_rdev == MKDEV(RM_MAJOR, RM_MINOR_CTL);
 }
 
