@@ -10,17 +10,12 @@
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
-#include <drm/drm_ioctl.h>
-
 #include "caller.h"
 #include "host.h"
 #include "compat.h"
 
 /* Number of drm.h, which never changes, so that header is not included. */
 #define FOPS_DRM_DROP_MASTER	_IO('d', 0x1f)
-
-/* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
-#define FOPS_ACCEL_MAJOR	261
 
 /* Number of attempts to open, as other processes may become or stop being master in between. */
 #define FOPS_OPEN_TRIES		8
@@ -251,22 +246,6 @@ s64 vgpu_fops_llseek(struct vgpu_hcall *call)
 }
 
 /*
- * Check whether the file's ->show_fdinfo can be called. Only files are asked that are known to
- * need nothing of a seq_file but its buffer and file. Others may rely on what is there when
- * procfs has opened it.
- */
-bool vgpu_fops_has_fdinfo(const struct vgpu_object *object)
-{
-	const struct inode *inode = file_inode(object->file);
-
-	if (!object->file->f_op->show_fdinfo)
-		return false;
-	return object->kind == VGPU_OBJECT_DMABUF ||
-	       (object->kind == VGPU_OBJECT_DEVICE &&
-		(imajor(inode) == DRM_MAJOR || imajor(inode) == FOPS_ACCEL_MAJOR));
-}
-
-/*
  * Run a FDINFO call: return what the driver adds to /proc/PID/fdinfo. No file of procfs is open
  * here. seq_printf() and similar functions only need a buffer; drivers that ask in which
  * namespace an id is to be shown use the file's credentials.
@@ -277,7 +256,7 @@ s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
 	struct seq_file seq = { .file = file };
 	int ret;
 
-	if (!vgpu_fops_has_fdinfo(call->object))
+	if (!vgpu_object_has_fdinfo(call->object))
 		return 0;
 	ret = vgpu_call_alloc_data(call, le32_to_cpu(call->view.segs[0].len));
 	if (ret)

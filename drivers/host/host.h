@@ -630,6 +630,8 @@ void vgpu_object_put(struct vgpu_object *object);
 struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference);
 /* Check whether @object is a file of an export of NVIDIA's driver. */
 bool vgpu_object_is_nvidia(const struct vgpu_object *object);
+/* Check whether the guest may read what the driver adds to /proc/PID/fdinfo. */
+bool vgpu_object_has_fdinfo(const struct vgpu_object *object);
 /* Count one object less: its file is released, so the guest may open another one. */
 void vgpu_object_uncount(struct vgpu_peer *peer);
 void vgpu_object_drop_all(struct vgpu_peer *peer);
@@ -1229,8 +1231,6 @@ s64 vgpu_fops_read(struct vgpu_hcall *call);
 s64 vgpu_fops_write(struct vgpu_hcall *call);
 s64 vgpu_fops_llseek(struct vgpu_hcall *call);
 s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
-/* Check whether the guest may read what the driver adds to /proc/PID/fdinfo. */
-bool vgpu_fops_has_fdinfo(const struct vgpu_object *object);
 s64 vgpu_ioctl_run(struct vgpu_hcall *call);
 s64 vgpu_poll_run(struct vgpu_hcall *call);
 /*

@@ -9,9 +9,14 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include <drm/drm_ioctl.h>
+
 #include "caller.h"
 #include "host.h"
 #include "compat.h"
+
+/* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
+#define OBJECT_ACCEL_MAJOR	261
 
 bool vgpu_object_is_nvidia(const struct vgpu_object *object)
 {
@@ -376,6 +381,22 @@ void vgpu_object_drop_all(struct vgpu_peer *peer)
 	}
 }
 
+/*
+ * Check whether the file's ->show_fdinfo can be called. Only files are asked that are known to
+ * need nothing of a seq_file but its buffer and file. Others may rely on what is there when
+ * procfs has opened it.
+ */
+bool vgpu_object_has_fdinfo(const struct vgpu_object *object)
+{
+	const struct inode *inode = file_inode(object->file);
+
+	if (!object->file->f_op->show_fdinfo)
+		return false;
+	return object->kind == VGPU_OBJECT_DMABUF ||
+	       (object->kind == VGPU_OBJECT_DEVICE &&
+		(imajor(inode) == DRM_MAJOR || imajor(inode) == OBJECT_ACCEL_MAJOR));
+}
+
 static u32 object_fops(const struct vgpu_object *object)
 {
 	struct file *file = object->file;
@@ -402,7 +423,7 @@ static u32 object_fops(const struct vgpu_object *object)
 		mask |= VGPU_FOP_POLL;
 	if (fops->fasync)
 		mask |= VGPU_FOP_FASYNC;
-	if (vgpu_fops_has_fdinfo(object))
+	if (vgpu_object_has_fdinfo(object))
 		mask |= VGPU_FOP_FDINFO;
 	if (file->f_mode & FMODE_STREAM)
 		mask |= VGPU_FOP_STREAM;
