@@ -632,8 +632,6 @@ struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 refe
 bool vgpu_object_is_nvidia(const struct vgpu_object *object);
 /* Check whether the guest may read what the driver adds to /proc/PID/fdinfo. */
 bool vgpu_object_has_fdinfo(const struct vgpu_object *object);
-/* Count one object less: its file is released, so the guest may open another one. */
-void vgpu_object_uncount(struct vgpu_peer *peer);
 void vgpu_object_drop_all(struct vgpu_peer *peer);
 /*
  * Keep the fd number of @object, which the guest has closed, beyond the object itself: a lane's
@@ -641,12 +639,25 @@ void vgpu_object_drop_all(struct vgpu_peer *peer);
  * Return: number to give to vgpu_object_free_fd() after the release; 0: none.
  */
 u32 vgpu_object_keep_fd(struct vgpu_object *object);
-/* Free the fd number of a file that is released; 0 is ignored. */
-void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd);
 void vgpu_object_describe(struct vgpu_object *object, u32 reference,
 			  struct vgpu_object_desc *desc);
 struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
 void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
+
+/* Free the fd number of a file that is released; 0 is ignored. */
+static inline void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd)
+{
+	if (fd)
+		ida_free(&peer->fds, fd);
+}
+
+/* Count one object less: its file is released, so the guest may open another one. */
+static inline void vgpu_object_uncount(struct vgpu_peer *peer)
+{
+	mutex_lock(&peer->objects_lock);
+	peer->nr_objects--;
+	mutex_unlock(&peer->objects_lock);
+}
 
 /* --- flush.c -------------------------------------------------------------- */
 

@@ -108,12 +108,6 @@ u32 vgpu_object_keep_fd(struct vgpu_object *object)
 	return object->fd;
 }
 
-void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd)
-{
-	if (fd)
-		ida_free(&peer->fds, fd);
-}
-
 /* --- objects -------------------------------------------------------------- */
 
 static u32 object_kind(const struct file *file)
@@ -128,13 +122,6 @@ static u32 object_kind(const struct file *file)
 	    !strcmp(file->f_path.dentry->d_name.name, "sync_file"))
 		return VGPU_OBJECT_SYNC_FILE;
 	return VGPU_OBJECT_OTHER;
-}
-
-void vgpu_object_uncount(struct vgpu_peer *peer)
-{
-	mutex_lock(&peer->objects_lock);
-	peer->nr_objects--;
-	mutex_unlock(&peer->objects_lock);
 }
 
 /*
