@@ -13,19 +13,13 @@
 #include <linux/kconfig.h>
 #include <linux/thread_info.h>
 
-#include "host.h"
-
 /* True if the drivers of this kernel can serve 32-bit programs. */
 #define VGPU_CALLER_COMPAT	IS_ENABLED(CONFIG_IA32_EMULATION)
 
-static inline bool vgpu_caller_is_compat(const struct vgpu_hcall *call)
+/* Set the bit if @compat: the call is that of a 32-bit program. */
+static inline void vgpu_caller_begin(bool compat)
 {
-	return le16_to_cpu(call->view.call->flags) & VGPU_CALL_COMPAT;
-}
-
-static inline void vgpu_caller_begin(const struct vgpu_hcall *call)
-{
-	if (VGPU_CALLER_COMPAT && vgpu_caller_is_compat(call))
+	if (VGPU_CALLER_COMPAT && compat)
 		current_thread_info()->status |= TS_COMPAT;
 }
 

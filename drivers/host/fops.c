@@ -183,7 +183,7 @@ s64 vgpu_fops_read(struct vgpu_hcall *call)
 	if (error)
 		return vgpu_call_refuse(call, error);
 	buf = (char __user *)call->scratch;
-	vgpu_caller_begin(call);
+	vgpu_caller_begin(vgpu_call_is_compat(call));
 	if (file->f_op->read)
 		ret = file->f_op->read(file, buf, len, pos);
 	else
@@ -219,7 +219,7 @@ s64 vgpu_fops_write(struct vgpu_hcall *call)
 	buf = (char __user *)call->scratch;
 	if (copy_to_user(buf, call->view.data, len))
 		return -EFAULT;
-	vgpu_caller_begin(call);
+	vgpu_caller_begin(vgpu_call_is_compat(call));
 	if (file->f_op->write)
 		ret = file->f_op->write(file, buf, len, pos);
 	else

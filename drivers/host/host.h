@@ -1224,6 +1224,12 @@ void vgpu_call_reject(struct vgpu_hcall *call, int error);
 /* Take back the objects of the reply, as the guest will not get them. */
 void vgpu_call_take_back(struct vgpu_hcall *call);
 
+/* Check whether the call is that of a 32-bit program. */
+static inline bool vgpu_call_is_compat(const struct vgpu_hcall *call)
+{
+	return le16_to_cpu(call->view.call->flags) & VGPU_CALL_COMPAT;
+}
+
 static inline u32 vgpu_seg_len(const struct vgpu_hcall *call, u32 i)
 {
 	return vgpu_view_seg_len(&call->view, i);

@@ -45,7 +45,7 @@ static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
 
 	/* The codec has checked that the memory at args->low is as long as @size: */
 	BUILD_BUG_ON(VGPU_SEGS_SLACK + VGPU_SEGS_ALIGN > VGPU_LOW_BYTES(1, 0));
-	if (vgpu_caller_is_compat(call))
+	if (vgpu_call_is_compat(call))
 		return vgpu_call_map_low(call, le64_to_cpu(args->low), size);
 	return vgpu_call_alloc_scratch(call, size);
 }
@@ -226,11 +226,11 @@ static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 	struct file *file = call->object->file;
 	int ret;
 
-	if (vgpu_caller_is_compat(call) && !VGPU_CALLER_COMPAT)
+	if (vgpu_call_is_compat(call) && !VGPU_CALLER_COMPAT)
 		return -EOPNOTSUPP;
 	if (!ioctl_allowed(call, cmd))
 		return -EACCES;
-	if (vgpu_caller_is_compat(call) ? !file->f_op->compat_ioctl : !file->f_op->unlocked_ioctl)
+	if (vgpu_call_is_compat(call) ? !file->f_op->compat_ioctl : !file->f_op->unlocked_ioctl)
 		return -ENOTTY;
 	ret = ioctl_place_segs(call);
 	if (!ret)
@@ -291,8 +291,8 @@ static s64 ioctl_driver(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 	struct file *file = call->object->file;
 	s64 result;
 
-	vgpu_caller_begin(call);
-	if (vgpu_caller_is_compat(call))
+	vgpu_caller_begin(vgpu_call_is_compat(call));
+	if (vgpu_call_is_compat(call))
 		result = file->f_op->compat_ioctl(file, cmd, arg);
 	else
 		result = file->f_op->unlocked_ioctl(file, cmd, arg);
