@@ -1333,21 +1333,21 @@ void vgpu_card_forget(struct vgpu_session *session, u32 id);
 int vgpu_card_place(struct vgpu_hcall *call);
 void vgpu_card_remove(struct vgpu_hcall *call);
 
-/* --- owned.c: memory of NVIDIA's driver that shadows map ------------------- */
+/* --- owner.c: memory of NVIDIA's driver that shadows map ------------------- */
 
 /*
  * Learn which memory a file maps after NVIDIA's driver has successfully done @cmd with the
  * argument at @arg.
  */
-void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg);
+void vgpu_owner_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg);
 /*
  * Choose the file that a MMAP maps: for a card or nvidiactl a new file of the module's own,
  * which keeps the memory; for all others the guest's file. Return: the file with a reference,
  * or an ERR_PTR().
  */
-struct file *vgpu_owned_file(struct vgpu_hcall *call);
-/* Clean up after @file, from vgpu_owned_file(), was mapped or its mapping has failed. */
-void vgpu_owned_done(struct vgpu_hcall *call, struct file *file);
+struct file *vgpu_owner_file(struct vgpu_hcall *call);
+/* Clean up after @file, from vgpu_owner_file(), was mapped or its mapping has failed. */
+void vgpu_owner_done(struct vgpu_hcall *call, struct file *file);
 /* Free what is known of the memory of @object, which is being freed. */
 void vgpu_owned_forget(struct vgpu_object *object);
 

@@ -353,7 +353,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		own = override_creds(admin);
 	result = ret ? 0 : ioctl_driver(call, cmd, arg);
 	if (!ret && !result)
-		vgpu_owned_learn(call, cmd, arg);
+		vgpu_owner_learn(call, cmd, arg);
 	vgpu_kept_hide(call);
 	vgpu_card_remove(call);
 	if (admin) {

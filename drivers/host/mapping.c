@@ -594,9 +594,9 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		ret = vgpu_call_refuse(call, -ENOMEM);
 		goto err_uncharge;
 	}
-	file = vgpu_owned_file(call);
+	file = vgpu_owner_file(call);
 	if (IS_ERR(file)) {
-		vgpu_owned_done(call, file);
+		vgpu_owner_done(call, file);
 		ret = vgpu_call_refuse(call, PTR_ERR(file));
 		goto err_uncharge;
 	}
@@ -624,7 +624,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		memset(&call->out, 0, sizeof(call->out));
 		goto err_mapping;
 	}
-	vgpu_owned_done(call, file);
+	vgpu_owner_done(call, file);
 	fput(file);
 	if (binding) {
 		mapping_probe(call, binding);
@@ -635,7 +635,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 err_mapping:
 	kfree(mapping);
 err_file:
-	vgpu_owned_done(call, file);
+	vgpu_owner_done(call, file);
 	fput(file);
 err_uncharge:
 	mapping_uncharge(peer, len);

@@ -134,7 +134,7 @@ static bool owned_was_told(u32 cmd, unsigned long arg, struct rm_map *map)
 	       rm_alloc_maps(&args, map);
 }
 
-void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
+void vgpu_owner_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 {
 	const struct vgpu_object *control = call->object;
 	struct vgpu_object *object;
@@ -346,7 +346,7 @@ static int owned_map_card(struct owner *owner, int card, const struct rm_map *ma
 
 /*
  * Map memory of the system. The program's files of its cards stay in the table until
- * vgpu_owned_done(): the driver looks for one there, and takes all memory away when the last
+ * vgpu_owner_done(): the driver looks for one there, and takes all memory away when the last
  * file of a card is closed.
  */
 static int owned_map_system(struct vgpu_hcall *call, struct owner *owner,
@@ -409,7 +409,7 @@ static struct file *owned_open(struct vgpu_hcall *call, const struct vgpu_owned 
 	return file;
 }
 
-struct file *vgpu_owned_file(struct vgpu_hcall *call)
+struct file *vgpu_owner_file(struct vgpu_hcall *call)
 {
 	struct vgpu_owned owned;
 	struct file *file;
@@ -424,7 +424,7 @@ struct file *vgpu_owned_file(struct vgpu_hcall *call)
 	return file;
 }
 
-void vgpu_owned_done(struct vgpu_hcall *call, struct file *file)
+void vgpu_owner_done(struct vgpu_hcall *call, struct file *file)
 {
 	if (!IS_ERR(file))
 		owned_free_client(call, file);
