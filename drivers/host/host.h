@@ -58,6 +58,7 @@
 #include "conn.h"
 #include "fresh.h"
 #include "kept.h"
+#include "nvidia_rm.h"
 #include "patience.h"
 #include "policy.h"
 #include "segs.h"
@@ -658,6 +659,28 @@ static inline void vgpu_object_uncount(struct vgpu_peer *peer)
 	peer->nr_objects--;
 	mutex_unlock(&peer->objects_lock);
 }
+
+/* --- owned.c: what files of NVIDIA's driver map ----------------------------- */
+
+/**
+ * struct vgpu_owned - memory that a file maps
+ * @control: path of the control file whose client has the memory
+ * @map: RM's answer to the request to map the memory
+ */
+struct vgpu_owned {
+	struct path control;
+	struct rm_map map;
+};
+
+/*
+ * Set what @object maps; NULL: unknown. Consumes @owned, which the caller has allocated, with a
+ * reference of its path.
+ */
+void vgpu_owned_set(struct vgpu_object *object, struct vgpu_owned *owned);
+/* Copy what @object maps, with a reference of its path. Return: true if it is known. */
+bool vgpu_owned_get(struct vgpu_object *object, struct vgpu_owned *owned);
+/* Free what is known of the memory of @object, which is being freed. */
+void vgpu_owned_forget(struct vgpu_object *object);
 
 /* --- flush.c -------------------------------------------------------------- */
 
@@ -1348,8 +1371,6 @@ void vgpu_owner_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg);
 struct file *vgpu_owner_file(struct vgpu_hcall *call);
 /* Clean up after @file, from vgpu_owner_file(), was mapped or its mapping has failed. */
 void vgpu_owner_done(struct vgpu_hcall *call, struct file *file);
-/* Free what is known of the memory of @object, which is being freed. */
-void vgpu_owned_forget(struct vgpu_object *object);
 
 /* --- lane.c --------------------------------------------------------------- */
 

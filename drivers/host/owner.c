@@ -44,55 +44,7 @@
 #define OWNED_PARAMS	256
 #define OWNED_SIZE	512
 
-/**
- * struct vgpu_owned - memory that a file maps
- * @control: path of the control file whose client has the memory
- * @map: RM's answer to the request to map the memory
- */
-struct vgpu_owned {
-	struct path control;
-	struct rm_map map;
-};
-
 /* --- what files map ------------------------------------------------------- */
-
-static void owned_free(struct vgpu_owned *owned)
-{
-	if (!owned)
-		return;
-	path_put(&owned->control);
-	kfree(owned);
-}
-
-/* Set what @object maps; NULL: unknown. */
-static void owned_set(struct vgpu_object *object, struct vgpu_owned *owned)
-{
-	mutex_lock(&object->peer->objects_lock);
-	swap(object->owned, owned);
-	mutex_unlock(&object->peer->objects_lock);
-	owned_free(owned);
-}
-
-/* Copy what @object maps, with a reference of its own. Return: true if it is known. */
-static bool owned_get(struct vgpu_object *object, struct vgpu_owned *owned)
-{
-	bool known;
-
-	mutex_lock(&object->peer->objects_lock);
-	known = object->owned;
-	if (known) {
-		*owned = *object->owned;
-		path_get(&owned->control);
-	}
-	mutex_unlock(&object->peer->objects_lock);
-	return known;
-}
-
-void vgpu_owned_forget(struct vgpu_object *object)
-{
-	owned_free(object->owned);
-	object->owned = NULL;
-}
 
 static bool owned_is_control(const struct vgpu_object *object)
 {
@@ -164,7 +116,7 @@ void vgpu_owner_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 		path_get(&owned->control);
 	}
 	/* NULL, for lack of memory, makes the file impossible to map. */
-	owned_set(object, owned);
+	vgpu_owned_set(object, owned);
 }
 
 /* --- RM ------------------------------------------------------------------- */
@@ -417,7 +369,7 @@ struct file *vgpu_owner_file(struct vgpu_hcall *call)
 	if (vgpu_card_of(call->object) < 0 && !owned_is_control(call->object))
 		return get_file(call->object->file);
 	/* The driver returns the same for a file that was told nothing. */
-	if (!owned_get(call->object, &owned))
+	if (!vgpu_owned_get(call->object, &owned))
 		return ERR_PTR(-EINVAL);
 	file = owned_open(call, &owned);
 	path_put(&owned.control);
