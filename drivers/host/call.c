@@ -28,7 +28,7 @@ static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_READ]		= { .run = vgpu_fops_read },
 	[VGPU_OP_WRITE]		= { .run = vgpu_fops_write },
 	[VGPU_OP_LLSEEK]	= { .run = vgpu_fops_llseek },
-	[VGPU_OP_POLL]		= { .run = vgpu_poll_run },
+	[VGPU_OP_POLL]		= { .run = vgpu_fops_poll },
 	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, .mm = true },
 	[VGPU_OP_BIND]		= { .run = vgpu_mapping_bind, .mm = true },
 	[VGPU_OP_PROTECT]	= { .run = vgpu_mapping_protect, .mm = true },

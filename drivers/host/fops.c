@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The plain file operations: open, close, read, write, llseek, fdinfo. Each first makes the
- * checks that the VFS would have made.
+ * The plain file operations: open, close, read, write, llseek, poll, fdinfo. Each first makes
+ * the checks that the VFS would have made.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -270,4 +270,17 @@ s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
 	memset(call->data + seq.count, 0, vgpu_wire_pad(seq.count) - seq.count);
 	call->data_len = vgpu_wire_pad(seq.count);
 	return seq.count;
+}
+
+s64 vgpu_fops_poll(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_poll *args = &call->view.call->args.poll;
+	s64 revents = vgpu_poll_arm(call->object, le32_to_cpu(args->events),
+				    le32_to_cpu(args->number),
+				    le32_to_cpu(args->flags) & VGPU_POLL_STAY);
+
+	if (revents < 0)
+		return vgpu_call_refuse(call, revents);
+	call->out.poll.revents = cpu_to_le32(revents);
+	return 0;
 }

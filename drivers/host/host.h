@@ -761,6 +761,19 @@ void vgpu_poll_init(struct vgpu_object *object);
  * Return: VGPU_OBJECT_WATCHED, VGPU_OBJECT_SIGNALED, or 0.
  */
 u32 vgpu_poll_watch(struct vgpu_object *object);
+/*
+ * Arm the object for @events of a poller. @number: number of the poller's last call. @stay: true
+ * if each wakeup is to be reported, from now on.
+ * Return: events that the object is ready for; -EINTR; -ENOMEM: the object is ready for none, and
+ * wakeups would be missed.
+ */
+s64 vgpu_poll_arm(struct vgpu_object *object, u32 events, u32 number, bool stay);
+/*
+ * Ask an object that is armed for all events what it is ready for, if its ->poll() takes no event
+ * away. @number: number of the poller's last call. @revents: out: the events.
+ * Return: false if it was not asked.
+ */
+bool vgpu_poll_ask(struct vgpu_object *object, u32 number, u32 *revents);
 void vgpu_poll_fini(struct vgpu_object *object);
 /* Send POLL_EVENTs for objects that became ready. Context: the peer's sender. */
 int vgpu_poll_announce(struct vgpu_peer *peer);
@@ -1263,21 +1276,16 @@ static inline bool vgpu_seg_is(const struct vgpu_hcall *call, u32 i, u32 flag)
 	return vgpu_view_seg_is(&call->view, i, flag);
 }
 
-/* --- fops.c, ioctl.c, poll.c, mapping.c: one function an operation -------- */
+/* --- fops.c, ioctl.c, mapping.c: one function an operation -------- */
 
 s64 vgpu_fops_open(struct vgpu_hcall *call);
 s64 vgpu_fops_close(struct vgpu_hcall *call);
 s64 vgpu_fops_read(struct vgpu_hcall *call);
 s64 vgpu_fops_write(struct vgpu_hcall *call);
 s64 vgpu_fops_llseek(struct vgpu_hcall *call);
+s64 vgpu_fops_poll(struct vgpu_hcall *call);
 s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
 s64 vgpu_ioctl_run(struct vgpu_hcall *call);
-s64 vgpu_poll_run(struct vgpu_hcall *call);
-/*
- * Add the events that the object is ready for to the reply of the IOCTL with @number, if its
- * ->poll() takes no event away and it is armed for all events.
- */
-void vgpu_poll_after(struct vgpu_hcall *call, u32 number);
 s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
 s64 vgpu_mapping_bind(struct vgpu_hcall *call);
 s64 vgpu_mapping_protect(struct vgpu_hcall *call);

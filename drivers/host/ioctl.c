@@ -319,6 +319,20 @@ static void ioctl_tell_clocks(struct vgpu_hcall *call)
 	call->out.ioctl.tsc = cpu_to_le64(call->tsc_in);
 }
 
+/*
+ * Add the events that the object is ready for to the reply, if its ->poll() takes no event away
+ * and it is armed for all events.
+ */
+static void ioctl_tell_ready(struct vgpu_hcall *call)
+{
+	u32 number = le32_to_cpu(call->view.call->args.ioctl.number), revents;
+
+	if (!vgpu_poll_ask(call->object, number, &revents))
+		return;
+	call->out.ioctl.revents = cpu_to_le32(revents);
+	call->out.ioctl.flags = cpu_to_le32(VGPU_POLL_ANSWER);
+}
+
 s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
@@ -379,7 +393,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		vgpu_call_take_back(call);
 		return vgpu_call_refuse(call, ret);
 	}
-	vgpu_poll_after(call, le32_to_cpu(call->view.call->args.ioctl.number));
+	ioctl_tell_ready(call);
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_CLOCKS)
 		ioctl_tell_clocks(call);
 	return result;

@@ -267,59 +267,48 @@ u32 vgpu_poll_watch(struct vgpu_object *object)
 	return revents ? VGPU_OBJECT_SIGNALED : VGPU_OBJECT_WATCHED;
 }
 
-void vgpu_poll_after(struct vgpu_hcall *call, u32 number)
+bool vgpu_poll_ask(struct vgpu_object *object, u32 number, u32 *revents)
 {
-	struct vgpu_object *object = call->object;
 	struct vgpu_poll *poll = &object->poll;
-	__poll_t revents = 0;
 	bool watched;
 
 	if (!poll->looks || !READ_ONCE(poll->stay))
-		return;
-	/* The guest makes a POLL call if the reply has no answer. */
+		return false;
+	/* The guest makes a POLL call if it gets no answer. */
 	if (!mutex_trylock(&poll->lock))
-		return;
+		return false;
 	watched = !poll->failed;
 	if (watched) {
 		poll->number = number;
-		revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
+		*revents = (__force u32)(vfs_poll(object->file, NULL) & POLL_EVENTS);
 	}
 	poll_unlock(poll);
 	/*
 	 * Without a complete set of wait entries the guest would not be notified of later
 	 * events.
 	 */
-	if (!watched)
-		return;
-	call->out.ioctl.revents = cpu_to_le32((__force u32)revents);
-	call->out.ioctl.flags = cpu_to_le32(VGPU_POLL_ANSWER);
+	return watched;
 }
 
-s64 vgpu_poll_run(struct vgpu_hcall *call)
+s64 vgpu_poll_arm(struct vgpu_object *object, u32 events, u32 number, bool stay)
 {
-	const struct vgpu_args_poll *args = &call->view.call->args.poll;
-	__poll_t events = (__force __poll_t)le32_to_cpu(args->events) | POLL_ALWAYS;
-	struct vgpu_object *object = call->object;
 	struct vgpu_poll *poll = &object->poll;
 	s64 revents;
 
 	/* Another call may be in the driver with the lock, for any time. */
 	if (mutex_lock_interruptible(&poll->lock))
-		return vgpu_call_refuse(call, -EINTR);
-	poll->number = le32_to_cpu(args->number);
+		return -EINTR;
+	poll->number = number;
 	/*
 	 * The flag is never cleared, as calls of pollers that do not know of it may be under
 	 * way. It is also set where the guest gets answers: the guest may then make no POLL
 	 * call before the next wakeup.
 	 */
-	if ((le32_to_cpu(args->flags) & VGPU_POLL_STAY) || poll->looks)
+	if (stay || poll->looks)
 		poll->stay = true;
-	revents = poll_arm(object, events);
+	revents = poll_arm(object, (__force __poll_t)events | POLL_ALWAYS);
 	poll_unlock(poll);
-	if (revents < 0)
-		return vgpu_call_refuse(call, revents);
-	call->out.poll.revents = cpu_to_le32((__force u32)revents);
-	return 0;
+	return revents;
 }
 
 int vgpu_poll_announce(struct vgpu_peer *peer)
