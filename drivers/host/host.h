@@ -1380,7 +1380,7 @@ struct file *vgpu_owner_file(struct vgpu_hcall *call);
 /* Clean up after @file, from vgpu_owner_file(), was mapped or its mapping has failed. */
 void vgpu_owner_done(struct vgpu_hcall *call, struct file *file);
 
-/* --- lane.c --------------------------------------------------------------- */
+/* --- serve.c -------------------------------------------------------------- */
 
 #define VGPU_LANE_BUF		SZ_16K
 #define VGPU_LANE_SCRATCH_MIN	SZ_64K
