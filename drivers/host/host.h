@@ -1380,7 +1380,7 @@ struct file *vgpu_owner_file(struct vgpu_hcall *call);
 /* Clean up after @file, from vgpu_owner_file(), was mapped or its mapping has failed. */
 void vgpu_owner_done(struct vgpu_hcall *call, struct file *file);
 
-/* --- serve.c -------------------------------------------------------------- */
+/* --- lane.c --------------------------------------------------------------- */
 
 #define VGPU_LANE_BUF		SZ_16K
 #define VGPU_LANE_SCRATCH_MIN	SZ_64K
@@ -1447,8 +1447,10 @@ struct vgpu_lane {
 	bool signalled;
 };
 
-int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
-		     struct file **file);
+/* Interrupt a running call of lane @data: bytes or the end have arrived. Context: atomic. */
+void vgpu_lane_event(void *data);
+/* Note that a call begins to run, which bytes that arrive interrupt, or that it has ended. */
+void vgpu_lane_set_running(struct vgpu_lane *lane, bool running);
 /*
  * Find the lane of @session that current serves. Return: the lane; NULL if there is none, or if
  * its call may not make upcalls.
@@ -1473,6 +1475,11 @@ void vgpu_lane_closes(struct vgpu_lane *lane);
  */
 int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
 		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data);
+
+/* --- serve.c -------------------------------------------------------------- */
+
+int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
+		     struct file **file);
 
 /* --- demand.c ------------------------------------------------------------- */
 
