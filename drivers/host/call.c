@@ -146,27 +146,6 @@ int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 	return 0;
 }
 
-int vgpu_call_map_low(struct vgpu_hcall *call, u64 addr, size_t len)
-{
-	int ret;
-
-	len = PAGE_ALIGN(len);
-	ret = vgpu_room_take(call);
-	if (ret)
-		return ret;
-	if (!vgpu_session_charge(call->lane->session, len))
-		return -ENOMEM;
-	ret = vgpu_mapping_place(call, addr, len);
-	if (ret) {
-		vgpu_session_uncharge(call->lane->session, len);
-		return ret;
-	}
-	call->scratch = addr;
-	call->scratch_len = len;
-	call->scratch_low = true;
-	return 0;
-}
-
 static void call_free_scratch(struct vgpu_hcall *call)
 {
 	if (call->scratch_mapped)

@@ -1252,8 +1252,6 @@ s64 vgpu_call_refuse(struct vgpu_hcall *call, int error);
 int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len);
 /* Provide @len zeroed bytes of the shadow's memory at call->scratch. */
 int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len);
-/* Provide @len zeroed bytes at @addr, below 4 GiB, which the guest keeps free for the call. */
-int vgpu_call_map_low(struct vgpu_hcall *call, u64 addr, size_t len);
 u16 vgpu_call_nr(const struct vgpu_hcall *call);
 /* Make @error the result of the call in call->msg, which could not be received completely. */
 void vgpu_call_reject(struct vgpu_hcall *call, int error);

@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/pid_namespace.h>
 #include <linux/security.h>
 #include <linux/slab.h>
@@ -39,6 +40,31 @@ static u32 ioctl_nr_segs(const struct vgpu_hcall *call)
 
 /* --- segments ------------------------------------------------------------- */
 
+/*
+ * Provide @len zeroed bytes at @addr, below 4 GiB, which the guest keeps free for the call, as
+ * memory for the arguments.
+ */
+static int ioctl_map_low(struct vgpu_hcall *call, u64 addr, size_t len)
+{
+	int ret;
+
+	len = PAGE_ALIGN(len);
+	ret = vgpu_room_take(call);
+	if (ret)
+		return ret;
+	if (!vgpu_session_charge(call->lane->session, len))
+		return -ENOMEM;
+	ret = vgpu_mapping_place(call, addr, len);
+	if (ret) {
+		vgpu_session_uncharge(call->lane->session, len);
+		return ret;
+	}
+	call->scratch = addr;
+	call->scratch_len = len;
+	call->scratch_low = true;
+	return 0;
+}
+
 static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
@@ -46,7 +72,7 @@ static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
 	/* The codec has checked that the memory at args->low is as long as @size: */
 	BUILD_BUG_ON(VGPU_SEGS_SLACK + VGPU_SEGS_ALIGN > VGPU_LOW_BYTES(1, 0));
 	if (vgpu_call_is_compat(call))
-		return vgpu_call_map_low(call, le64_to_cpu(args->low), size);
+		return ioctl_map_low(call, le64_to_cpu(args->low), size);
 	return vgpu_call_alloc_scratch(call, size);
 }
 
