@@ -1241,8 +1241,6 @@ unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t 
 			    unsigned long flags);
 unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len);
 
-/* Run the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */
-int vgpu_call_run(struct vgpu_hcall *call);
 int vgpu_call_send_reply(struct vgpu_hcall *call);
 /* Free what the call holds, when its reply is sent or cannot be sent. */
 void vgpu_call_finish(struct vgpu_hcall *call);
@@ -1253,8 +1251,6 @@ int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len);
 /* Provide @len zeroed bytes of the shadow's memory at call->scratch. */
 int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len);
 u16 vgpu_call_nr(const struct vgpu_hcall *call);
-/* Make @error the result of the call in call->msg, which could not be received completely. */
-void vgpu_call_reject(struct vgpu_hcall *call, int error);
 /* Take back the objects of the reply, as the guest will not get them. */
 void vgpu_call_take_back(struct vgpu_hcall *call);
 
@@ -1273,6 +1269,13 @@ static inline bool vgpu_seg_is(const struct vgpu_hcall *call, u32 i, u32 flag)
 {
 	return vgpu_view_seg_is(&call->view, i, flag);
 }
+
+/* --- run.c ---------------------------------------------------------------- */
+
+/* Run the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */
+int vgpu_call_run(struct vgpu_hcall *call);
+/* Make @error the result of the call in call->msg, which could not be received completely. */
+void vgpu_call_reject(struct vgpu_hcall *call, int error);
 
 /* --- fops.c, ioctl.c, mapping.c: one function an operation -------- */
 
