@@ -64,8 +64,8 @@ static int control_unmap(struct vgpu_peer *peer, const void *msg)
 	vgpu_control_settle(peer, !session || !READ_ONCE(session->nr_mappings));
 	if (!session)
 		return 0;
-	ret = vgpu_mapping_queue_unmap(session, le64_to_cpu(unmap->hdr.seq),
-				       le64_to_cpu(unmap->addr), le64_to_cpu(unmap->len));
+	ret = vgpu_unmap_queue(session, le64_to_cpu(unmap->hdr.seq),
+			       le64_to_cpu(unmap->addr), le64_to_cpu(unmap->len));
 	if (ret) {
 		/*
 		 * There are too many unmaps, or no memory. An unmap must not be dropped, so the

@@ -1038,6 +1038,25 @@ int vgpu_session_bind(struct vgpu_session *session);
 bool vgpu_session_charge(struct vgpu_session *session, u32 len);
 void vgpu_session_uncharge(struct vgpu_session *session, u32 len);
 
+/* --- unmap.c -------------------------------------------------------------- */
+
+/*
+ * Queue an unmap that control message @seq asks for.
+ * Return: 0; -ENOSPC: there are too many of them; -ENOMEM.
+ */
+int vgpu_unmap_queue(struct vgpu_session *session, u64 seq, u64 addr, u64 len);
+/*
+ * Find the oldest unmap up to control message @seq (U64_MAX: any) that is not applied yet.
+ * Return: the unmap, which only a holder of map_lock may use; or NULL.
+ */
+struct vgpu_unmap_req *vgpu_unmap_first(struct vgpu_session *session, u64 seq);
+/* Check whether any unmap up to @seq is not applied yet. */
+bool vgpu_unmap_due(struct vgpu_session *session, u64 seq);
+/* Remove and free @req, which is applied. Context: map_lock is held. */
+void vgpu_unmap_remove(struct vgpu_session *session, struct vgpu_unmap_req *req);
+/* Free unmaps that were never applied, when the session cannot be found any more. */
+void vgpu_unmap_drop_all(struct vgpu_session *session);
+
 /* --- tgid.c --------------------------------------------------------------- */
 
 /**
@@ -1295,9 +1314,6 @@ s64 vgpu_mapping_write_pages(struct vgpu_hcall *call);
 
 /* Apply queued unmaps up to control message @seq (U64_MAX: all). Context: current is the shadow. */
 int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow, u64 seq);
-/* Check whether any unmap up to @seq is not applied yet. */
-bool vgpu_mapping_unmaps_due(struct vgpu_session *session, u64 seq);
-int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u64 len);
 /*
  * Map zeroed memory at [addr, addr + len) of the shadow in place of demand pages;
  * vgpu_mapping_displace() restores the demand pages.
@@ -1308,8 +1324,6 @@ void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len);
 /* Check that only demand pages are at [addr, end). Context: map_lock is held. */
 bool vgpu_mapping_vacant_locked(struct vgpu_session *session, u64 addr, u64 end);
 void vgpu_mapping_drop_all(struct vgpu_session *session);
-/* Free unmaps that were never applied, when the session cannot be found any more. */
-void vgpu_mapping_drop_unmaps(struct vgpu_session *session);
 
 /* --- fixup.c -------------------------------------------------------------- */
 

@@ -184,58 +184,7 @@ void vgpu_mapping_drop_all(struct vgpu_session *session)
 	mutex_unlock(&session->map_lock);
 }
 
-void vgpu_mapping_drop_unmaps(struct vgpu_session *session)
-{
-	struct vgpu_unmap_req *req, *next;
-
-	list_for_each_entry_safe(req, next, &session->unmaps, node)
-		kfree(req);
-}
-
 /* --- unmaps --------------------------------------------------------------- */
-
-int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u64 len)
-{
-	struct vgpu_unmap_req *req;
-	bool full;
-
-	req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
-	if (!req)
-		return -ENOMEM;
-	req->seq = seq;
-	req->addr = addr;
-	req->len = len;
-	spin_lock(&session->unmaps_lock);
-	full = session->nr_unmaps > 2 * session->peer->limits.mappings + 64;
-	if (!full) {
-		session->nr_unmaps++;
-		list_add_tail(&req->node, &session->unmaps);
-	}
-	spin_unlock(&session->unmaps_lock);
-	if (full) {
-		kfree(req);
-		return -ENOSPC;
-	}
-	wake_up_all(&session->service_wait);
-	return 0;
-}
-
-static struct vgpu_unmap_req *mapping_first_unmap(struct vgpu_session *session, u64 seq)
-{
-	struct vgpu_unmap_req *req;
-
-	spin_lock(&session->unmaps_lock);
-	req = list_first_entry_or_null(&session->unmaps, struct vgpu_unmap_req, node);
-	if (req && req->seq > seq)
-		req = NULL;
-	spin_unlock(&session->unmaps_lock);
-	return req;
-}
-
-bool vgpu_mapping_unmaps_due(struct vgpu_session *session, u64 seq)
-{
-	return mapping_first_unmap(session, seq);
-}
 
 static int mapping_unmap(struct vgpu_session *session, struct file *shadow, u64 addr, u64 end)
 {
@@ -267,13 +216,9 @@ int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow,
 	if (mutex_lock_killable(&session->map_lock))
 		return -EINTR;
 	/* Only the holder of map_lock removes a list entry, after the unmap is applied. */
-	while (!ret && (req = mapping_first_unmap(session, seq))) {
+	while (!ret && (req = vgpu_unmap_first(session, seq))) {
 		ret = mapping_unmap(session, shadow, req->addr, req->addr + req->len);
-		spin_lock(&session->unmaps_lock);
-		list_del(&req->node);
-		session->nr_unmaps--;
-		spin_unlock(&session->unmaps_lock);
-		kfree(req);
+		vgpu_unmap_remove(session, req);
 	}
 	mutex_unlock(&session->map_lock);
 	if (ret) {

@@ -105,7 +105,7 @@ static int call_wait_control(struct vgpu_lane *lane, u64 seq)
 		if (READ_ONCE(session->ending) || vgpu_conn_is_down(&lane->conn))
 			return -ENODEV;
 	}
-	if (vgpu_mapping_unmaps_due(session, seq))
+	if (vgpu_unmap_due(session, seq))
 		return vgpu_mapping_apply_unmaps(session, lane->shadow, seq);
 	return 0;
 }

@@ -24,7 +24,7 @@ static void session_free(struct kref *ref)
 	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
 
 	/* Unmaps are dropped here: the control connection queued them while it had a reference. */
-	vgpu_mapping_drop_unmaps(session);
+	vgpu_unmap_drop_all(session);
 	xa_destroy(&session->tasks);
 	xa_destroy(&session->cards);
 	put_pid(session->pid);
