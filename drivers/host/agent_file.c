@@ -253,7 +253,7 @@ static int agent_shadow(void *data, struct file *file, struct vgpu_cmd *cmd)
 		ret = fd;
 		goto out_put_peer;
 	}
-	shadow = vgpu_session_create(peer, args->session);
+	shadow = vgpu_shadow_create(peer, args->session);
 	if (IS_ERR(shadow)) {
 		ret = PTR_ERR(shadow);
 		goto err_put_fd;

@@ -1018,7 +1018,23 @@ struct vgpu_session {
 	struct vgpu_kept_map kept_map;
 };
 
-struct file *vgpu_session_create(struct vgpu_peer *peer, u64 number);
+/*
+ * Make a session, which no thread finds yet. vgpu_session_publish() needs its demand pages to be
+ * initialized (vgpu_page_init()).
+ * Return: the session, with the reference of its shadow's file; or ERR_PTR(-ENOMEM).
+ */
+struct vgpu_session *vgpu_session_alloc(struct vgpu_peer *peer, u64 number);
+/*
+ * Let the guest's messages find the session.
+ * Return: 0; -ENODEV: the peer ends; -EMFILE: it has too many sessions; -EEXIST: it has one with
+ * this number.
+ */
+int vgpu_session_publish(struct vgpu_session *session);
+/*
+ * Undo vgpu_session_publish() when the session has neither lanes nor memory any more, notify the
+ * agent, and put the reference of the shadow's file.
+ */
+void vgpu_session_withdraw(struct vgpu_session *session);
 void vgpu_session_get(struct vgpu_session *session);
 void vgpu_session_put(struct vgpu_session *session);
 /* Find a session by its number. Return: the session with a reference, or NULL. */
@@ -1027,8 +1043,6 @@ struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number);
 void vgpu_session_end(struct vgpu_session *session);
 /* End the session soon; the guest has reported that the process is gone. */
 void vgpu_session_close_later(struct vgpu_session *session);
-/* Tear the session down; the last reference to the shadow's file is gone. */
-void vgpu_session_close(struct vgpu_session *session);
 /*
  * Bind the session to current, its shadow.
  * Return: 0; -EINVAL: another process is the shadow; -ESHUTDOWN: the session ends.
@@ -1115,7 +1129,8 @@ void vgpu_tgid_released(struct vgpu_object *object);
 
 /* --- shadow.c ------------------------------------------------------------- */
 
-struct file *vgpu_shadow_file(struct vgpu_session *session);
+/* Make session @number, and the file by which a process becomes its shadow. */
+struct file *vgpu_shadow_create(struct vgpu_peer *peer, u64 number);
 
 /* --- call.c --------------------------------------------------------------- */
 

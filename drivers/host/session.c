@@ -50,7 +50,7 @@ void vgpu_session_put(struct vgpu_session *session)
 
 static void session_close_work(struct work_struct *work);
 
-static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
+struct vgpu_session *vgpu_session_alloc(struct vgpu_peer *peer, u64 number)
 {
 	struct vgpu_session *session;
 	struct inode *inode;
@@ -84,7 +84,6 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	INIT_LIST_HEAD(&session->unmaps);
 	init_waitqueue_head(&session->service_wait);
 	INIT_DELAYED_WORK(&session->close_work, session_close_work);
-	vgpu_page_init(&session->demand);
 	vgpu_rooms_init(&session->rooms);
 	return session;
 
@@ -107,40 +106,53 @@ static struct vgpu_session *session_find_locked(struct vgpu_peer *peer, u64 numb
 	return NULL;
 }
 
-struct file *vgpu_session_create(struct vgpu_peer *peer, u64 number)
+int vgpu_session_publish(struct vgpu_session *session)
 {
-	struct vgpu_session *session;
-	struct file *file;
+	struct vgpu_peer *peer = session->peer;
 	int ret = 0;
-
-	session = session_alloc(peer, number);
-	if (IS_ERR(session))
-		return ERR_CAST(session);
 
 	mutex_lock(&peer->lock);
 	if (peer->closing)
 		ret = -ENODEV;
 	else if (peer->nr_sessions >= peer->limits.sessions)
 		ret = -EMFILE;
-	else if (session_find_locked(peer, number))
+	else if (session_find_locked(peer, session->number))
 		ret = -EEXIST;
 	if (!ret) {
 		list_add_tail(&session->node, &peer->sessions);
 		peer->nr_sessions++;
 	}
 	mutex_unlock(&peer->lock);
-	if (ret) {
-		if (ret == -EMFILE)
-			atomic64_inc(&peer->counters.refused);
-		vgpu_session_put(session);
-		return ERR_PTR(ret);
-	}
+	if (ret == -EMFILE)
+		atomic64_inc(&peer->counters.refused);
+	if (!ret)
+		vgpu_control_due(peer);
+	return ret;
+}
 
-	vgpu_control_due(peer);
-	file = vgpu_shadow_file(session);
-	if (IS_ERR(file))
-		vgpu_session_close(session);
-	return file;
+void vgpu_session_withdraw(struct vgpu_session *session)
+{
+	struct vgpu_agent_event *gone = session->gone;
+	struct vgpu_tgid *tgid = session->tgid;
+	struct vgpu_peer *peer = session->peer;
+
+	session->gone = NULL;
+	session->tgid = NULL;
+	mutex_lock(&peer->lock);
+	list_del(&session->node);
+	mutex_unlock(&peer->lock);
+	/* The work item does not queue itself again without lanes, so no timer is left behind. */
+	if (cancel_delayed_work_sync(&session->close_work))
+		vgpu_session_put(session);
+	mutex_lock(&peer->lock);
+	peer->nr_sessions--;
+	mutex_unlock(&peer->lock);
+	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_SESSION_GONE, peer->id,
+			  session->number);
+	vgpu_tgid_end(tgid);
+	/* The peer's thread may wait for the last session. */
+	wake_up_all(&peer->wait);
+	vgpu_session_put(session);
 }
 
 struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number)
@@ -226,39 +238,6 @@ void vgpu_session_close_later(struct vgpu_session *session)
 	session->close_by = jiffies + SESSION_CLOSE_WAIT;
 	vgpu_session_get(session);
 	queue_delayed_work(vgpu_host_wq, &session->close_work, 0);
-}
-
-/*
- * Tear the session down. Every lane and every VMA of the shadow held the shadow's file, so only
- * references that came from vgpu_session_find() are left.
- */
-void vgpu_session_close(struct vgpu_session *session)
-{
-	struct vgpu_agent_event *gone = session->gone;
-	struct vgpu_tgid *tgid = session->tgid;
-	struct vgpu_peer *peer = session->peer;
-
-	session->gone = NULL;
-	session->tgid = NULL;
-	WRITE_ONCE(session->ending, true);
-	vgpu_mapping_drop_all(session);
-	vgpu_page_fini(session);
-
-	mutex_lock(&peer->lock);
-	list_del(&session->node);
-	mutex_unlock(&peer->lock);
-	/* The work item does not queue itself again without lanes, so no timer is left behind. */
-	if (cancel_delayed_work_sync(&session->close_work))
-		vgpu_session_put(session);
-	mutex_lock(&peer->lock);
-	peer->nr_sessions--;
-	mutex_unlock(&peer->lock);
-	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_SESSION_GONE, peer->id,
-			  session->number);
-	vgpu_tgid_end(tgid);
-	/* The peer's thread may wait for the last session. */
-	wake_up_all(&peer->wait);
-	vgpu_session_put(session);
 }
 
 int vgpu_session_bind(struct vgpu_session *session)

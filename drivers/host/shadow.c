@@ -4,6 +4,7 @@
  * it, and lends a thread that applies unmaps. The release of the file ends the session.
  */
 #include <linux/anon_inodes.h>
+#include <linux/err.h>
 #include <linux/file.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -95,9 +96,21 @@ static int shadow_mmap(struct file *file, struct vm_area_struct *vma)
 	return vma->vm_flags & VM_SHARED ? vgpu_demand_mmap(session, vma) : vgpu_room_mmap(vma);
 }
 
+/*
+ * Tear the session down. Every lane and every VMA of the shadow held the shadow's file, so only
+ * references that came from vgpu_session_find() are left.
+ */
+static void shadow_close(struct vgpu_session *session)
+{
+	WRITE_ONCE(session->ending, true);
+	vgpu_mapping_drop_all(session);
+	vgpu_page_fini(session);
+	vgpu_session_withdraw(session);
+}
+
 static int shadow_release(struct inode *inode, struct file *file)
 {
-	vgpu_session_close(file->private_data);
+	shadow_close(file->private_data);
 	return 0;
 }
 
@@ -109,7 +122,7 @@ static const struct file_operations shadow_fops = {
 	.release = shadow_release,
 };
 
-struct file *vgpu_shadow_file(struct vgpu_session *session)
+static struct file *shadow_file(struct vgpu_session *session)
 {
 	struct file *file;
 
@@ -120,5 +133,26 @@ struct file *vgpu_shadow_file(struct vgpu_session *session)
 	 */
 	if (!IS_ERR(file))
 		file->f_mapping = session->inode->i_mapping;
+	return file;
+}
+
+struct file *vgpu_shadow_create(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_session *session;
+	struct file *file;
+	int ret;
+
+	session = vgpu_session_alloc(peer, number);
+	if (IS_ERR(session))
+		return ERR_CAST(session);
+	vgpu_page_init(&session->demand);
+	ret = vgpu_session_publish(session);
+	if (ret) {
+		vgpu_session_put(session);
+		return ERR_PTR(ret);
+	}
+	file = shadow_file(session);
+	if (IS_ERR(file))
+		shadow_close(session);
 	return file;
 }
