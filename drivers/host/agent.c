@@ -6,7 +6,11 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "agent.h"
+#include "control.h"
+#include "grant.h"
+#include "guest.h"
+#include "peer.h"
 
 /* The current agent. Earlier ones whose peers are still ending cannot be found. */
 static DEFINE_MUTEX(agent_mutex);

@@ -12,8 +12,19 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "host.h"
+#include "agent.h"
+#include "agent_file.h"
+#include "cmd.h"
+#include "control.h"
+#include "control_thread.h"
+#include "export.h"
+#include "file.h"
+#include "grant.h"
 #include "keys.h"
+#include "peer.h"
+#include "ram.h"
+#include "shadow.h"
+#include "window.h"
 
 #define AGENT_FETCH_TIMEOUT_MAX_MS	60000
 #define AGENT_PATIENCE_MAX_MS		3600000

@@ -32,8 +32,11 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "binding.h"
 #include "compat.h"
+#include "control.h"
 #include "fault.h"
+#include "peer.h"
 #include "window.h"
 
 /* Maximum of workers of one window that are in drivers and for which no fault waits. */

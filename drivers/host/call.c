@@ -7,8 +7,13 @@
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 
-#include "host.h"
+#include "call.h"
+#include "lane.h"
+#include "object.h"
+#include "room.h"
+#include "session.h"
 #include "trace.h"
+#include "wire.h"
 
 u16 vgpu_call_nr(const struct vgpu_hcall *call)
 {

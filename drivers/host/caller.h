@@ -7,8 +7,8 @@
  * everything that the module does: memory for a call would then be mapped below 4 GiB, where all
  * addresses belong to the guest.
  */
-#ifndef VGPU_CALLER_H
-#define VGPU_CALLER_H
+#ifndef _VGPU_HOST_CALLER_H
+#define _VGPU_HOST_CALLER_H
 
 #include <linux/kconfig.h>
 #include <linux/thread_info.h>
@@ -29,4 +29,4 @@ static inline void vgpu_caller_end(void)
 	current_thread_info()->status &= ~TS_COMPAT;
 }
 
-#endif /* VGPU_CALLER_H */
+#endif /* _VGPU_HOST_CALLER_H */

@@ -13,8 +13,14 @@
 #include <linux/kdev_t.h>
 #include <linux/xarray.h>
 
-#include "host.h"
+#include "call.h"
+#include "card.h"
+#include "fdtable.h"
+#include "lane.h"
 #include "nvidia_rm.h"
+#include "object.h"
+#include "session.h"
+#include "tgid.h"
 
 /* Number of NVIDIA's minors that are cards; higher minors are files that all cards share. */
 #define CARD_MINORS	248

@@ -10,7 +10,11 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "host.h"
+#include "close.h"
+#include "flush.h"
+#include "leave.h"
+#include "object.h"
+#include "work.h"
 
 /* Take the next object to be closed; closing_seq keeps its place in the order. */
 static struct vgpu_object *close_next(struct vgpu_peer *peer)

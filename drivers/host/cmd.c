@@ -6,7 +6,7 @@
 #include <linux/errno.h>
 #include <linux/uaccess.h>
 
-#include "host.h"
+#include "cmd.h"
 
 static const struct vgpu_cmd_op *cmd_find(const struct vgpu_cmd_op *ops, unsigned int nr,
 					  unsigned int nr_cmd)

@@ -8,7 +8,10 @@
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
-#include "host.h"
+#include "conn.h"
+#include "control.h"
+#include "peer.h"
+#include "work.h"
 
 /* A guest that does not read its control connection for this time loses it. */
 #define CONTROL_SEND_TIMEOUT_MS	5000

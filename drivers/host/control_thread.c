@@ -12,7 +12,23 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "agent.h"
+#include "close.h"
+#include "conn.h"
+#include "control.h"
+#include "control_thread.h"
+#include "event.h"
+#include "export.h"
+#include "kept.h"
+#include "leave.h"
+#include "object.h"
+#include "offer.h"
+#include "peer.h"
+#include "poll.h"
+#include "ram.h"
+#include "session.h"
+#include "unmap.h"
+#include "wire.h"
 
 static void control_tx_work(struct work_struct *work)
 {

@@ -17,9 +17,17 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "agent.h"
 #include "compat.h"
+#include "demand.h"
 #include "fault.h"
+#include "fetch.h"
+#include "fresh.h"
+#include "guest.h"
+#include "lane.h"
+#include "object.h"
+#include "page.h"
+#include "writeback.h"
 
 static void demand_ungate(struct vgpu_demand *demand, struct vgpu_lane *lane)
 {

@@ -21,7 +21,10 @@
 #include <linux/rbtree.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "control.h"
+#include "event.h"
+#include "object.h"
+#include "peer.h"
 
 /*
  * Number of events that an ioctl checks. Each ioctl adds one event at most, so events that are

@@ -12,7 +12,14 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "host.h"
+#include "agent.h"
+#include "control.h"
+#include "export.h"
+#include "file.h"
+#include "grant.h"
+#include "peer.h"
+#include "policy.h"
+#include "window.h"
 
 static bool export_name_ok(const char *name, size_t size)
 {

@@ -20,7 +20,9 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "extent.h"
+#include "object.h"
+#include "peer.h"
 
 #define BANK_SHIFT	50
 #define BANKS		2048

@@ -12,7 +12,8 @@
 #include <linux/file.h>
 #include <linux/sched.h>
 
-#include "host.h"
+#include "fdtable.h"
+#include "object.h"
 
 static struct fdtable *fdtable_current(void)
 {

@@ -6,7 +6,12 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
-#include "host.h"
+#include "conn.h"
+#include "fetch.h"
+#include "fresh.h"
+#include "lane.h"
+#include "page.h"
+#include "writeback.h"
 
 static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigned int nr)
 {

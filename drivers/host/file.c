@@ -10,7 +10,11 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "host.h"
+#include "agent.h"
+#include "control.h"
+#include "file.h"
+#include "grant.h"
+#include "peer.h"
 #include "wire.h"
 
 /* Limits for all files of one export together; files that are gone do not count. */

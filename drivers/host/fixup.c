@@ -11,7 +11,14 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "host.h"
+#include "call.h"
+#include "event.h"
+#include "fdtable.h"
+#include "fixup.h"
+#include "lane.h"
+#include "object.h"
+#include "poll.h"
+#include "segs.h"
 #include "trace.h"
 
 static u32 fixup_nr(const struct vgpu_hcall *call)

@@ -21,7 +21,9 @@
 #include <linux/kthread.h>
 #include <linux/sched/signal.h>
 
-#include "host.h"
+#include "flush.h"
+#include "object.h"
+#include "peer.h"
 
 /* Time that amdgpu waits at most in a task that ends (MAX_WAIT_SCHED_ENTITY_Q_EMPTY). */
 #define FLUSH_WAIT	HZ

@@ -10,9 +10,18 @@
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
+#include "call.h"
 #include "caller.h"
-#include "host.h"
+#include "card.h"
 #include "compat.h"
+#include "flush.h"
+#include "fops.h"
+#include "grant.h"
+#include "lane.h"
+#include "leave.h"
+#include "object.h"
+#include "poll.h"
+#include "wire.h"
 
 /* Number of drm.h, which never changes, so that header is not included. */
 #define FOPS_DRM_DROP_MASTER	_IO('d', 0x1f)

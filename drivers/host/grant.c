@@ -9,7 +9,10 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "host.h"
+#include "file.h"
+#include "grant.h"
+#include "peer.h"
+#include "policy.h"
 
 /* Flags of open() that are passed to a driver. */
 #define GRANT_OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)

@@ -7,7 +7,9 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "agent.h"
+#include "guest.h"
+#include "patience.h"
 
 static u64 guest_now(void)
 {

@@ -15,11 +15,28 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "call.h"
 #include "caller.h"
-#include "host.h"
+#include "card.h"
+#include "event.h"
+#include "fixup.h"
+#include "grant.h"
+#include "ioctl.h"
+#include "kept.h"
+#include "lane.h"
+#include "mapping.h"
 #include "nvidia_ioctls.h"
 #include "nvidia_rules.h"
+#include "object.h"
+#include "owner.h"
+#include "page.h"
+#include "policy.h"
+#include "poll.h"
+#include "room.h"
+#include "segs.h"
+#include "session.h"
 #include "trace.h"
+#include "wire.h"
 
 /*
  * Greatest time between two readings that count as one, and number of attempts to stay within

@@ -18,9 +18,21 @@
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "call.h"
 #include "compat.h"
+#include "control.h"
+#include "demand.h"
+#include "kept.h"
 #include "keys.h"
+#include "lane.h"
+#include "leave.h"
+#include "mapping.h"
+#include "object.h"
+#include "ram.h"
+#include "room.h"
+#include "segs.h"
+#include "session.h"
+#include "wire.h"
 
 /**
  * struct vgpu_kept_memory - memory that a device may keep

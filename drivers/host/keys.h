@@ -3,8 +3,8 @@
  * Protection keys of the processor: each mapping has a key, and a register of the current thread
  * (PKRU) says which keys' memory it can access, also in the kernel.
  */
-#ifndef VGPU_KEYS_H
-#define VGPU_KEYS_H
+#ifndef _VGPU_HOST_KEYS_H
+#define _VGPU_HOST_KEYS_H
 
 #include <linux/mm.h>
 
@@ -62,4 +62,4 @@ static inline unsigned long vgpu_keys_vm_flags(unsigned int key)
 }
 #endif
 
-#endif /* VGPU_KEYS_H */
+#endif /* _VGPU_HOST_KEYS_H */

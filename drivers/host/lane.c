@@ -15,8 +15,13 @@
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 
-#include "host.h"
+#include "conn.h"
+#include "control.h"
+#include "guest.h"
+#include "lane.h"
+#include "peer.h"
 #include "trace.h"
+#include "wire.h"
 
 /* --- cancels -------------------------------------------------------------- */
 

@@ -19,7 +19,11 @@
 #include <linux/fs.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "control.h"
+#include "leave.h"
+#include "object.h"
+#include "tgid.h"
+#include "work.h"
 
 /* Times between two checks whether others have put a file. */
 #define LEAVE_POLL_MIN		max(HZ / 100, 1)

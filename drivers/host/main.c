@@ -5,8 +5,11 @@
  */
 #include <linux/module.h>
 
+#include "agent_file.h"
 #include "anon.h"
-#include "host.h"
+#include "conn.h"
+#include "window.h"
+#include "work.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"

@@ -12,8 +12,23 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "agent.h"
+#include "binding.h"
+#include "call.h"
 #include "compat.h"
+#include "control.h"
+#include "demand.h"
+#include "extent.h"
+#include "lane.h"
+#include "mapping.h"
+#include "object.h"
+#include "owner.h"
+#include "policy.h"
+#include "room.h"
+#include "session.h"
+#include "unmap.h"
 #include "window.h"
+#include "wire.h"
 
 /* Number of bytes that are copied out of a mapping at once. */
 #define MAPPING_READ	(16 * PAGE_SIZE)

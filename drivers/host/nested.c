@@ -24,7 +24,7 @@
 #include <linux/workqueue.h>
 
 #include "compat.h"
-#include "window.h"
+#include "nested.h"
 
 #ifdef VGPU_NESTED_KEEPS_PAGES
 

@@ -12,8 +12,15 @@
 #include <drm/drm_ioctl.h>
 
 #include "caller.h"
-#include "host.h"
 #include "compat.h"
+#include "event.h"
+#include "flush.h"
+#include "grant.h"
+#include "leave.h"
+#include "object.h"
+#include "owned.h"
+#include "policy.h"
+#include "poll.h"
 
 /* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
 #define OBJECT_ACCEL_MAJOR	261

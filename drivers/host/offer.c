@@ -2,6 +2,10 @@
 /*
  * Messages about a guest's window, in both directions.
  */
+#include "binding.h"
+#include "control.h"
+#include "offer.h"
+#include "peer.h"
 #include "window.h"
 
 /* --- to the guest, by the peer's sender ------------------------------------ */

@@ -7,7 +7,8 @@
 #include <linux/path.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "object.h"
+#include "owned.h"
 
 static void owned_free(struct vgpu_owned *owned)
 {

@@ -37,8 +37,14 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "host.h"
+#include "call.h"
+#include "card.h"
+#include "fdtable.h"
 #include "nvidia_rm.h"
+#include "object.h"
+#include "owned.h"
+#include "owner.h"
+#include "segs.h"
 
 /* Offset of the parameters behind the arguments of an ioctl, and size of both together. */
 #define OWNED_PARAMS	256

@@ -7,7 +7,13 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "fresh.h"
+#include "guest.h"
+#include "lane.h"
+#include "page.h"
+#include "peer.h"
+#include "room.h"
+#include "session.h"
 
 static void page_free(struct vgpu_page *page)
 {

@@ -4,7 +4,11 @@
  */
 #include <linux/slab.h>
 
-#include "host.h"
+#include "agent.h"
+#include "conn.h"
+#include "guest.h"
+#include "peer.h"
+#include "policy.h"
 #include "trace.h"
 
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,

@@ -18,7 +18,11 @@
 
 #include <drm/drm_ioctl.h>
 
-#include "host.h"
+#include "control.h"
+#include "object.h"
+#include "peer.h"
+#include "poll.h"
+#include "work.h"
 
 #define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
 /* Events that are reported although the poller did not ask for them. */

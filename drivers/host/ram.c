@@ -13,7 +13,10 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "cmd.h"
+#include "drivers/common/kept.h"
+#include "peer.h"
+#include "ram.h"
 
 /* Maximum of parts of one guest's memory. */
 #define RAM_MAX		64

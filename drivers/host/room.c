@@ -17,9 +17,16 @@
 #include <linux/mman.h>
 #include <linux/wait.h>
 
-#include "host.h"
+#include "agent.h"
+#include "call.h"
 #include "compat.h"
+#include "grant.h"
 #include "keys.h"
+#include "lane.h"
+#include "object.h"
+#include "room.h"
+#include "segs.h"
+#include "session.h"
 
 static_assert(VGPU_ROOMS == VGPU_KEY_LAST - VGPU_KEY_ALONE + 1);
 

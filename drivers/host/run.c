@@ -10,9 +10,24 @@
 #include <linux/string.h>
 #include <linux/wait.h>
 
-#include "host.h"
+#include "call.h"
+#include "close.h"
 #include "compat.h"
+#include "conn.h"
+#include "demand.h"
+#include "fdtable.h"
+#include "fops.h"
+#include "ioctl.h"
+#include "kept.h"
+#include "lane.h"
+#include "mapping.h"
+#include "object.h"
+#include "room.h"
+#include "run.h"
+#include "session.h"
 #include "trace.h"
+#include "unmap.h"
+#include "wire.h"
 
 /* Run a CLOCK call: each reply tells when its call came and when the reply was sent. */
 static s64 call_clock(struct vgpu_hcall *call)

@@ -17,9 +17,19 @@
 #include <linux/slab.h>
 #include <linux/task_work.h>
 
-#include "host.h"
+#include "call.h"
+#include "cmd.h"
+#include "conn.h"
+#include "control.h"
+#include "fdtable.h"
 #include "keys.h"
+#include "lane.h"
+#include "peer.h"
+#include "run.h"
+#include "serve.h"
+#include "session.h"
 #include "tsc.h"
+#include "wire.h"
 
 static void lane_malformed(struct vgpu_lane *lane, u32 type)
 {

@@ -9,8 +9,17 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "agent.h"
 #include "anon.h"
-#include "host.h"
+#include "conn.h"
+#include "control.h"
+#include "lane.h"
+#include "peer.h"
+#include "room.h"
+#include "session.h"
+#include "tgid.h"
+#include "unmap.h"
+#include "work.h"
 
 /* Memory that calls of a session may have at once, in messages of the greatest length. */
 #define SESSION_BUDGET_CALLS	4

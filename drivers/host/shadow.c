@@ -9,8 +9,17 @@
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 
-#include "host.h"
+#include "cmd.h"
+#include "demand.h"
+#include "kept.h"
 #include "keys.h"
+#include "mapping.h"
+#include "page.h"
+#include "room.h"
+#include "serve.h"
+#include "session.h"
+#include "shadow.h"
+#include "unmap.h"
 
 static int shadow_lane(void *data, struct file *file, struct vgpu_cmd *cmd)
 {

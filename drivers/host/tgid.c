@@ -18,7 +18,10 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
-#include "host.h"
+#include "agent.h"
+#include "object.h"
+#include "peer.h"
+#include "tgid.h"
 
 struct vgpu_tgid *vgpu_tgid_new(struct vgpu_peer *peer, u64 session)
 {

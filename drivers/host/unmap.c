@@ -8,7 +8,8 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
-#include "host.h"
+#include "session.h"
+#include "unmap.h"
 
 int vgpu_unmap_queue(struct vgpu_session *session, u64 seq, u64 addr, u64 len)
 {

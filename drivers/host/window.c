@@ -22,9 +22,14 @@
 #include <linux/workqueue.h>
 
 #include "anon.h"
+#include "binding.h"
+#include "cmd.h"
 #include "compat.h"
 #include "fault.h"
+#include "nested.h"
+#include "peer.h"
 #include "window.h"
+#include "work.h"
 
 #define WINDOW_MINORS		256
 #define WINDOW_SIZE_MAX		SZ_1T

@@ -5,7 +5,7 @@
 #include <linux/errno.h>
 #include <linux/workqueue.h>
 
-#include "host.h"
+#include "work.h"
 
 struct workqueue_struct *vgpu_host_wq;
 struct workqueue_struct *vgpu_host_patient_wq;

@@ -6,7 +6,10 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "host.h"
+#include "lane.h"
+#include "page.h"
+#include "wire.h"
+#include "writeback.h"
 
 #define BATCH_PAGES		16
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Events: eventfds of this machine that stand for those of a guest.
+ */
+#ifndef _VGPU_HOST_EVENT_H
+#define _VGPU_HOST_EVENT_H
+
+#include <linux/types.h>
+
+struct file;
+struct vgpu_object;
+struct vgpu_peer;
+
+/*
+ * Let @file stand for the guest's eventfd @number: its first signal is reported.
+ * Return: 0, -EMFILE, -ENOMEM.
+ */
+int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file);
+/* Forget event @number, which the driver did not take. */
+void vgpu_event_cancel(struct vgpu_object *object, u32 number);
+/*
+ * Note that the ioctl on @object that named event @number (0: none) is over, and check some
+ * events of @object: those that no driver can signal any more are reported as over.
+ */
+void vgpu_event_settle(struct vgpu_object *object, u32 number);
+void vgpu_event_drop_all(struct vgpu_object *object);
+/* Send EVENTs for signalled eventfds. Context: the peer's sender. */
+int vgpu_event_announce(struct vgpu_peer *peer);
+
+#endif /* _VGPU_HOST_EVENT_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Extents: which memory the offsets of a device file name.
+ */
+#ifndef _VGPU_HOST_EXTENT_H
+#define _VGPU_HOST_EXTENT_H
+
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+struct file;
+struct vgpu_peer;
+struct vgpu_space;
+
+/* Range of offsets in a space that a mapping shows; protected by peer->objects_lock. */
+struct vgpu_extent {
+	struct rb_node node;
+	u64 subtree_last;
+	const void *data;
+	u64 first;
+	u64 end;
+	u32 bank;
+	u32 users;
+};
+
+/*
+ * Record that a VMA maps @len bytes of @file from offset @first on; @data: its vm_private_data.
+ * @space must outlive the extent.
+ * Return: the extent; NULL if the offset alone says which memory it is; ERR_PTR(-ENOMEM),
+ * ERR_PTR(-EOVERFLOW).
+ */
+struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *space,
+				    const struct file *file, const void *data, u64 first,
+				    u64 len);
+/* Return the offset that the guest is given for @offset. */
+u64 vgpu_extent_offset(const struct vgpu_extent *extent, u64 offset);
+struct vgpu_extent *vgpu_extent_get(struct vgpu_peer *peer, struct vgpu_extent *extent);
+void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_space *space, struct vgpu_extent *extent);
+
+#endif /* _VGPU_HOST_EXTENT_H */

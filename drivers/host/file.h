@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Files of exports: small files of the host's sysfs.
+ */
+#ifndef _VGPU_HOST_FILE_H
+#define _VGPU_HOST_FILE_H
+
+#include <linux/types.h>
+
+#include <uapi/linux/vgpu_host.h>
+
+struct vgpu_agent;
+struct vgpu_export;
+struct vgpu_host_export_file;
+struct vgpu_peer;
+
+int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *args);
+/* Send the files that have changed to the peer. Return: 0, or an error of the connection. */
+int vgpu_file_announce(struct vgpu_peer *peer);
+void vgpu_file_drop_all(struct vgpu_export *export);
+
+#endif /* _VGPU_HOST_FILE_H */

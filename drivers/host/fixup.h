@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Fixups: the places of an ioctl's argument that mean something else on this side.
+ */
+#ifndef _VGPU_HOST_FIXUP_H
+#define _VGPU_HOST_FIXUP_H
+
+#include <linux/types.h>
+
+struct vgpu_hcall;
+
+/* Put pointers and fds into the placed segments. */
+int vgpu_fixup_apply(struct vgpu_hcall *call);
+/*
+ * Install an fd of object @id, the ioctl's argument, in the fd table.
+ * Return: the fd, or a negative errno.
+ */
+int vgpu_fixup_arg_fd(struct vgpu_hcall *call, u32 id);
+/* Restore the guest's own pointers and fds in the gathered reply. */
+void vgpu_fixup_undo_all(struct vgpu_hcall *call);
+/* Remove the fds that vgpu_fixup_apply() and vgpu_fixup_arg_fd() installed, even in part. */
+void vgpu_fixup_remove_fds(struct vgpu_hcall *call);
+/* Cancel the event of a call that failed. */
+void vgpu_fixup_cancel_event(struct vgpu_hcall *call);
+/*
+ * Turn the files that the driver left in the fd table into objects of the reply, or close them.
+ * Return: the result of the call.
+ */
+s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result);
+
+#endif /* _VGPU_HOST_FIXUP_H */

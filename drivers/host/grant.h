@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Exports: device files that the host offers; and grants: what one peer may do with one of them.
+ */
+#ifndef _VGPU_HOST_GRANT_H
+#define _VGPU_HOST_GRANT_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/path.h>
+#include <linux/types.h>
+
+#include "policy.h"
+
+struct file;
+struct vgpu_peer;
+
+struct vgpu_export {
+	struct kref ref;
+	struct list_head node;
+	u32 id;
+	u32 flags;
+	u32 kind;
+	u64 device;
+	struct path path;
+	dev_t rdev;
+	char name[32];
+	char driver[32];
+	char dev_path[64];
+	u32 bus;
+	char bus_id[64];
+	u8 pci_header[64];
+	char title[64];
+	/*
+	 * True if the process that offered the export has CAP_SYS_ADMIN. Only then can the export
+	 * lend this capability to a guest's call (ioctl_lends_admin()).
+	 */
+	bool admin;
+
+	/* Mutex that protects the fields below; taken inside peer->lock. */
+	struct mutex files_lock;
+	/* List of struct vgpu_host_file, sorted by version. */
+	struct list_head files;
+	u64 files_version;
+};
+
+/* Uevents of an export that a guest is not notified of yet; @flags 0: none. */
+struct vgpu_change {
+	u32 flags;
+	u32 connector;
+	u32 property;
+	u32 wedged;
+};
+
+/* The rights of one peer to one export. */
+struct vgpu_grant {
+	struct kref ref;
+	struct list_head node;
+	struct vgpu_export *export;
+	u32 id;
+	struct vgpu_policy policy;
+	bool announced;
+	bool revoked;
+	/* Uevents since the last EXPORT_CHANGE; protected by peer->lock. */
+	struct vgpu_change change;
+	/* Version of the newest file that was sent to the peer; protected by peer->lock. */
+	u64 files_sent;
+	/* List of ioctls that @policy points to. */
+	u32 ioctls[];
+};
+
+void vgpu_export_get(struct vgpu_export *export);
+void vgpu_export_put(struct vgpu_export *export);
+
+/*
+ * Find the grant with number @id, unless it is revoked.
+ * Return: the grant with a reference, or NULL.
+ */
+struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id);
+void vgpu_grant_get(struct vgpu_grant *grant);
+void vgpu_grant_put(struct vgpu_grant *grant);
+struct file *vgpu_grant_open(struct vgpu_grant *grant, u32 flags);
+
+#endif /* _VGPU_HOST_GRANT_H */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Guests: what the host remembers of a guest beyond its connection.
+ */
+#ifndef _VGPU_HOST_GUEST_H
+#define _VGPU_HOST_GUEST_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include <uapi/linux/vgpu_host.h>
+
+#include "patience.h"
+
+struct vgpu_agent;
+struct vgpu_host_peer_stat;
+
+/**
+ * struct vgpu_guest - what the host remembers of a guest beyond a connection
+ * @node: list entry in agent->guests; protected by agent->guests_lock
+ * @cid: context id of the guest
+ * @port: port of the host to which the guest connects
+ * @peers: number of the guest's connections; protected by agent->guests_lock
+ * @lock: spinlock that protects @patience
+ * @patience: budget of time that drivers may wait for the guest's answers
+ */
+struct vgpu_guest {
+	struct list_head node;
+	u32 cid;
+	u32 port;
+	unsigned int peers;
+	/* Lanes whose drivers wait hold this lock for short times. */
+	spinlock_t lock;
+	struct vgpu_patience patience;
+};
+
+/**
+ * struct vgpu_guest_wait - one wait of a driver for the guest
+ * @patience: state between vgpu_patience_begin() and vgpu_patience_end()
+ * @start: time at which the wait began, in nanoseconds of CLOCK_MONOTONIC
+ */
+struct vgpu_guest_wait {
+	struct vgpu_patience_wait patience;
+	u64 start;
+};
+
+/* Find or make the guest and count one more connection. Return: NULL if there is no memory. */
+struct vgpu_guest *vgpu_guest_get(struct vgpu_agent *agent, u32 cid, u32 port);
+void vgpu_guest_put(struct vgpu_agent *agent, struct vgpu_guest *guest);
+void vgpu_guests_fini(struct vgpu_agent *agent);
+/* Note that a call begins. Return: value for the @call of vgpu_guest_wait_begin(). */
+u64 vgpu_guest_call(struct vgpu_guest *guest);
+/*
+ * Begin a wait of the call's driver for an answer of the guest.
+ * Return: milliseconds that it may last; 0: the driver may not wait.
+ */
+unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, u64 call,
+				   struct vgpu_guest_wait *wait);
+/* End a wait of the call's driver. Return: true if this wait used up the guest's time. */
+bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait *wait);
+void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat);
+
+#endif /* _VGPU_HOST_GUEST_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The ioctl, which runs a call.
+ */
+#ifndef _VGPU_HOST_IOCTL_H
+#define _VGPU_HOST_IOCTL_H
+
+#include <linux/types.h>
+
+struct vgpu_hcall;
+
+s64 vgpu_ioctl_run(struct vgpu_hcall *call);
+
+#endif /* _VGPU_HOST_IOCTL_H */

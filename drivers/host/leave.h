@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Closed objects whose files are not released yet.
+ */
+#ifndef _VGPU_HOST_LEAVE_H
+#define _VGPU_HOST_LEAVE_H
+
+#include <linux/types.h>
+
+struct vgpu_object;
+struct vgpu_peer;
+
+void vgpu_leave_init(struct vgpu_peer *peer);
+/*
+ * Add @object, which the guest has just closed, to peer->leaving.
+ * Context: peer->objects_lock is held.
+ */
+void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object);
+/* Hand @object to the peer's work, as no call uses it: the work puts its file and frees it. */
+void vgpu_leave_free(struct vgpu_object *object);
+/* Return the number of the object that was added to peer->leaving last. */
+u64 vgpu_leave_last(struct vgpu_peer *peer);
+/* Check whether the files of all objects up to number @leave are released. */
+bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave);
+/*
+ * Check whether the close of object @leave has nothing to wait for: its file is released, or
+ * calls or others still have it, for which a close does not wait. peer->wait is woken at a
+ * change.
+ */
+bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave);
+/*
+ * Put the files of all objects in peer->leaving, even those that others hold, and wait for that.
+ * Context: all objects are closed, and no call uses one.
+ */
+void vgpu_leave_all(struct vgpu_peer *peer);
+
+#endif /* _VGPU_HOST_LEAVE_H */

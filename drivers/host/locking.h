@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Lifetimes and lock order of the host module.
+ *
+ * Lifetimes: a session holds its peer, and a peer the agent. A lane holds its session by the
+ * file of the shadow, which the lane's file holds: so a session outlives its last lane. Objects
+ * belong to a peer; a running call holds references of the objects that it uses.
+ *
+ * Lock order, outermost first:
+ *
+ *   agent_mutex		pointer to the one agent, agent.c
+ *   agent->lock		exports, peers
+ *   agent->guests_lock		guests that are remembered
+ *   peer->lock			grants, sessions, pointer to struct vgpu_memory
+ *   memory->lock		table of the guest's memory, ram.c
+ *   session->lock		list of lanes
+ *   session->map_lock		mappings; order of changes to the shadow's mm
+ *   (mmap_lock of the shadow)
+ *   demand->lock		pages; taken in faults, so never held over a copy to
+ *				or from user memory
+ *   peer->objects_lock		object, file and space tables, memory that devices keep
+ *   poll->lock			wait entries on a driver's queues, held over its ->poll()
+ *   session->unmaps_lock, peer->closes_lock, peer->leave_lock, peer->unbinds_lock,
+ *   peer->tgids_lock, agent->events_lock
+ *				spinlocks, never two at a time
+ *   peer->events_lock		spinlock, taken where drivers signal
+ *   guest->lock		spinlock, waiting time that a guest has left
+ *   lane->lock			spinlock, innermost, taken in socket callbacks
+ *
+ * peer->tx_lock serializes senders of the control connection. A sender holds it over a send
+ * with a deadline and takes no lock inside it. Of all other locks only map_lock, the mmap lock
+ * and poll->lock are held over a send, a receive or a function of a driver.
+ *
+ * Lock order of windows, after these locks:
+ *
+ *   windows_lock (window.c)	list of windows
+ *   (mmap_lock of a hypervisor)
+ *   (zapping PTEs of a shadow: i_mmap_rwsem, the notifier's own locks)
+ *   window->viewers_lock	viewers; held over their ->zap(). Taken in notifiers, as the
+ *				locks below: no allocation that could reclaim memory
+ *				is made inside
+ *   window->lock		bindings, touches; held while a PTE is inserted
+ *   (i_mmap_rwsem of the window)
+ *
+ * A shadow's mmap lock and a hypervisor's are never held together: a fault in the window drops
+ * its own mmap lock before the shadow's is taken. The page is inserted when the fault comes
+ * again.
+ */
+#ifndef _VGPU_HOST_LOCKING_H
+#define _VGPU_HOST_LOCKING_H
+#endif

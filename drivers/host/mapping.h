@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Device mappings of a shadow, and the calls that make, change, read and write them.
+ */
+#ifndef _VGPU_HOST_MAPPING_H
+#define _VGPU_HOST_MAPPING_H
+
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+struct file;
+struct vgpu_binding;
+struct vgpu_extent;
+struct vgpu_hcall;
+struct vgpu_lane;
+struct vgpu_session;
+struct vgpu_space;
+
+struct vgpu_mapping {
+	struct rb_node node;
+	u64 addr;
+	u64 len;
+	struct file *file;
+	/* The guest's own file, held while the module maps another one in its place; or NULL. */
+	struct file *theirs;
+	struct vgpu_space *space;
+	struct vgpu_extent *extent;
+	/* Binding, shared by all parts of one mapping; NULL: the mapping is not in a window. */
+	struct vgpu_binding *binding;
+};
+
+s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
+s64 vgpu_mapping_bind(struct vgpu_hcall *call);
+s64 vgpu_mapping_protect(struct vgpu_hcall *call);
+s64 vgpu_mapping_read_pages(struct vgpu_hcall *call);
+s64 vgpu_mapping_write_pages(struct vgpu_hcall *call);
+
+/* Apply queued unmaps up to control message @seq (U64_MAX: all). Context: current is the shadow. */
+int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow, u64 seq);
+/*
+ * Map zeroed memory at [addr, addr + len) of the shadow in place of demand pages;
+ * vgpu_mapping_displace() restores the demand pages.
+ * Return: 0; -EINVAL: something else is mapped there; -ENOMEM, -EINTR.
+ */
+int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len);
+void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len);
+/* Check that only demand pages are at [addr, end). Context: map_lock is held. */
+bool vgpu_mapping_vacant_locked(struct vgpu_session *session, u64 addr, u64 end);
+void vgpu_mapping_drop_all(struct vgpu_session *session);
+
+#endif /* _VGPU_HOST_MAPPING_H */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Service of lanes by threads of the shadow.
+ */
+#ifndef _VGPU_HOST_SERVE_H
+#define _VGPU_HOST_SERVE_H
+
+#include <linux/types.h>
+
+struct file;
+struct vgpu_session;
+
+int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
+		     struct file **file);
+
+#endif /* _VGPU_HOST_SERVE_H */
