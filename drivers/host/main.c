@@ -5,14 +5,14 @@
  */
 #include <linux/module.h>
 
-#include "agent_file.h"
+#include "agent/agent_file.h"
 #include "anon.h"
+#include "base/work.h"
 #include "conn.h"
-#include "window.h"
-#include "work.h"
+#include "window/window.h"
 
 #define CREATE_TRACE_POINTS
-#include "trace.h"
+#include "base/trace.h"
 
 static int __init vgpu_host_init(void)
 {

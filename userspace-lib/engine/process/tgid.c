@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Numbers of shadows' processes that must not be reused yet. NVIDIA's driver knows processes by
- * their numbers alone, and lets a process have what another process with the same number has
- * made; drivers/host/tgid.c has the details. So vgpud leaves a shadow that has ended a zombie as
- * long as a file exists that the shadow had, or another file of the same family. A family is a
- * set of processes and their files. Families merge when a process gets a file of another family,
- * and never split.
+ * their numbers alone, and lets a process have what another process with the same number has made;
+ * drivers/host/object/tgid.c has the details. So vgpud leaves a shadow that has ended a zombie as
+ * long as a file exists that the shadow had, or another file of the same family. A family is a set
+ * of processes and their files. Families merge when a process gets a file of another family, and
+ * never split.
  *
  * A shadow may still have a file that it has reported closed, or have the file mapped. So a file
  * exists until lasting.c says that its last reference was dropped. The driver's ->release runs

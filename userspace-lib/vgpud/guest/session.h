@@ -4,7 +4,7 @@
  *
  * A session is over when its shadow has died, the host module has ended it, or its guest is
  * gone, whichever vgpud notices first. It is freed when its shadow is reaped, which may be long
- * after the shadow's death: see drivers/host/tgid.c.
+ * after the shadow's death: see drivers/host/object/tgid.c.
  */
 #ifndef VGPUD_SESSION_H
 #define VGPUD_SESSION_H

@@ -10,7 +10,7 @@
 /**
  * nested_check - check whether a hypervisor may show device memory to a guest
  *
- * The module makes the same check, see drivers/host/nested.c for the reason.
+ * The module makes the same check, see drivers/host/window/nested.c for the reason.
  *
  * Return: 0; -EPERM: KVM's nested VMX could keep pages that are taken away, or this is not
  * known.

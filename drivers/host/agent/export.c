@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The agent's list of exports, and news of grants for the peers.
+ */
+#include <linux/capability.h>
+#include <linux/ctype.h>
+#include <linux/file.h>
+#include <linux/kdev_t.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "agent/export.h"
+#include "peer/agent.h"
+#include "peer/control.h"
+#include "peer/file.h"
+#include "peer/grant.h"
+#include "peer/peer.h"
+#include "policy.h"
+#include "window/window.h"
+
+static bool export_name_ok(const char *name, size_t size)
+{
+	size_t len = strnlen(name, size);
+	size_t i;
+
+	if (!len || len == size)
+		return false;
+	for (i = 0; i < len; i++)
+		if (!isalnum(name[i]) && !strchr("._+-", name[i]))
+			return false;
+	return true;
+}
+
+/* Check that @s is NUL-terminated and printable; it may be empty. */
+static bool export_string_ok(const char *s, size_t size)
+{
+	size_t len = strnlen(s, size);
+	size_t i;
+
+	if (len == size)
+		return false;
+	for (i = 0; i < len; i++)
+		if (s[i] < ' ' || s[i] > '~')
+			return false;
+	return true;
+}
+
+int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args)
+{
+	struct vgpu_export *export;
+	struct inode *inode;
+	struct file *file;
+
+	lockdep_assert_held(&agent->lock);
+	if ((args->flags & ~(VGPU_HOST_EXPORT_MASTER | VGPU_HOST_EXPORT_NO_DEMAND)) ||
+	    args->reserved || args->reserved2)
+		return -EOPNOTSUPP;
+	if (args->kind > VGPU_EXPORT_LAST ||
+	    !export_name_ok(args->name, sizeof(args->name)) ||
+	    !export_string_ok(args->driver, sizeof(args->driver)) ||
+	    !export_string_ok(args->path, sizeof(args->path)) ||
+	    args->bus > VGPU_BUS_FAUX || !args->bus != !args->bus_id[0] ||
+	    !export_string_ok(args->bus_id, sizeof(args->bus_id)) ||
+	    (args->bus != VGPU_BUS_PCI &&
+	     memchr_inv(args->pci_header, 0, sizeof(args->pci_header))) ||
+	    !export_string_ok(args->title, sizeof(args->title)) ||
+	    (args->kind < VGPU_EXPORT_VIDEO && args->title[0]))
+		return -EINVAL;
+	list_for_each_entry(export, &agent->exports, node)
+		if (!strcmp(export->name, args->name))
+			return -EEXIST;
+	if (agent->last_export == INT_MAX)
+		return -ENOSPC;
+
+	file = fget_raw(args->path_fd);
+	if (!file)
+		return -EBADF;
+	/*
+	 * file_inode() is not used: for an O_PATH file of a device it is the device's own inode
+	 * as well.
+	 */
+	inode = d_inode(file->f_path.dentry);
+	if (!S_ISCHR(inode->i_mode)) {
+		fput(file);
+		return -ENODEV;
+	}
+	export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
+	if (!export) {
+		fput(file);
+		return -ENOMEM;
+	}
+	kref_init(&export->ref);
+	mutex_init(&export->files_lock);
+	INIT_LIST_HEAD(&export->files);
+	export->path = file->f_path;
+	path_get(&export->path);
+	fput(file);
+	export->rdev = inode->i_rdev;
+	export->flags = args->flags;
+	export->admin = capable(CAP_SYS_ADMIN);
+	export->kind = args->kind;
+	export->device = args->device;
+	strscpy(export->name, args->name, sizeof(export->name));
+	strscpy(export->driver, args->driver, sizeof(export->driver));
+	strscpy(export->dev_path, args->path, sizeof(export->dev_path));
+	export->bus = args->bus;
+	strscpy(export->bus_id, args->bus_id, sizeof(export->bus_id));
+	memcpy(export->pci_header, args->pci_header, sizeof(export->pci_header));
+	strscpy(export->title, args->title, sizeof(export->title));
+	if (export->rdev == agent->rdev || vgpu_window_is_device(export->rdev)) {
+		vgpu_export_put(export);
+		return -EXDEV;
+	}
+	export->id = ++agent->last_export;
+	list_add_tail(&export->node, &agent->exports);
+	return export->id;
+}
+
+int vgpu_export_del(struct vgpu_agent *agent, u32 id)
+{
+	struct vgpu_export *export = vgpu_agent_find_export(agent, id);
+
+	if (!export)
+		return -ENOENT;
+	list_del(&export->node);
+	vgpu_export_put(export);
+	return 0;
+}
+
+static int grant_compare(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
+		   const struct vgpu_host_grant *args)
+{
+	struct vgpu_grant *grant, *other;
+	int ret = 0;
+	u32 i;
+
+	if (args->flags & ~VGPU_HOST_GRANT_READ_ONLY)
+		return -EOPNOTSUPP;
+	if (args->nr_ioctls > VGPU_POLICY_IOCTLS_MAX || args->ioctls_deny > 1)
+		return -EINVAL;
+	grant = kzalloc(struct_size(grant, ioctls, args->nr_ioctls), GFP_KERNEL_ACCOUNT);
+	if (!grant)
+		return -ENOMEM;
+	if (copy_from_user(grant->ioctls, u64_to_user_ptr(args->ioctls),
+			   args->nr_ioctls * sizeof(u32))) {
+		kfree(grant);
+		return -EFAULT;
+	}
+	for (i = 0; i < args->nr_ioctls; i++)
+		grant->ioctls[i] = vgpu_ioctl_key(grant->ioctls[i]);
+	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), grant_compare, NULL);
+	kref_init(&grant->ref);
+	grant->policy = (struct vgpu_policy) {
+		.kind = export->kind,
+		.master = export->flags & VGPU_HOST_EXPORT_MASTER,
+		.read_only = args->flags & VGPU_HOST_GRANT_READ_ONLY,
+		.deny = args->ioctls_deny,
+		.nr_ioctls = args->nr_ioctls,
+		.ioctls = grant->ioctls,
+	};
+	grant->export = export;
+	vgpu_export_get(export);
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(other, &peer->grants, node)
+		if (other->export == export && !other->revoked)
+			ret = -EEXIST;
+	if (peer->closing)
+		ret = -ENODEV;
+	if (peer->last_grant == INT_MAX)
+		ret = -ENOSPC;
+	if (!ret) {
+		grant->id = ++peer->last_grant;
+		list_add_tail(&grant->node, &peer->grants);
+	}
+	mutex_unlock(&peer->lock);
+	if (ret) {
+		vgpu_grant_put(grant);
+		return ret;
+	}
+	vgpu_control_kick(peer);
+	return 0;
+}
+
+int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpu_export *export)
+{
+	struct vgpu_grant *grant;
+	int ret = -ENOENT;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node) {
+		if (grant->export == export && !grant->revoked) {
+			grant->revoked = true;
+			ret = 0;
+		}
+	}
+	mutex_unlock(&peer->lock);
+	if (!ret)
+		vgpu_control_kick(peer);
+	return ret;
+}
+
+/*
+ * Merge uevents that the guest is not notified of yet. The result names the connector and the
+ * property that all hotplug uevents among them name, or 0 (any) if they name different ones.
+ */
+static void change_merge(struct vgpu_change *change, const struct vgpu_change *more)
+{
+	u32 both = change->flags & more->flags;
+
+	if (!(both & VGPU_CHANGE_HOTPLUG)) {
+		change->connector |= more->connector;
+		change->property |= more->property;
+	} else if (change->connector != more->connector) {
+		change->connector = 0;
+		change->property = 0;
+	} else if (change->property != more->property) {
+		change->property = 0;
+	}
+	change->wedged |= more->wedged;
+	change->flags |= more->flags;
+}
+
+static void grant_change(struct vgpu_peer *peer, const struct vgpu_export *export,
+			 const struct vgpu_change *change)
+{
+	struct vgpu_grant *grant;
+	bool any = false;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node) {
+		if (grant->export == export && !grant->revoked) {
+			change_merge(&grant->change, change);
+			any = true;
+		}
+	}
+	mutex_unlock(&peer->lock);
+	if (any)
+		vgpu_control_kick(peer);
+}
+
+int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args)
+{
+	const struct vgpu_change change = {
+		.flags = args->flags,
+		.connector = args->connector,
+		.property = args->property,
+		.wedged = args->wedged,
+	};
+	struct vgpu_export *export;
+	struct vgpu_peer *peer;
+	unsigned long id;
+
+	lockdep_assert_held(&agent->lock);
+	if ((args->flags & ~VGPU_CHANGES) || (args->wedged & ~VGPU_WEDGED_ALL))
+		return -EOPNOTSUPP;
+	/* A guest accepts nothing else (check_export_change()). */
+	if (!args->flags || (args->connector && !(args->flags & VGPU_CHANGE_HOTPLUG)) ||
+	    (args->property && !args->connector) ||
+	    !args->wedged != !(args->flags & VGPU_CHANGE_WEDGED))
+		return -EINVAL;
+	export = vgpu_agent_find_export(agent, args->export);
+	if (!export)
+		return -ENOENT;
+	if (export->kind != VGPU_EXPORT_DRM_PRIMARY)
+		return -EINVAL;
+	xa_for_each(&agent->peers, id, peer)
+		grant_change(peer, export, &change);
+	return 0;
+}
+
+/*
+ * Find the next grant whose addition or revocation has to be reported to the guest.
+ * @revoked: out: true if it is the revocation.
+ * Return: the grant with a reference, or NULL.
+ */
+static struct vgpu_grant *grant_next_news(struct vgpu_peer *peer, bool *revoked)
+{
+	struct vgpu_grant *grant, *next, *found = NULL;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry_safe(grant, next, &peer->grants, node) {
+		if (grant->announced && !grant->revoked)
+			continue;
+		*revoked = grant->revoked;
+		if (!grant->revoked || grant->announced)
+			found = grant;
+		grant->announced = true;
+		if (found)
+			vgpu_grant_get(grant);
+		if (grant->revoked) {
+			list_del(&grant->node);
+			vgpu_grant_put(grant);
+		}
+		if (found)
+			break;
+	}
+	mutex_unlock(&peer->lock);
+	return found;
+}
+
+static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant)
+{
+	const struct vgpu_export *export = grant->export;
+	struct vgpu_export_add msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_ADD),
+		.export = cpu_to_le32(grant->id),
+		.kind = cpu_to_le32(export->kind),
+		.device = cpu_to_le64(export->device),
+		.rdev_major = cpu_to_le32(MAJOR(export->rdev)),
+		.rdev_minor = cpu_to_le32(MINOR(export->rdev)),
+		.bus = cpu_to_le32(export->bus),
+	};
+
+	memcpy(msg.name, export->name, sizeof(msg.name));
+	memcpy(msg.driver, export->driver, sizeof(msg.driver));
+	memcpy(msg.path, export->dev_path, sizeof(msg.path));
+	memcpy(msg.bus_id, export->bus_id, sizeof(msg.bus_id));
+	memcpy(msg.pci_header, export->pci_header, sizeof(msg.pci_header));
+	memcpy(msg.title, export->title, sizeof(msg.title));
+	return vgpu_control_send(peer, &msg, sizeof(msg));
+}
+
+/*
+ * Take the pending uevents of the next grant that the guest knows.
+ * Return: number of the grant; 0: there is none.
+ */
+static u32 grant_next_change(struct vgpu_peer *peer, struct vgpu_change *change)
+{
+	struct vgpu_grant *grant;
+	u32 id = 0;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node) {
+		if (!grant->change.flags || !grant->announced || grant->revoked)
+			continue;
+		id = grant->id;
+		*change = grant->change;
+		memset(&grant->change, 0, sizeof(grant->change));
+		break;
+	}
+	mutex_unlock(&peer->lock);
+	return id;
+}
+
+static int grant_send_changes(struct vgpu_peer *peer)
+{
+	struct vgpu_change change;
+	int ret = 0;
+	u32 id;
+
+	while (!ret && (id = grant_next_change(peer, &change))) {
+		struct vgpu_export_change msg = {
+			.hdr.len = cpu_to_le32(sizeof(msg)),
+			.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_CHANGE),
+			.export = cpu_to_le32(id),
+			.flags = cpu_to_le32(change.flags),
+			.connector = cpu_to_le32(change.connector),
+			.property = cpu_to_le32(change.property),
+			.wedged = cpu_to_le32(change.wedged),
+		};
+
+		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+	}
+	return ret;
+}
+
+int vgpu_grant_announce(struct vgpu_peer *peer)
+{
+	struct vgpu_grant *grant;
+	bool revoked;
+	int ret = 0;
+
+	while (!ret && (grant = grant_next_news(peer, &revoked))) {
+		if (revoked) {
+			struct vgpu_export_del msg = {
+				.hdr.len = cpu_to_le32(sizeof(msg)),
+				.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_DEL),
+				.export = cpu_to_le32(grant->id),
+			};
+
+			ret = vgpu_control_send(peer, &msg, sizeof(msg));
+		} else {
+			ret = grant_send_add(peer, grant);
+		}
+		vgpu_grant_put(grant);
+	}
+	/* Files are sent first: a guest reads them when it gets an EXPORT_CHANGE. */
+	return ret ?: vgpu_file_announce(peer) ?: grant_send_changes(peer);
+}
+
+void vgpu_grant_drop_all(struct vgpu_peer *peer)
+{
+	struct vgpu_grant *grant, *next;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry_safe(grant, next, &peer->grants, node) {
+		list_del(&grant->node);
+		vgpu_grant_put(grant);
+	}
+	mutex_unlock(&peer->lock);
+}

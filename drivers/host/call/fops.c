@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The plain file operations: open, close, read, write, llseek, poll, fdinfo. Each first makes
+ * the checks that the VFS would have made.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+
+#include "base/caller.h"
+#include "call/fops.h"
+#include "compat.h"
+#include "object/flush.h"
+#include "object/leave.h"
+#include "object/object.h"
+#include "object/poll.h"
+#include "peer/grant.h"
+#include "session/call.h"
+#include "session/card.h"
+#include "session/lane.h"
+#include "wire.h"
+
+/* Number of drm.h, which never changes, so that header is not included. */
+#define FOPS_DRM_DROP_MASTER	_IO('d', 0x1f)
+
+/* Number of attempts to open, as other processes may become or stop being master in between. */
+#define FOPS_OPEN_TRIES		8
+
+/* Give up the mastership of @file. Return: true if it was master. */
+static bool fops_drop_master(struct file *file)
+{
+	return !file->f_op->unlocked_ioctl(file, FOPS_DRM_DROP_MASTER, 0);
+}
+
+/*
+ * Open a file for a guest. DRM makes the opener of a card without a master its master, and the
+ * file stays authenticated after it loses that role. A guest needs permission for this. Without
+ * it, the guest gets a file that was opened while another file was master, if necessary one that
+ * the host opens here for that. vgpu_policy_ioctl() denies such a guest DRM_IOCTL_SET_MASTER.
+ *
+ * So a card without a master has one for a moment. This cannot be avoided: drm_open() makes the
+ * opener master, the module has no way to find out before whether there is a master, and a file
+ * of the host that stayed master would keep the host's own programs from that role. The guest
+ * never gets a file that was master.
+ */
+static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
+{
+	const struct vgpu_export *export = grant->export;
+	struct file *first, *file;
+	unsigned int i;
+
+	for (i = 0; i < FOPS_OPEN_TRIES; i++) {
+		first = vgpu_grant_open(grant, flags);
+		if (IS_ERR(first) || export->kind != VGPU_EXPORT_DRM_PRIMARY ||
+		    (export->flags & VGPU_HOST_EXPORT_MASTER) || !first->f_op->unlocked_ioctl)
+			return first;
+		file = vgpu_grant_open(grant, flags);
+		fops_drop_master(first);
+		filp_close(first, current->files);
+		if (IS_ERR(file) || !fops_drop_master(file))
+			return file;
+		filp_close(file, current->files);
+	}
+	return ERR_PTR(-EBUSY);
+}
+
+s64 vgpu_fops_open(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_open *args = &call->view.call->args.open;
+	struct vgpu_peer *peer = call->lane->session->peer;
+	struct vgpu_object *object;
+	struct vgpu_grant *grant;
+	struct file *file;
+	u32 reference;
+	int ret;
+
+	grant = vgpu_grant_find(peer, le32_to_cpu(args->export));
+	if (!grant)
+		return vgpu_call_refuse(call, -ENODEV);
+	file = fops_open(grant, le32_to_cpu(args->flags));
+	if (IS_ERR(file)) {
+		vgpu_grant_put(grant);
+		return PTR_ERR(file);
+	}
+	object = vgpu_object_take(peer, file, grant, grant, &reference);
+	vgpu_grant_put(grant);
+	if (IS_ERR(object))
+		return vgpu_call_refuse(call, PTR_ERR(object));
+	vgpu_object_describe(object, reference, &call->objects[0]);
+	call->objects[0].fixup = 0;
+	call->nr_objects = 1;
+	ret = vgpu_card_add(call->lane->session, object);
+	vgpu_object_put(object);
+	if (ret) {
+		vgpu_call_take_back(call);
+		return vgpu_call_refuse(call, ret);
+	}
+	return 0;
+}
+
+/*
+ * Run a CLOSE call. The last reference is put when the call is finished, ->release runs on the
+ * way to user mode, and the reply is sent after that.
+ */
+s64 vgpu_fops_close(struct vgpu_hcall *call)
+{
+	const struct vgpu_call *msg = call->view.call;
+	struct vgpu_session *session = call->lane->session;
+	struct vgpu_peer *peer = session->peer;
+	struct vgpu_object *object;
+	u64 leave;
+
+	object = vgpu_object_release(peer, le32_to_cpu(msg->object),
+				     le32_to_cpu(msg->args.close.reference));
+	if (IS_ERR(object))
+		return vgpu_call_refuse(call, PTR_ERR(object));
+	vgpu_lane_closes(call->lane);
+	if (!object)
+		return 0;
+	vgpu_card_forget(session, object->id);
+	leave = object->leave;
+	/*
+	 * The object cannot be found any more, but its number belongs to the file until the
+	 * release.
+	 */
+	if (!leave)
+		call->closed_fd = vgpu_object_keep_fd(object);
+	vgpu_object_flush(object, 0);
+	vgpu_object_put(object);
+	/* Another thread puts the file. If this one is killed, the guest gets no reply anyway. */
+	if (leave)
+		wait_event_killable(peer->wait, vgpu_leave_settled(peer, leave));
+	return 0;
+}
+
+/*
+ * Call ->read_iter or ->write_iter as new_sync_read() and new_sync_write() do; @rw: ITER_DEST
+ * or ITER_SOURCE.
+ */
+static ssize_t fops_iter(struct file *file, unsigned int rw, char __user *buf, size_t len,
+			 loff_t *pos)
+{
+	struct iov_iter iter;
+	struct kiocb kiocb;
+	ssize_t ret;
+
+	init_sync_kiocb(&kiocb, file);
+	kiocb.ki_pos = pos ? *pos : 0;
+	iov_iter_ubuf(&iter, rw, buf, len);
+	if (rw == ITER_DEST)
+		ret = file->f_op->read_iter(&kiocb, &iter);
+	else
+		ret = file->f_op->write_iter(&kiocb, &iter);
+	if (pos)
+		*pos = kiocb.ki_pos;
+	return ret;
+}
+
+/*
+ * Check a read or write as the VFS does.
+ * Return: number of bytes that may be read or written, or a negative errno.
+ */
+static ssize_t fops_check_rw(struct vgpu_hcall *call, int rw, loff_t *pos, size_t len)
+{
+	struct file *file = call->object->file;
+	int ret;
+
+	if (!(file->f_mode & (rw == READ ? FMODE_READ : FMODE_WRITE)))
+		return -EBADF;
+	if (!(file->f_mode & (rw == READ ? FMODE_CAN_READ : FMODE_CAN_WRITE)))
+		return -EINVAL;
+	len = min_t(size_t, len, MAX_RW_COUNT);
+	ret = rw_verify_area(rw, file, pos, len);
+	return ret ?: len;
+}
+
+s64 vgpu_fops_read(struct vgpu_hcall *call)
+{
+	struct file *file = call->object->file;
+	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
+	char __user *buf;
+	ssize_t len, ret;
+	int error;
+
+	len = fops_check_rw(call, READ, pos, le32_to_cpu(call->view.segs[0].len));
+	if (len < 0)
+		return len;
+	error = vgpu_call_alloc_scratch(call, len);
+	if (error)
+		return vgpu_call_refuse(call, error);
+	buf = (char __user *)call->scratch;
+	vgpu_caller_begin(vgpu_call_is_compat(call));
+	if (file->f_op->read)
+		ret = file->f_op->read(file, buf, len, pos);
+	else
+		ret = fops_iter(file, ITER_DEST, buf, len, pos);
+	vgpu_caller_end();
+	if (ret <= 0)
+		return ret;
+	if (ret > len)
+		return -EIO;
+	error = vgpu_call_alloc_data(call, ret);
+	if (error)
+		return vgpu_call_refuse(call, error);
+	if (copy_from_user(call->data, buf, ret))
+		return -EFAULT;
+	call->data_len = vgpu_wire_pad(ret);
+	return ret;
+}
+
+s64 vgpu_fops_write(struct vgpu_hcall *call)
+{
+	struct file *file = call->object->file;
+	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
+	char __user *buf;
+	ssize_t len, ret;
+	int error;
+
+	len = fops_check_rw(call, WRITE, pos, le32_to_cpu(call->view.segs[0].len));
+	if (len < 0)
+		return len;
+	error = vgpu_call_alloc_scratch(call, len);
+	if (error)
+		return vgpu_call_refuse(call, error);
+	buf = (char __user *)call->scratch;
+	if (copy_to_user(buf, call->view.data, len))
+		return -EFAULT;
+	vgpu_caller_begin(vgpu_call_is_compat(call));
+	if (file->f_op->write)
+		ret = file->f_op->write(file, buf, len, pos);
+	else
+		ret = fops_iter(file, ITER_SOURCE, buf, len, pos);
+	vgpu_caller_end();
+	return ret;
+}
+
+/* Run a LLSEEK call with the guest's position, under f_pos_lock as the system call does. */
+s64 vgpu_fops_llseek(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_llseek *args = &call->view.call->args.llseek;
+	struct file *file = call->object->file;
+	loff_t ret;
+
+	/* Another thread may be in the driver with the lock, for any time. */
+	if (mutex_lock_interruptible(&file->f_pos_lock))
+		return -ERESTARTSYS;
+	file->f_pos = call->pos;
+	ret = vfs_llseek(file, le64_to_cpu(args->offset), le32_to_cpu(args->whence));
+	call->pos = file->f_pos;
+	mutex_unlock(&file->f_pos_lock);
+	return ret;
+}
+
+/*
+ * Run a FDINFO call: return what the driver adds to /proc/PID/fdinfo. No file of procfs is open
+ * here. seq_printf() and similar functions only need a buffer; drivers that ask in which
+ * namespace an id is to be shown use the file's credentials.
+ */
+s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
+{
+	struct file *file = call->object->file;
+	struct seq_file seq = { .file = file };
+	int ret;
+
+	if (!vgpu_object_has_fdinfo(call->object))
+		return 0;
+	ret = vgpu_call_alloc_data(call, le32_to_cpu(call->view.segs[0].len));
+	if (ret)
+		return vgpu_call_refuse(call, ret);
+	seq.buf = call->data;
+	seq.size = le32_to_cpu(call->view.segs[0].len);
+	file->f_op->show_fdinfo(&seq, file);
+	/* An incomplete line is not shown; procfs would try again with a larger buffer. */
+	if (seq_has_overflowed(&seq))
+		return -EOVERFLOW;
+	memset(call->data + seq.count, 0, vgpu_wire_pad(seq.count) - seq.count);
+	call->data_len = vgpu_wire_pad(seq.count);
+	return seq.count;
+}
+
+s64 vgpu_fops_poll(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_poll *args = &call->view.call->args.poll;
+	s64 revents = vgpu_poll_arm(call->object, le32_to_cpu(args->events),
+				    le32_to_cpu(args->number),
+				    le32_to_cpu(args->flags) & VGPU_POLL_STAY);
+
+	if (revents < 0)
+		return vgpu_call_refuse(call, revents);
+	call->out.poll.revents = cpu_to_le32(revents);
+	return 0;
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Runs of calls: from a received message to what its reply says. The message is in private memory
+ * and is checked once. Then an entry of the table says which function runs it.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/wait.h>
+
+#include "base/trace.h"
+#include "call/fops.h"
+#include "call/ioctl.h"
+#include "call/run.h"
+#include "compat.h"
+#include "conn.h"
+#include "memory/demand.h"
+#include "memory/kept.h"
+#include "memory/mapping.h"
+#include "object/close.h"
+#include "object/object.h"
+#include "session/call.h"
+#include "session/fdtable.h"
+#include "session/lane.h"
+#include "session/room.h"
+#include "session/session.h"
+#include "session/unmap.h"
+#include "wire.h"
+
+/* Run a CLOCK call: each reply tells when its call came and when the reply was sent. */
+static s64 call_clock(struct vgpu_hcall *call)
+{
+	return 0;
+}
+
+static const struct vgpu_call_op call_ops[] = {
+	[VGPU_OP_OPEN]		= { .run = vgpu_fops_open },
+	[VGPU_OP_CLOSE]		= { .run = vgpu_fops_close, .leave = true },
+	[VGPU_OP_IOCTL]		= { .run = vgpu_ioctl_run },
+	[VGPU_OP_READ]		= { .run = vgpu_fops_read },
+	[VGPU_OP_WRITE]		= { .run = vgpu_fops_write },
+	[VGPU_OP_LLSEEK]	= { .run = vgpu_fops_llseek },
+	[VGPU_OP_POLL]		= { .run = vgpu_fops_poll },
+	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, .mm = true },
+	[VGPU_OP_BIND]		= { .run = vgpu_mapping_bind, .mm = true },
+	[VGPU_OP_PROTECT]	= { .run = vgpu_mapping_protect, .mm = true },
+	[VGPU_OP_CLOCK]		= { .run = call_clock, .mm = true },
+	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, .mm = true },
+	[VGPU_OP_FDINFO]	= { .run = vgpu_fops_fdinfo },
+	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, .mm = true },
+};
+
+/* Operation of a call that was rejected before its own operation was known. */
+static const struct vgpu_call_op call_no_op = { .mm = true };
+
+static void call_free_scratch(struct vgpu_hcall *call)
+{
+	if (call->scratch_mapped)
+		vm_munmap(call->scratch, call->scratch_len);
+	if (call->scratch_low)
+		vgpu_mapping_displace(call->lane, call->scratch, call->scratch_len);
+	if (call->scratch_mapped || call->scratch_low)
+		vgpu_session_uncharge(call->lane->session, call->scratch_len);
+	call->scratch_mapped = false;
+	call->scratch_low = false;
+	call->scratch = 0;
+}
+
+/* Apply flags that fcntl() changes in the guest: a driver reads them from its file. */
+static void call_set_f_flags(struct file *file, u32 flags)
+{
+	const unsigned int mask = O_NONBLOCK | O_APPEND;
+
+	if ((file->f_flags & mask) == (flags & mask))
+		return;
+	spin_lock(&file->f_lock);
+	file->f_flags = (file->f_flags & ~mask) | (flags & mask);
+	file->f_iocb_flags = iocb_flags(file);
+	spin_unlock(&file->f_lock);
+}
+
+/*
+ * Close files that the driver of an operation without fixups left in the table: no fixup
+ * explains them.
+ */
+static s64 call_close_strays(struct vgpu_hcall *call, s64 result)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	unsigned int nr = vgpu_fdtable_take(call->lane->file, NULL, 0);
+
+	if (!nr)
+		return result;
+	atomic64_add(nr, &peer->counters.stray_fds);
+	trace_vgpu_host_stray_fd(peer->id, 0, nr);
+	vgpu_call_take_back(call);
+	call->data_len = 0;
+	call->flags |= VGPU_REPLY_STRAY_FD;
+	return -EOPNOTSUPP;
+}
+
+/*
+ * Wait until the control messages up to @seq have come, and all of their closes are applied;
+ * then apply those of their unmaps that are for the lane's session. Return: 0, -EINTR, -ENODEV.
+ */
+static int call_wait_control(struct vgpu_lane *lane, u64 seq)
+{
+	struct vgpu_session *session = lane->session;
+	struct vgpu_peer *peer = session->peer;
+	long ret;
+
+	/* The end of the lane wakes no thread here, so check for it now and then. */
+	while (!vgpu_close_applied(peer, seq)) {
+		ret = wait_event_killable_timeout(peer->wait, vgpu_close_applied(peer, seq) ||
+						  READ_ONCE(session->ending), HZ / 2);
+		if (ret < 0)
+			return -EINTR;
+		vgpu_conn_pending(&lane->conn);
+		if (READ_ONCE(session->ending) || vgpu_conn_is_down(&lane->conn))
+			return -ENODEV;
+	}
+	if (vgpu_unmap_due(session, seq))
+		return vgpu_mapping_apply_unmaps(session, lane->shadow, seq);
+	return 0;
+}
+
+static s64 call_do(struct vgpu_hcall *call)
+{
+	const struct vgpu_call *msg = call->view.call;
+	struct vgpu_lane *lane = call->lane;
+	s64 result;
+	int ret;
+
+	ret = call_wait_control(lane, le64_to_cpu(msg->control_seq));
+	/*
+	 * A CLOSE runs even if the wait has failed, as it should not be lost. It may run early,
+	 * because references have numbers.
+	 */
+	if (ret && le16_to_cpu(msg->op) != VGPU_OP_CLOSE)
+		return vgpu_call_refuse(call, ret);
+	if (msg->object && le16_to_cpu(msg->op) != VGPU_OP_CLOSE) {
+		call->object = vgpu_object_find(lane->session->peer, le32_to_cpu(msg->object));
+		if (!call->object)
+			return vgpu_call_refuse(call, -EBADF);
+		call_set_f_flags(call->object->file, le32_to_cpu(msg->f_flags));
+	}
+	if (call->op->mm)
+		return call_close_strays(call, call->op->run(call));
+
+	ret = vgpu_demand_begin(lane);
+	if (ret)
+		return vgpu_call_refuse(call, ret);
+	result = call->op->run(call);
+	if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
+		result = call_close_strays(call, result);
+	/* The guest gets what the driver wrote before it gets the reply. */
+	ret = vgpu_demand_end(lane);
+	if (lane->last) {
+		/* The call has failed, whatever the driver made of the missing page. */
+		call->flags |= VGPU_REPLY_LAST;
+		ret = ret ?: -EFAULT;
+	}
+	if (ret) {
+		vgpu_call_take_back(call);
+		/*
+		 * The driver saw a bad address, but the guest is told that the cause was a
+		 * limit.
+		 */
+		if (ret == -ENOBUFS || ret == -EOPNOTSUPP || ret == -ENOMEM)
+			return vgpu_call_refuse(call, ret);
+		/* Segments of an ioctl go back even after a failure; a failed READ has no bytes. */
+		if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
+			call->data_len = 0;
+		result = -EFAULT;
+	}
+	return result;
+}
+
+static void call_reset(struct vgpu_hcall *call)
+{
+	call->op = &call_no_op;
+	call->object = NULL;
+	call->result = 0;
+	call->flags = 0;
+	call->pos = 0;
+	memset(&call->out, 0, sizeof(call->out));
+	call->nr_objects = 0;
+	call->data = NULL;
+	call->data_len = 0;
+	call->segs = NULL;
+	call->nr_kept = 0;
+	call->nr_pieces = 0;
+	call->room_stuck = false;
+	call->event = 0;
+	call->done = false;
+}
+
+int vgpu_call_run(struct vgpu_hcall *call)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	u32 cmd = 0;
+
+	call_reset(call);
+	if (vgpu_wire_call_check(call->msg, call->msg_len, &peer->wire, &call->view))
+		return -EPROTO;
+	call->op = &call_ops[le16_to_cpu(call->view.call->op)];
+	call->pos = le64_to_cpu(call->view.call->pos);
+	atomic64_inc(&peer->counters.calls);
+
+	vgpu_room_begin(call);
+	call->result = call_do(call);
+	if (call->flags & VGPU_REPLY_REFUSED) {
+		call->data_len = 0;
+		vgpu_kept_refuse(call);
+	}
+	call_free_scratch(call);
+	vgpu_room_end(call);
+	if (call->object)
+		vgpu_object_put(call->object);
+	call->object = NULL;
+	call->done = true;
+
+	if (le16_to_cpu(call->view.call->op) == VGPU_OP_IOCTL)
+		cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
+	trace_vgpu_host_call(peer->id, call->lane->session->number, vgpu_call_nr(call),
+			     le32_to_cpu(call->view.call->object), cmd, call->result);
+	return 0;
+}
+
+void vgpu_call_reject(struct vgpu_hcall *call, int error)
+{
+	call_reset(call);
+	call->result = vgpu_call_refuse(call, error);
+	vgpu_kept_reject(call);
+	call->done = true;
+}

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Service of lanes: a thread of the shadow receives calls, runs them and replies.
+ *
+ * The thread returns to user mode between a call and its reply whenever work is pending there.
+ * A final fput() runs ->release only on that way, and the handler of a cancel's signal runs
+ * there.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/eventfd.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/task_work.h>
+
+#include "base/cmd.h"
+#include "base/keys.h"
+#include "call/run.h"
+#include "call/serve.h"
+#include "conn.h"
+#include "peer/control.h"
+#include "peer/peer.h"
+#include "session/call.h"
+#include "session/fdtable.h"
+#include "session/lane.h"
+#include "session/session.h"
+#include "tsc.h"
+#include "wire.h"
+
+static void lane_malformed(struct vgpu_lane *lane, u32 type)
+{
+	vgpu_peer_malformed(lane->session->peer, type);
+	vgpu_conn_shutdown(&lane->conn);
+}
+
+static void lane_count_bytes(struct vgpu_lane *lane)
+{
+	struct vgpu_counters *counters = &lane->session->peer->counters;
+
+	atomic64_add(lane->conn.rx_bytes - lane->rx_counted, &counters->bytes_in);
+	atomic64_add(lane->conn.tx_bytes - lane->tx_counted, &counters->bytes_out);
+	lane->rx_counted = lane->conn.rx_bytes;
+	lane->tx_counted = lane->conn.tx_bytes;
+}
+
+/* --- serving -------------------------------------------------------------- */
+
+/* Receive and drop the rest of a message that exceeds the session's memory. */
+static int lane_skip(struct vgpu_lane *lane, u32 len)
+{
+	int ret = 0;
+
+	while (!ret && len) {
+		u32 part = min_t(u32, len, VGPU_LANE_BUF);
+
+		ret = vgpu_conn_recv(&lane->conn, lane->reply_buf, part, VGPU_MSG_TIMEOUT_MS);
+		len -= part;
+	}
+	return ret;
+}
+
+/* Receive the CALL that begins with @hdr into lane->call.msg. */
+static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
+{
+	struct vgpu_hcall *call = &lane->call;
+	u32 len = le32_to_cpu(hdr->len);
+	int ret;
+
+	call->lane = lane;
+	call->msg = lane->buf;
+	call->msg_len = len;
+	if (len > VGPU_LANE_BUF) {
+		call->msg = NULL;
+		if (vgpu_session_charge(lane->session, len)) {
+			call->msg = kvmalloc(len, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+			if (!call->msg)
+				vgpu_session_uncharge(lane->session, len);
+		}
+	}
+	if (!call->msg) {
+		/*
+		 * The call will be rejected. Its fixed part tells which call it is, and its
+		 * segments tell which of them are KEPT.
+		 */
+		memcpy(lane->buf, hdr, sizeof(*hdr));
+		call->msg = lane->buf;
+		call->msg_len = min_t(u32, len, VGPU_LANE_BUF);
+		ret = vgpu_conn_recv(&lane->conn, lane->buf + sizeof(*hdr),
+				     call->msg_len - sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
+		return ret ?: lane_skip(lane, len - call->msg_len) ?: -ENOMEM;
+	}
+	memcpy(call->msg, hdr, sizeof(*hdr));
+	return vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), len - sizeof(*hdr),
+			      VGPU_MSG_TIMEOUT_MS);
+}
+
+/*
+ * Wait for a CALL.
+ * Return: 0; -EINTR: return to user mode first; -ENOMEM: there is a CALL that is too long to be
+ * kept; -ESHUTDOWN.
+ */
+static int lane_next(struct vgpu_lane *lane)
+{
+	struct vgpu_hdr hdr;
+	int ret;
+
+	for (;;) {
+		ret = vgpu_conn_wait(&lane->conn, TASK_INTERRUPTIBLE, 0);
+		if (ret == -EINTR)
+			return ret;
+		/*
+		 * Late answers and all other bytes are dropped; only the end of the connection
+		 * counts.
+		 */
+		if (!ret && lane->last) {
+			vgpu_conn_forget(&lane->conn);
+			continue;
+		}
+		if (!ret)
+			ret = vgpu_conn_recv(&lane->conn, &hdr, sizeof(hdr), VGPU_MSG_TIMEOUT_MS);
+		if (ret)
+			return -ESHUTDOWN;
+		if (vgpu_wire_hdr_check(&hdr, &lane->session->peer->wire))
+			break;
+
+		switch (le16_to_cpu(hdr.type)) {
+		case VGPU_MSG_ACK:
+			if (!lane->unacked || le64_to_cpu(hdr.seq) != lane->seq)
+				goto malformed;
+			lane->unacked = false;
+			continue;
+		case VGPU_MSG_CANCEL:
+			/* The CANCEL is late, or it is the one that has interrupted the call. */
+			if (lane->cancelled || le64_to_cpu(hdr.seq) != lane->seq)
+				goto malformed;
+			lane->cancelled = true;
+			continue;
+		case VGPU_MSG_CALL:
+			lane->call.tsc_in = vgpu_tsc_with_clock(&lane->call.clock_in);
+			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1)
+				goto malformed;
+			lane->seq++;
+			lane->cancelled = false;
+			/* The next CALL shows that the guest has the last call's reply. */
+			if (lane->closes)
+				vgpu_control_settle(lane->session->peer, false);
+			lane->closes = false;
+			ret = lane_recv_call(lane, &hdr);
+			return ret && ret != -ENOMEM ? -ESHUTDOWN : ret;
+		default:
+			goto malformed;
+		}
+	}
+malformed:
+	lane_malformed(lane, le16_to_cpu(hdr.type));
+	return -ESHUTDOWN;
+}
+
+/* Send the reply. Return: 0, or -ESHUTDOWN. */
+static int lane_reply(struct vgpu_lane *lane)
+{
+	struct vgpu_hcall *call = &lane->call;
+	int ret;
+
+	/* The flag is set first, as the guest owns the objects once the reply is sent. */
+	lane->unacked = call->nr_objects;
+	ret = vgpu_call_send_reply(call);
+	vgpu_call_finish(call);
+	lane_count_bytes(lane);
+	return ret ? -ESHUTDOWN : 0;
+}
+
+static bool lane_must_leave(const struct vgpu_lane *lane)
+{
+	return lane->call.op->leave || !lane->event || signal_pending(current) ||
+	       task_work_pending(current);
+}
+
+static int lane_run(struct vgpu_lane *lane)
+{
+	int ret;
+
+	for (;;) {
+		if (lane->call.done) {
+			ret = lane_reply(lane);
+			if (ret)
+				return ret;
+			/*
+			 * Files that were put with the call are released before the thread does
+			 * anything else.
+			 */
+			if (task_work_pending(current))
+				return 0;
+		}
+		ret = lane_next(lane);
+		if (ret == -EINTR)
+			return 0;
+		if (ret == -ENOMEM) {
+			vgpu_call_reject(&lane->call, ret);
+			continue;
+		}
+		if (ret)
+			return ret;
+		vgpu_lane_set_running(lane, true);
+		ret = vgpu_call_run(&lane->call);
+		vgpu_lane_set_running(lane, false);
+		if (ret) {
+			vgpu_call_finish(&lane->call);
+			lane_malformed(lane, VGPU_MSG_CALL);
+			return -ESHUTDOWN;
+		}
+		if (lane_must_leave(lane))
+			return 0;
+	}
+}
+
+static int lane_send_ready(struct vgpu_lane *lane)
+{
+	struct vgpu_hdr ready = {
+		.len = cpu_to_le32(sizeof(ready)),
+		.type = cpu_to_le16(VGPU_MSG_LANE_READY),
+	};
+	struct kvec vec = { .iov_base = &ready, .iov_len = sizeof(ready) };
+
+	return vgpu_conn_send(&lane->conn, &vec, 1, sizeof(ready), VGPU_MSG_TIMEOUT_MS);
+}
+
+/* Bind the lane to the first thread that serves it. */
+static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
+{
+	struct vgpu_session *session = lane->session;
+	int ret;
+
+	if ((args->flags & ~VGPU_LANE_KEYS) || args->reserved ||
+	    (args->flags && !vgpu_keys_there()))
+		return -EOPNOTSUPP;
+	/*
+	 * The check is made each time: the thread was in user mode, where it could share its
+	 * table.
+	 */
+	if (!vgpu_fdtable_is_private(lane->file))
+		return -EINVAL;
+	if (lane->task && lane->task != current)
+		return -EBUSY;
+	/* This check is made each time, too, as the process may have called exec() meanwhile. */
+	if (lane->task)
+		return session->mm == current->mm ? 0 : -EINVAL;
+	if (!args->scratch_len || !PAGE_ALIGNED(args->scratch | args->scratch_len) ||
+	    args->scratch_len < VGPU_LANE_SCRATCH_MIN || args->scratch_len > session->peer->agent
+	    ->reserved_size || args->scratch < session->peer->agent->reserved_base ||
+	    args->scratch - session->peer->agent->reserved_base >
+	    session->peer->agent->reserved_size - args->scratch_len)
+		return -EINVAL;
+	ret = vgpu_session_bind(session);
+	if (ret)
+		return ret;
+
+	/* A thread serves one lane: the insertion fails if current serves another one already. */
+	ret = xa_insert(&session->tasks, (unsigned long)current, lane, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		return ret == -EBUSY ? -EBUSY : -ENOMEM;
+	/* Several threads may get here before one of them becomes the lane's. */
+	if (cmpxchg(&lane->task, NULL, get_task_struct(current))) {
+		xa_erase(&session->tasks, (unsigned long)current);
+		put_task_struct(current);
+		return -EBUSY;
+	}
+	lane->keys = args->flags & VGPU_LANE_KEYS;
+	lane->scratch = args->scratch;
+	lane->scratch_len = args->scratch_len;
+	/* The content of the scratch memory is unknown. */
+	lane->scratch_used = args->scratch_len;
+	return 0;
+}
+
+/* Take the file that the thread has brought, if it is an eventfd; others do not report signals. */
+static int lane_take_event(struct vgpu_lane *lane, int fd)
+{
+	struct file *file = fget(fd);
+	struct eventfd_ctx *ctx;
+
+	if (!file)
+		return -EBADF;
+	ctx = eventfd_ctx_fileget(file);
+	if (IS_ERR(ctx)) {
+		fput(file);
+		return PTR_ERR(ctx);
+	}
+	eventfd_ctx_put(ctx);
+	/* Several threads may get here before one of them becomes the lane's. */
+	if (cmpxchg(&lane->event, NULL, file)) {
+		fput(file);
+		return -EBUSY;
+	}
+	close_fd(fd);
+	return 0;
+}
+
+static int lane_serve(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_lane_serve *args = cmd->arg;
+	struct vgpu_lane *lane = data;
+	int ret;
+
+	/* The eventfd leaves the fd table before lane_bind() checks the table. */
+	if (args->event_fd >= 0 && (!lane->task || lane->task == current)) {
+		ret = lane_take_event(lane, args->event_fd);
+		if (ret)
+			return ret;
+	}
+	ret = lane_bind(lane, args);
+	if (ret)
+		return ret;
+	if (!lane->ready) {
+		if (lane_send_ready(lane))
+			return -ESHUTDOWN;
+		lane->ready = true;
+	}
+	ret = lane_run(lane);
+	return !ret && !lane->event ? VGPU_LANE_NEEDS_EVENT : ret;
+}
+
+static const struct vgpu_cmd_op lane_ops[] = {
+	VGPU_CMD(VGPU_LANE_SERVE, struct vgpu_lane_serve, lane_serve),
+};
+
+static long lane_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return vgpu_cmd_run(lane_ops, ARRAY_SIZE(lane_ops), file->private_data, file, cmd, arg);
+}
+
+/* --- lifetime ------------------------------------------------------------- */
+
+static void lane_free(struct vgpu_lane *lane)
+{
+	kvfree(lane->buf);
+	kvfree(lane->reply_buf);
+	kfree(lane);
+}
+
+static int lane_release(struct inode *inode, struct file *file)
+{
+	struct vgpu_lane *lane = file->private_data;
+	struct vgpu_session *session = lane->session;
+	struct file *shadow = lane->shadow;
+
+	mutex_lock(&session->lock);
+	list_del(&lane->node);
+	WRITE_ONCE(session->nr_lanes, session->nr_lanes - 1);
+	mutex_unlock(&session->lock);
+	atomic_dec(&session->peer->nr_lanes);
+	/* The session's end may wait for its last lane. */
+	wake_up_all(&session->peer->wait);
+
+	/* No callback comes after this, and no thread runs on the lane. */
+	vgpu_conn_fini(&lane->conn);
+	/* Objects that the guest did not acknowledge are taken back. */
+	if (lane->unacked || lane->call.done)
+		vgpu_call_take_back(&lane->call);
+	vgpu_call_finish(&lane->call);
+	lane_count_bytes(lane);
+	if (lane->event)
+		fput(lane->event);
+	if (lane->task) {
+		xa_erase(&session->tasks, (unsigned long)lane->task);
+		put_task_struct(lane->task);
+	}
+	lane_free(lane);
+	fput(shadow);
+	return 0;
+}
+
+static const struct file_operations lane_fops = {
+	.owner = THIS_MODULE,
+	.llseek = noop_llseek,
+	.unlocked_ioctl = lane_ioctl,
+	.release = lane_release,
+};
+
+static struct vgpu_lane *lane_alloc(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL_ACCOUNT);
+
+	if (!lane)
+		return NULL;
+	lane->session = session;
+	lane->call.lane = lane;
+	spin_lock_init(&lane->lock);
+	lane->conn.event = vgpu_lane_event;
+	lane->conn.event_data = lane;
+	lane->buf = kvmalloc(VGPU_LANE_BUF, GFP_KERNEL_ACCOUNT);
+	lane->reply_buf = kvmalloc(VGPU_LANE_BUF, GFP_KERNEL_ACCOUNT);
+	if (lane->buf && lane->reply_buf)
+		return lane;
+	lane_free(lane);
+	return NULL;
+}
+
+/* Add the lane to the session's list, where the session's end finds it. */
+static int lane_publish(struct vgpu_lane *lane)
+{
+	struct vgpu_session *session = lane->session;
+	struct vgpu_peer *peer = session->peer;
+	int ret = 0;
+
+	mutex_lock(&session->lock);
+	if (READ_ONCE(session->ending)) {
+		ret = -ESHUTDOWN;
+	} else if (session->nr_lanes >= peer->limits.lanes) {
+		atomic64_inc(&peer->counters.refused);
+		ret = -EMFILE;
+	} else {
+		list_add_tail(&lane->node, &session->lanes);
+		session->nr_lanes++;
+	}
+	mutex_unlock(&session->lock);
+	if (!ret)
+		atomic_inc(&peer->nr_lanes);
+	return ret;
+}
+
+int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
+		     struct file **file)
+{
+	struct vgpu_lane *lane;
+	int ret;
+
+	lane = lane_alloc(session);
+	if (!lane)
+		return -ENOMEM;
+	ret = vgpu_conn_attach_fd(&lane->conn, sock_fd);
+	if (ret)
+		goto err_free_lane;
+	ret = lane_publish(lane);
+	if (ret)
+		goto err_fini_conn;
+	/* The release of the file undoes everything above. */
+	lane->shadow = get_file(shadow);
+	lane->file = anon_inode_getfile("[vgpu-lane]", &lane_fops, lane, O_RDWR);
+	if (IS_ERR(lane->file)) {
+		ret = PTR_ERR(lane->file);
+		goto err_unpublish;
+	}
+	*file = lane->file;
+	return 0;
+
+err_unpublish:
+	mutex_lock(&session->lock);
+	list_del(&lane->node);
+	session->nr_lanes--;
+	mutex_unlock(&session->lock);
+	atomic_dec(&session->peer->nr_lanes);
+	fput(shadow);
+err_fini_conn:
+	vgpu_conn_fini(&lane->conn);
+err_free_lane:
+	lane_free(lane);
+	return ret;
+}

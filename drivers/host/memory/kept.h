@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory of the guest that devices keep.
+ */
+#ifndef _VGPU_HOST_KEPT_H
+#define _VGPU_HOST_KEPT_H
+
+#include <linux/bits.h>
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+#include "session/room.h"
+
+struct vgpu_hcall;
+struct vgpu_peer;
+struct vgpu_session;
+struct vm_area_struct;
+
+/* Free all memory that devices may keep; the peer has no sender any more. */
+void vgpu_kept_drop_all(struct vgpu_peer *peer);
+/*
+ * Carry out ->mmap() of the shadow's file at VGPU_KEPT_OFFSET: map the memory that
+ * session->kept_map names in place of that file.
+ */
+int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
+/*
+ * Map, at the program's addresses, the memory that the driver may keep. The mapping has the
+ * protection key of the call's room: where there are keys no other call can reach the memory.
+ * Return: 0 or a negative errno.
+ */
+int vgpu_kept_show(struct vgpu_hcall *call);
+/* Unmap what vgpu_kept_show() has mapped, even in part, after the driver has returned. */
+void vgpu_kept_hide(struct vgpu_hcall *call);
+/*
+ * Account for the KEPT segments of a refused call. The guest has pinned their memory all the
+ * same and will release it, also memory that vgpu_kept_show() did not reach: these RELEASEs
+ * cause no delay for the guest.
+ */
+void vgpu_kept_refuse(struct vgpu_hcall *call);
+/*
+ * Do the same for a call that could not be received completely. Of its segments, none of which
+ * was checked, those count that are among the first call->msg_len bytes.
+ */
+void vgpu_kept_reject(struct vgpu_hcall *call);
+/* Handle a RELEASE message. */
+int vgpu_kept_release(struct vgpu_peer *peer, const void *msg);
+/* Send answers to RELEASE that are due. Context: the peer's sender. */
+int vgpu_kept_announce(struct vgpu_peer *peer);
+
+/* Offset of memory that drivers keep, which has the key of a room; see kept.c. */
+#define VGPU_KEPT_OFFSET (VGPU_ROOM_OFFSET + BIT_ULL(61))
+
+#endif /* _VGPU_HOST_KEPT_H */

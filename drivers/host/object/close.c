@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Objects whose last reference came back by a CLOSE message. A work item of the peer closes
+ * them in the order of the messages, as a driver's ->release may take long. Calls and the
+ * peer's end wait for closes.
+ */
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "base/work.h"
+#include "object/close.h"
+#include "object/flush.h"
+#include "object/leave.h"
+#include "object/object.h"
+
+/* Take the next object to be closed; closing_seq keeps its place in the order. */
+static struct vgpu_object *close_next(struct vgpu_peer *peer)
+{
+	struct vgpu_object *object;
+
+	spin_lock(&peer->closes_lock);
+	object = list_first_entry_or_null(&peer->closes, struct vgpu_object, close_node);
+	if (object)
+		list_del_init(&object->close_node);
+	peer->closing_seq = object ? object->close_seq : 0;
+	spin_unlock(&peer->closes_lock);
+	/* The close before this one is applied now. */
+	wake_up_all(&peer->wait);
+	return object;
+}
+
+static void close_work(struct work_struct *work)
+{
+	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, close_work);
+	/*
+	 * The deadline is common to all objects that are found here, as later calls wait for
+	 * all of them.
+	 */
+	unsigned long flush_by = vgpu_object_flush_by();
+	struct vgpu_object *object;
+	unsigned long flushed;
+	u64 leave;
+
+	while ((object = close_next(peer))) {
+		leave = object->leave;
+		vgpu_object_flush(object, flush_by);
+		flushed = jiffies;
+		vgpu_object_put(object);
+		/* The time of the driver's ->release does not count for the next object. */
+		flush_by += jiffies - flushed;
+		/* Another work item puts the file, and calls may wait for that. */
+		if (leave)
+			wait_event_idle(peer->wait, vgpu_leave_settled(peer, leave));
+	}
+}
+
+void vgpu_close_queue(struct vgpu_object *object, u64 seq)
+{
+	struct vgpu_peer *peer = object->peer;
+
+	object->close_seq = seq;
+	spin_lock(&peer->closes_lock);
+	list_add_tail(&object->close_node, &peer->closes);
+	spin_unlock(&peer->closes_lock);
+	queue_work(vgpu_host_patient_wq, &peer->close_work);
+}
+
+bool vgpu_close_applied(struct vgpu_peer *peer, u64 seq)
+{
+	struct vgpu_object *object;
+	bool applied;
+
+	spin_lock(&peer->closes_lock);
+	object = list_first_entry_or_null(&peer->closes, struct vgpu_object, close_node);
+	applied = READ_ONCE(peer->control_seq) >= seq &&
+		  !(object && object->close_seq <= seq) &&
+		  !(peer->closing_seq && peer->closing_seq <= seq);
+	spin_unlock(&peer->closes_lock);
+	return applied;
+}
+
+bool vgpu_close_all_over(struct vgpu_peer *peer)
+{
+	bool over;
+
+	spin_lock(&peer->closes_lock);
+	over = list_empty(&peer->closes) && !peer->closing_seq;
+	spin_unlock(&peer->closes_lock);
+	return over;
+}
+
+void vgpu_close_init(struct vgpu_peer *peer)
+{
+	INIT_WORK(&peer->close_work, close_work);
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Closed objects whose files are not released yet: those that a guest closes while devices keep
+ * memory of the guest, and files of NVIDIA's driver. When these files are released, the guest
+ * may use the memory again, and other processes may get the process numbers that NVIDIA's
+ * driver remembers. So closed objects stay in a list, in order, until their files are released.
+ *
+ * An object is freed when no call uses it. Its file may still be mapped by shadows that have
+ * yet to apply the guest's unmaps, and the last fput() of a task takes effect later than it
+ * seems. So a work item of the peer takes the files over and puts each when no one else holds
+ * it: ->release then runs in the work item. Files of other kinds than devices, as dma-bufs, may
+ * be held by others for ever and are not waited for.
+ *
+ * A driver may return, as another object, a file that the guest has closed. If that object is
+ * closed as well, the earlier one waits for the file, and the later one only for the earlier
+ * one.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/slab.h>
+
+#include "base/work.h"
+#include "object/leave.h"
+#include "object/object.h"
+#include "object/tgid.h"
+#include "peer/control.h"
+
+/* Times between two checks whether others have put a file. */
+#define LEAVE_POLL_MIN		max(HZ / 100, 1)
+#define LEAVE_POLL_MAX		max(HZ / 4, 1)
+
+void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object)
+{
+	spin_lock(&peer->leave_lock);
+	object->leave = ++peer->last_leave;
+	list_add_tail(&object->leave_node, &peer->leaving);
+	spin_unlock(&peer->leave_lock);
+}
+
+void vgpu_leave_free(struct vgpu_object *object)
+{
+	struct vgpu_peer *peer = object->peer;
+
+	spin_lock(&peer->leave_lock);
+	object->leave_state = VGPU_LEAVE_FREE;
+	/*
+	 * The lock is held, so the object is still in the list when the work is queued. The
+	 * peer's end waits only until the list is empty, and the work must not be queued after
+	 * that.
+	 */
+	mod_delayed_work(vgpu_host_patient_wq, &peer->leave_work, 0);
+	spin_unlock(&peer->leave_lock);
+}
+
+u64 vgpu_leave_last(struct vgpu_peer *peer)
+{
+	u64 last;
+
+	spin_lock(&peer->leave_lock);
+	last = peer->last_leave;
+	spin_unlock(&peer->leave_lock);
+	return last;
+}
+
+bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave)
+{
+	struct vgpu_object *first;
+	bool over;
+
+	spin_lock(&peer->leave_lock);
+	first = list_first_entry_or_null(&peer->leaving, struct vgpu_object, leave_node);
+	over = !first || first->leave > leave;
+	spin_unlock(&peer->leave_lock);
+	return over;
+}
+
+bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
+{
+	struct vgpu_object *object;
+	bool settled = true;
+
+	spin_lock(&peer->leave_lock);
+	list_for_each_entry_reverse(object, &peer->leaving, leave_node) {
+		if (object->leave > leave)
+			continue;
+		settled = object->leave < leave || object->leave_state != VGPU_LEAVE_FREE;
+		break;
+	}
+	spin_unlock(&peer->leave_lock);
+	return settled;
+}
+
+/*
+ * Find the next list entry after @object (NULL: the first) that no call uses. Only the work
+ * item removes list entries. Return: the object, or NULL.
+ */
+static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object *object)
+{
+	struct vgpu_object *found = NULL;
+
+	spin_lock(&peer->leave_lock);
+	object = list_prepare_entry(object, &peer->leaving, leave_node);
+	list_for_each_entry_continue(object, &peer->leaving, leave_node) {
+		if (object->leave_state == VGPU_LEAVE_USED)
+			continue;
+		found = object;
+		break;
+	}
+	spin_unlock(&peer->leave_lock);
+	return found;
+}
+
+/*
+ * Check whether an object that this guest closed earlier has the same file, and so a reference
+ * of it. A file that a driver gave to two guests is waited for until one of the guests ends.
+ */
+static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpu_object *object)
+{
+	const struct vgpu_object *earlier;
+	bool repeated = false;
+
+	spin_lock(&peer->leave_lock);
+	list_for_each_entry(earlier, &peer->leaving, leave_node) {
+		repeated = earlier != object && earlier->file == object->file;
+		if (repeated || earlier == object)
+			break;
+	}
+	spin_unlock(&peer->leave_lock);
+	return repeated;
+}
+
+/*
+ * Put the object's file if it is not waited for any more. @now: put it even if others hold it.
+ * Return: true if the file was put.
+ */
+static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object, bool now)
+{
+	struct file *file = object->file;
+	bool repeated = false;
+
+	/* No task waits for an object in another state. */
+	if (object->leave_state == VGPU_LEAVE_FREE)
+		repeated = object->kind == VGPU_OBJECT_DEVICE && leave_is_repeated(peer, object);
+	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 || now || repeated) {
+		__fput_sync(file);
+		return true;
+	}
+	spin_lock(&peer->leave_lock);
+	object->leave_state = VGPU_LEAVE_SHARED;
+	spin_unlock(&peer->leave_lock);
+	return false;
+}
+
+static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
+{
+	vgpu_tgid_released(object);
+	vgpu_object_free_fd(peer, object->fd);
+	vgpu_object_uncount(peer);
+	/* The object leaves the list last: the guest may open another file from then on. */
+	spin_lock(&peer->leave_lock);
+	list_del(&object->leave_node);
+	spin_unlock(&peer->leave_lock);
+	kfree_rcu(object, rcu);
+}
+
+/*
+ * Put the files that can be put. *@again: out: true if files are left that others hold.
+ * Return: true if files were put.
+ */
+static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
+{
+	struct vgpu_object *object, *next;
+	bool any = false;
+
+	*again = false;
+	for (object = leave_next(peer, NULL); object; object = next) {
+		bool was_free = object->leave_state == VGPU_LEAVE_FREE;
+		bool released = leave_try(peer, object, now);
+
+		next = leave_next(peer, object);
+		if (released)
+			leave_end(peer, object);
+		any |= released;
+		*again |= !released;
+		/* The task that has closed the object waits for a change of its state. */
+		if (was_free || released)
+			wake_up_all(&peer->wait);
+		cond_resched();
+	}
+	return any;
+}
+
+static void leave_work(struct work_struct *work)
+{
+	struct vgpu_peer *peer = container_of(to_delayed_work(work), struct vgpu_peer, leave_work);
+	bool again, any = leave_pass(peer, false, &again);
+
+	if (READ_ONCE(peer->leave_now) && again) {
+		/* A file may have held a reference of another one that is later in the list. */
+		while (leave_pass(peer, false, &again))
+			any = true;
+		any |= leave_pass(peer, true, &again);
+	}
+	if (any) {
+		peer->leave_delay = LEAVE_POLL_MIN;
+		/* Answers to RELEASE may be due. */
+		vgpu_control_kick(peer);
+	}
+	if (!again)
+		return;
+	queue_delayed_work(vgpu_host_patient_wq, &peer->leave_work, peer->leave_delay);
+	peer->leave_delay = min(peer->leave_delay * 2, LEAVE_POLL_MAX);
+}
+
+void vgpu_leave_init(struct vgpu_peer *peer)
+{
+	spin_lock_init(&peer->leave_lock);
+	INIT_LIST_HEAD(&peer->leaving);
+	INIT_DELAYED_WORK(&peer->leave_work, leave_work);
+	peer->leave_delay = LEAVE_POLL_MIN;
+}
+
+void vgpu_leave_all(struct vgpu_peer *peer)
+{
+	WRITE_ONCE(peer->leave_now, true);
+	mod_delayed_work(vgpu_host_patient_wq, &peer->leave_work, 0);
+	wait_event_idle(peer->wait, vgpu_leave_over(peer, U64_MAX));
+	cancel_delayed_work_sync(&peer->leave_work);
+}

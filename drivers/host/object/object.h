@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects: host files that a guest may name by number, and the address_spaces that they map.
+ */
+#ifndef _VGPU_HOST_OBJECT_H
+#define _VGPU_HOST_OBJECT_H
+
+#include <linux/idr.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+#include <uapi/linux/vgpu_wire.h>
+
+#include "object/poll.h"
+#include "peer/grant.h"
+#include "peer/peer.h"
+
+struct address_space;
+struct file;
+struct vgpu_family;
+struct vgpu_object_desc;
+struct vgpu_owned;
+
+struct vgpu_space {
+	struct address_space *mapping;
+	u64 id;
+	u32 users;
+	struct rb_root_cached extents;
+};
+
+/* State of a closed object whose file is to be released. */
+enum vgpu_leave_state {
+	VGPU_LEAVE_USED,	/* calls still use the object */
+	VGPU_LEAVE_FREE,	/* no call uses it, its file is to be put */
+	VGPU_LEAVE_SHARED,	/* others hold its file, too */
+};
+
+struct vgpu_object {
+	struct kref ref;
+	struct rcu_head rcu;
+	struct vgpu_peer *peer;
+	struct file *file;
+	/* Grant of the device file; NULL: no device file, it came from a device of @origin. */
+	struct vgpu_grant *grant;
+	struct vgpu_grant *origin;
+	struct vgpu_space *space;
+	u32 id;
+	u32 kind;
+	/* Fixed number in the fd tables of all lanes, at least VGPU_LANE_FDS; 0: none. */
+	u32 fd;
+	/* True if the thread that closes the object frees @fd, instead of object_free(). */
+	bool fd_kept;
+	/* Numbers of the guest's references, and the next one; protected by peer->objects_lock. */
+	struct xarray references;
+	u32 next_reference;
+	/*
+	 * True if the guest has no reference any more; vgpu_object_find() reads it without the
+	 * lock.
+	 */
+	bool closed;
+	/* True if the driver gets no pages but those that come with a call. */
+	bool no_demand;
+	/* True if the driver's ->flush was called. */
+	bool flushed;
+	/* Number of the CLOSE message of the last reference, and entry of peer->closes. */
+	u64 close_seq;
+	struct list_head close_node;
+	/*
+	 * Number in peer->leaving; 0: the object is not in it, and its release is not waited
+	 * for.
+	 */
+	u64 leave;
+	struct list_head leave_node;
+	enum vgpu_leave_state leave_state;
+	/* Memory that a file of NVIDIA's driver maps; protected by objects_lock; NULL: unknown. */
+	struct vgpu_owned *owned;
+	/* Family of the file; protected by peer->tgids_lock; NULL: no call was made on it. */
+	struct vgpu_family *family;
+	struct list_head family_node;
+	struct vgpu_poll poll;
+	/*
+	 * Events of calls on the object: list in the order in which ioctls check them, and tree
+	 * by number (event.c); protected by peer->events_lock.
+	 */
+	struct list_head watched;
+	struct rb_root events;
+};
+
+/*
+ * Find the guest's object for @file, or make one, and give the guest one more reference.
+ * @reference: out: number of that reference. Consumes the caller's reference of @file in any
+ * case.
+ * Return: the object, with a reference for the caller, or an ERR_PTR().
+ */
+struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
+				     struct vgpu_grant *grant, struct vgpu_grant *origin,
+				     u32 *reference);
+/* Find the guest's object with number @id. Return: the object with a reference, or NULL. */
+struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id);
+void vgpu_object_put(struct vgpu_object *object);
+/*
+ * Give back the guest's reference with number @reference.
+ * Return: the object if that was its last one, for the caller to put; NULL if it has others;
+ * ERR_PTR(-EBADF) if the guest has no such reference.
+ */
+struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference);
+/* Check whether @object is a file of an export of NVIDIA's driver. */
+bool vgpu_object_is_nvidia(const struct vgpu_object *object);
+/* Check whether the guest may read what the driver adds to /proc/PID/fdinfo. */
+bool vgpu_object_has_fdinfo(const struct vgpu_object *object);
+void vgpu_object_drop_all(struct vgpu_peer *peer);
+/*
+ * Keep the fd number of @object, which the guest has closed, beyond the object itself: a lane's
+ * thread puts the object, but the file keeps its number until its later release.
+ * Return: number to give to vgpu_object_free_fd() after the release; 0: none.
+ */
+u32 vgpu_object_keep_fd(struct vgpu_object *object);
+void vgpu_object_describe(struct vgpu_object *object, u32 reference,
+			  struct vgpu_object_desc *desc);
+struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
+void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
+
+/* Free the fd number of a file that is released; 0 is ignored. */
+static inline void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd)
+{
+	if (fd)
+		ida_free(&peer->fds, fd);
+}
+
+/* Count one object less: its file is released, so the guest may open another one. */
+static inline void vgpu_object_uncount(struct vgpu_peer *peer)
+{
+	mutex_lock(&peer->objects_lock);
+	peer->nr_objects--;
+	mutex_unlock(&peer->objects_lock);
+}
+
+#endif /* _VGPU_HOST_OBJECT_H */

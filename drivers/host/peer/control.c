@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The control connection of a peer: sends of messages, and the rate at which messages of the
+ * guest are taken in.
+ */
+#include <linux/jiffies.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/workqueue.h>
+
+#include "base/work.h"
+#include "conn.h"
+#include "peer/control.h"
+#include "peer/peer.h"
+
+/* A guest that does not read its control connection for this time loses it. */
+#define CONTROL_SEND_TIMEOUT_MS	5000
+
+/*
+ * Idle messages lead to nothing but a reply. Beyond a burst they are taken in at this rate
+ * only: the thread that reads them is the host's own, and is not charged to a control group of
+ * the guest.
+ */
+#define CONTROL_IDLE_MS		10
+#define CONTROL_IDLE_BURST_MS	1000
+
+int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len)
+{
+	struct kvec vec = { .iov_base = msg, .iov_len = len };
+	int ret;
+
+	mutex_lock(&peer->tx_lock);
+	ret = vgpu_conn_send(&peer->conn, &vec, 1, len, CONTROL_SEND_TIMEOUT_MS);
+	mutex_unlock(&peer->tx_lock);
+	if (ret)
+		vgpu_conn_shutdown(&peer->conn);
+	return ret;
+}
+
+void vgpu_control_kick(struct vgpu_peer *peer)
+{
+	queue_work(vgpu_host_patient_wq, &peer->tx_work);
+}
+
+void vgpu_control_kick_window(struct vgpu_peer *peer)
+{
+	WRITE_ONCE(peer->window_changed, true);
+	vgpu_control_kick(peer);
+}
+
+void vgpu_control_idle(struct vgpu_peer *peer)
+{
+	unsigned long burst = msecs_to_jiffies(CONTROL_IDLE_BURST_MS);
+
+	if (time_before(peer->idle_until, jiffies))
+		peer->idle_until = jiffies;
+	peer->idle_until += max(msecs_to_jiffies(CONTROL_IDLE_MS), 1UL);
+	while (time_after(peer->idle_until, jiffies + burst)) {
+		/*
+		 * Messages that are left of a guest that is gone need no delay: they are soon
+		 * read.
+		 */
+		if (vgpu_conn_is_ending(&peer->conn))
+			return;
+		schedule_timeout_idle(1);
+	}
+}
+
+/*
+ * A guest reports once the end of each session and mapping that it has made, and of each range
+ * of its window that it has named. The report causes no delay, even if the thing has ended by
+ * itself. A CLOSE that repeats a call whose reply the guest has not seen causes no delay,
+ * either.
+ */
+void vgpu_control_due(struct vgpu_peer *peer)
+{
+	/*
+	 * A mapping has two ends, its own and that of its range in a window; its pieces have
+	 * more.
+	 */
+	s64 most = 4LL * peer->limits.mappings + peer->limits.sessions;
+
+	if (atomic_read(&peer->dues) < min_t(s64, most, INT_MAX / 2))
+		atomic_inc(&peer->dues);
+}
+
+void vgpu_control_settle(struct vgpu_peer *peer, bool idle)
+{
+	if (atomic_dec_if_positive(&peer->dues) < 0 && idle)
+		vgpu_control_idle(peer);
+}

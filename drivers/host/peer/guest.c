@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Guests: what the host remembers of a guest beyond its connection, which is the time that its
+ * answers have taken while drivers waited for them (patience.h). A guest that connects anew
+ * begins with the time that it had left, not with all of it.
+ */
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+#include "patience.h"
+#include "peer/agent.h"
+#include "peer/guest.h"
+
+static u64 guest_now(void)
+{
+	return ktime_to_us(ktime_get());
+}
+
+/* Forget guests that are not connected and have all of their time. */
+static void guests_expire(struct vgpu_agent *agent)
+{
+	struct vgpu_guest *guest, *next;
+
+	lockdep_assert_held(&agent->guests_lock);
+	list_for_each_entry_safe(guest, next, &agent->guests, node) {
+		if (guest->peers || !vgpu_patience_is_whole(&guest->patience, guest_now()))
+			continue;
+		list_del(&guest->node);
+		kfree(guest);
+	}
+}
+
+struct vgpu_guest *vgpu_guest_get(struct vgpu_agent *agent, u32 cid, u32 port)
+{
+	struct vgpu_guest *guest;
+
+	mutex_lock(&agent->guests_lock);
+	guests_expire(agent);
+	list_for_each_entry(guest, &agent->guests, node)
+		if (guest->cid == cid && guest->port == port)
+			goto found;
+	guest = kzalloc(sizeof(*guest), GFP_KERNEL_ACCOUNT);
+	if (!guest)
+		goto out_unlock;
+	guest->cid = cid;
+	guest->port = port;
+	spin_lock_init(&guest->lock);
+	vgpu_patience_init(&guest->patience, USEC_PER_MSEC * (u64)agent->patience_ms,
+			   guest_now());
+	list_add(&guest->node, &agent->guests);
+found:
+	guest->peers++;
+out_unlock:
+	mutex_unlock(&agent->guests_lock);
+	return guest;
+}
+
+void vgpu_guest_put(struct vgpu_agent *agent, struct vgpu_guest *guest)
+{
+	mutex_lock(&agent->guests_lock);
+	guest->peers--;
+	mutex_unlock(&agent->guests_lock);
+}
+
+void vgpu_guests_fini(struct vgpu_agent *agent)
+{
+	struct vgpu_guest *guest, *next;
+
+	list_for_each_entry_safe(guest, next, &agent->guests, node)
+		kfree(guest);
+}
+
+u64 vgpu_guest_call(struct vgpu_guest *guest)
+{
+	u64 call;
+
+	spin_lock(&guest->lock);
+	call = vgpu_patience_call(&guest->patience);
+	spin_unlock(&guest->lock);
+	return call;
+}
+
+unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, u64 call,
+				   struct vgpu_guest_wait *wait)
+{
+	u64 left;
+
+	spin_lock(&guest->lock);
+	left = vgpu_patience_begin(&guest->patience, guest_now(), call, &wait->patience);
+	spin_unlock(&guest->lock);
+	wait->start = ktime_get_ns();
+	return left ? max_t(u64, left / USEC_PER_MSEC, 1) : 0;
+}
+
+bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait *wait)
+{
+	u64 took = (ktime_get_ns() - wait->start) / NSEC_PER_USEC;
+	bool spent;
+
+	spin_lock(&guest->lock);
+	spent = vgpu_patience_end(&guest->patience, &wait->patience, took, guest_now());
+	spin_unlock(&guest->lock);
+	return spent;
+}
+
+void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat)
+{
+	u64 left;
+
+	spin_lock(&guest->lock);
+	left = vgpu_patience_left(&guest->patience, guest_now());
+	stat->out_patience_ms = left / USEC_PER_MSEC;
+	stat->out_spent = guest->patience.total;
+	stat->out_cut_off = vgpu_patience_is_cut_off(&guest->patience);
+	spin_unlock(&guest->lock);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers: one guest each, with its limits and counters.
+ */
+#include <linux/slab.h>
+
+#include "base/trace.h"
+#include "conn.h"
+#include "peer/agent.h"
+#include "peer/guest.h"
+#include "peer/peer.h"
+#include "policy.h"
+
+struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
+				  const struct vgpu_host_peer_add *args)
+{
+	struct vgpu_peer *peer;
+	int ret = -ENOMEM;
+
+	peer = kzalloc(sizeof(*peer), GFP_KERNEL_ACCOUNT);
+	if (!peer)
+		return ERR_PTR(-ENOMEM);
+	peer->gone = kzalloc(sizeof(*peer->gone), GFP_KERNEL_ACCOUNT);
+	if (!peer->gone)
+		goto err_free_peer;
+	peer->unbinds = kvcalloc(VGPU_PEER_UNBINDS, sizeof(*peer->unbinds), GFP_KERNEL_ACCOUNT);
+	if (!peer->unbinds)
+		goto err_free_event;
+	peer->guest = vgpu_guest_get(agent, args->cid, args->port);
+	if (!peer->guest)
+		goto err_free_unbinds;
+	ret = vgpu_conn_attach_fd(&peer->conn, args->sock_fd);
+	if (ret)
+		goto err_put_guest;
+
+	kref_init(&peer->ref);
+	vgpu_agent_get(agent);
+	peer->agent = agent;
+	peer->cid = args->cid;
+	peer->port = args->port;
+	vgpu_limits_fill(&peer->limits, &args->limits, &peer->wire);
+	peer->wire.features = args->features;
+	mutex_init(&peer->tx_lock);
+	mutex_init(&peer->lock);
+	INIT_LIST_HEAD(&peer->grants);
+	INIT_LIST_HEAD(&peer->sessions);
+	mutex_init(&peer->objects_lock);
+	xa_init_flags(&peer->objects, XA_FLAGS_ALLOC1);
+	xa_init(&peer->files);
+	xa_init(&peer->spaces);
+	ida_init(&peer->fds);
+	peer->kepts = RB_ROOT;
+	INIT_LIST_HEAD(&peer->releases);
+	spin_lock_init(&peer->tgids_lock);
+	spin_lock_init(&peer->closes_lock);
+	INIT_LIST_HEAD(&peer->closes);
+	init_waitqueue_head(&peer->wait);
+	spin_lock_init(&peer->events_lock);
+	INIT_LIST_HEAD(&peer->fired);
+	INIT_LIST_HEAD(&peer->events);
+	INIT_LIST_HEAD(&peer->bad_bindings);
+	spin_lock_init(&peer->unbinds_lock);
+	return peer;
+
+err_put_guest:
+	vgpu_guest_put(agent, peer->guest);
+err_free_unbinds:
+	kvfree(peer->unbinds);
+err_free_event:
+	kfree(peer->gone);
+err_free_peer:
+	kfree(peer);
+	return ERR_PTR(ret);
+}
+
+static void peer_free(struct kref *ref)
+{
+	struct vgpu_peer *peer = container_of(ref, struct vgpu_peer, ref);
+
+	vgpu_conn_fini(&peer->conn);
+	xa_destroy(&peer->objects);
+	xa_destroy(&peer->files);
+	xa_destroy(&peer->spaces);
+	ida_destroy(&peer->fds);
+	vgpu_guest_put(peer->agent, peer->guest);
+	vgpu_agent_put(peer->agent);
+	kvfree(peer->unbinds);
+	kfree(peer->gone);
+	kfree(peer);
+}
+
+void vgpu_peer_get(struct vgpu_peer *peer)
+{
+	kref_get(&peer->ref);
+}
+
+void vgpu_peer_put(struct vgpu_peer *peer)
+{
+	kref_put(&peer->ref, peer_free);
+}
+
+void vgpu_peer_end(struct vgpu_peer *peer)
+{
+	vgpu_conn_shutdown(&peer->conn);
+}
+
+void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type)
+{
+	atomic64_inc(&peer->counters.malformed);
+	trace_vgpu_host_malformed(peer->id, type);
+}
+
+void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat)
+{
+	struct vgpu_counters *c = &peer->counters;
+
+	stat->out_sessions = READ_ONCE(peer->nr_sessions);
+	stat->out_lanes = atomic_read(&peer->nr_lanes);
+	stat->out_objects = READ_ONCE(peer->nr_objects);
+	stat->out_mappings = atomic_read(&peer->nr_mappings);
+	stat->out_calls = atomic64_read(&c->calls);
+	stat->out_round_trips = atomic64_read(&c->calls) + atomic64_read(&c->upcalls);
+	stat->out_bytes_in = atomic64_read(&c->bytes_in);
+	stat->out_bytes_out = atomic64_read(&c->bytes_out);
+	stat->out_fetched_pages = atomic64_read(&c->fetched_pages);
+	stat->out_written_pages = atomic64_read(&c->written_pages);
+	stat->out_fetch_timeouts = atomic64_read(&c->fetch_timeouts);
+	stat->out_refused = atomic64_read(&c->refused);
+	stat->out_malformed = atomic64_read(&c->malformed);
+	stat->out_stray_fds = atomic64_read(&c->stray_fds);
+	stat->out_cancels = atomic64_read(&c->cancels);
+	stat->out_kept_bytes = READ_ONCE(peer->kept_bytes);
+	vgpu_guest_stat(peer->guest, stat);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Peers: one guest each, with its limits and counters.
+ */
+#ifndef _VGPU_HOST_PEER_H
+#define _VGPU_HOST_PEER_H
+
+#include <linux/atomic.h>
+#include <linux/idr.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <uapi/linux/vgpu_host.h>
+#include <uapi/linux/vgpu_wire.h>
+
+#include "conn.h"
+#include "peer/agent.h"
+#include "wire.h"
+
+struct vgpu_guest;
+struct vgpu_host_peer_add;
+struct vgpu_host_peer_stat;
+struct vgpu_memory;
+
+struct vgpu_counters {
+	atomic64_t calls;
+	atomic64_t upcalls;
+	atomic64_t bytes_in;
+	atomic64_t bytes_out;
+	atomic64_t fetched_pages;
+	atomic64_t written_pages;
+	atomic64_t fetch_timeouts;
+	atomic64_t refused;
+	atomic64_t malformed;
+	atomic64_t stray_fds;
+	atomic64_t cancels;
+};
+
+/* Number of UNBIND messages of a guest that are remembered; older ones are forgotten. */
+#define VGPU_PEER_UNBINDS	1024
+
+/* Range of a window that a guest has given back by UNBIND. */
+struct vgpu_unbind {
+	u64 seq;
+	u64 window;
+	u64 offset;
+	u64 len;
+};
+
+struct vgpu_peer {
+	struct kref ref;
+	u32 id;
+	u32 cid;
+	u32 port;
+	struct vgpu_agent *agent;
+	struct vgpu_guest *guest;
+	struct vgpu_host_limits limits;
+	struct vgpu_wire_limits wire;
+	struct vgpu_counters counters;
+	struct vgpu_agent_event *gone;
+	atomic_t nr_lanes;
+	atomic_t nr_mappings;
+	atomic64_t mapped_bytes;
+
+	/* The control connection. */
+	struct vgpu_conn conn;
+	u8 control_buf[VGPU_CONTROL_MSG_MAX] __aligned(8);
+	u64 ping_seq;
+	/*
+	 * Time in jiffies at which the next idle message (vgpu_control_settle()) is due at the
+	 * peer's rate; accessed by the peer's thread only.
+	 */
+	unsigned long idle_until;
+	/* Number of reports that the guest may still make without delay, see vgpu_control_due(). */
+	atomic_t dues;
+	/* Mutex that serializes senders. */
+	struct mutex tx_lock;
+	struct work_struct tx_work;
+
+	/* Mutex that protects grants and sessions. */
+	struct mutex lock;
+	bool closing;
+	struct list_head grants;
+	u32 last_grant;
+	struct list_head sessions;
+	u32 nr_sessions;
+	/* Source of the guest's memory layout (ram.c), or NULL. */
+	struct vgpu_memory *memory;
+
+	/* Mutex that protects the tables of objects and spaces. */
+	struct mutex objects_lock;
+	struct xarray objects;
+	struct xarray files;
+	struct xarray spaces;
+	/* Numbers in the fd tables of lanes, for objects that have a fixed one. */
+	struct ida fds;
+	/*
+	 * Number of objects, including closed ones whose files are not released yet; protected
+	 * by objects_lock.
+	 */
+	u32 nr_objects;
+	/* Number of the guest's references beyond the first one to each object. */
+	u32 nr_repeated;
+	u32 next_object;
+	u64 last_space;
+	/*
+	 * Memory that devices keep, by the guest's numbers, and list of RELEASEs not answered
+	 * yet.
+	 */
+	struct rb_root kepts;
+	struct list_head releases;
+	u32 nr_kepts;
+	u32 nr_releases;
+	u64 kept_bytes;
+
+	/* Closed objects whose release is waited for, in the order of the closes; leave.c. */
+	spinlock_t leave_lock;
+	struct list_head leaving;
+	u64 last_leave;
+	struct delayed_work leave_work;
+	unsigned long leave_delay;
+	/* True if the peer ends: files are put even if others hold them. */
+	bool leave_now;
+
+	/* Spinlock that protects families of processes and files of NVIDIA's driver; tgid.c. */
+	spinlock_t tgids_lock;
+
+	/* Objects whose last reference was given back by a CLOSE message, in order. */
+	spinlock_t closes_lock;
+	struct list_head closes;
+	u64 closing_seq;
+	struct work_struct close_work;
+	/* Number of the last sequenced control message that was taken in. */
+	u64 control_seq;
+	/* Wait queue, woken when control messages were taken in or applied, or sessions ended. */
+	wait_queue_head_t wait;
+
+	/* Objects that became ready and of which the guest is not notified yet. */
+	spinlock_t events_lock;
+	struct list_head events;
+	/* List of events that are signalled or over and not reported yet; number of all events. */
+	struct list_head fired;
+	u32 nr_events;
+	/* Bindings that failed or ended, with an INVALIDATE that is not sent yet. */
+	struct list_head bad_bindings;
+	/* True if the guest's window may differ from the last WINDOW message. */
+	bool window_changed;
+	/*
+	 * Number (0: none) and flags of the window in the last WINDOW message; accessed by the
+	 * sender only.
+	 */
+	u64 window_told;
+	u32 window_told_flags;
+	/* Ring of the ranges that the guest gave back last; protected by unbinds_lock. */
+	spinlock_t unbinds_lock;
+	struct vgpu_unbind *unbinds;
+	u32 nr_unbinds;
+	/* Number of the newest UNBIND that is not in the ring any more. */
+	u64 unbinds_gone;
+};
+
+struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
+				  const struct vgpu_host_peer_add *args);
+void vgpu_peer_get(struct vgpu_peer *peer);
+void vgpu_peer_put(struct vgpu_peer *peer);
+/* Shut the peer's connection down; the peer's thread then ends everything else. */
+void vgpu_peer_end(struct vgpu_peer *peer);
+void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat);
+/* Count and trace a message of the peer that violates the protocol. */
+void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type);
+
+#endif /* _VGPU_HOST_PEER_H */

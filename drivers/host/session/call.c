@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls: what a call has while it runs, and its reply.
+ */
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+
+#include "base/trace.h"
+#include "object/object.h"
+#include "session/call.h"
+#include "session/lane.h"
+#include "session/room.h"
+#include "session/session.h"
+#include "wire.h"
+
+u16 vgpu_call_nr(const struct vgpu_hcall *call)
+{
+	return le16_to_cpu(((const struct vgpu_call *)call->msg)->op);
+}
+
+s64 vgpu_call_refuse(struct vgpu_hcall *call, int error)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+
+	call->flags |= VGPU_REPLY_REFUSED;
+	atomic64_inc(&peer->counters.refused);
+	trace_vgpu_host_refused(peer->id, vgpu_call_nr(call), error);
+	return error;
+}
+
+void vgpu_call_take_back(struct vgpu_hcall *call)
+{
+	struct vgpu_object *object;
+
+	while (call->nr_objects) {
+		const struct vgpu_object_desc *desc = &call->objects[--call->nr_objects];
+
+		object = vgpu_object_release(call->lane->session->peer,
+					     le32_to_cpu(desc->object),
+					     le32_to_cpu(desc->reference));
+		if (!IS_ERR_OR_NULL(object))
+			vgpu_object_put(object);
+	}
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len)
+{
+	struct vgpu_lane *lane = call->lane;
+	u32 size = vgpu_wire_pad(len);
+
+	call->data = lane->reply_buf;
+	call->data_size = size;
+	if (size > VGPU_LANE_BUF) {
+		call->data = NULL;
+		if (!vgpu_session_charge(lane->session, size))
+			return -ENOMEM;
+		call->data = kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		if (!call->data) {
+			vgpu_session_uncharge(lane->session, size);
+			return -ENOMEM;
+		}
+	}
+	memset(call->data + len, 0, size - len);
+	return 0;
+}
+
+static void call_free_data(struct vgpu_hcall *call)
+{
+	if (call->data && call->data != call->lane->reply_buf) {
+		kvfree(call->data);
+		vgpu_session_uncharge(call->lane->session, call->data_size);
+	}
+	call->data = NULL;
+}
+
+int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
+{
+	struct vgpu_lane *lane = call->lane;
+	unsigned long addr = lane->scratch;
+	size_t *used = &lane->scratch_used;
+	size_t room = lane->scratch_len;
+	int ret;
+
+	ret = vgpu_room_take(call);
+	if (ret)
+		return ret;
+	if (call->room) {
+		addr = call->room->addr;
+		used = &call->room->used;
+		room = VGPU_ROOM_LEN;
+	}
+	/*
+	 * Calls that must be alone get new memory: a device may have pinned memory of an
+	 * earlier call.
+	 */
+	if (len <= room && !vgpu_room_must_be_alone(call)) {
+		/* Bytes of an earlier call must not be visible behind the end, either. */
+		if (clear_user((void __user *)addr, max(len, *used)))
+			return -EFAULT;
+		*used = len;
+		call->scratch = addr;
+		call->scratch_len = len;
+		return 0;
+	}
+	len = PAGE_ALIGN(len);
+	if (!vgpu_session_charge(lane->session, len))
+		return -ENOMEM;
+	addr = vgpu_room_map_reserved(call, len);
+	if (IS_ERR_VALUE(addr)) {
+		vgpu_session_uncharge(lane->session, len);
+		return addr == -EINTR ? -EINTR : -ENOMEM;
+	}
+	call->scratch = addr;
+	call->scratch_len = len;
+	call->scratch_mapped = true;
+	return 0;
+}
+
+static void call_free_segs(struct vgpu_hcall *call)
+{
+	if (call->segs && call->segs != call->segs_small)
+		kvfree(call->segs);
+	call->segs = NULL;
+}
+
+static void call_free_msg(struct vgpu_hcall *call)
+{
+	if (call->msg && call->msg != call->lane->buf) {
+		kvfree(call->msg);
+		vgpu_session_uncharge(call->lane->session, call->msg_len);
+	}
+	call->msg = NULL;
+}
+
+/*
+ * Free the fd number of a closed file, which is released: the thread has been in user mode
+ * since.
+ */
+static void call_free_fd(struct vgpu_hcall *call)
+{
+	vgpu_object_free_fd(call->lane->session->peer, call->closed_fd);
+	call->closed_fd = 0;
+}
+
+int vgpu_call_send_reply(struct vgpu_hcall *call)
+{
+	u32 objects_len = call->nr_objects * sizeof(call->objects[0]);
+	u32 len = sizeof(struct vgpu_reply) + objects_len + call->data_len;
+	struct vgpu_reply reply = {
+		.hdr.len = cpu_to_le32(len),
+		.hdr.type = cpu_to_le16(VGPU_MSG_REPLY),
+		.hdr.seq = cpu_to_le64(call->lane->seq),
+		.result = cpu_to_le64(call->result),
+		.pos = cpu_to_le64(call->pos),
+		.flags = cpu_to_le32(call->flags),
+		.nr_objects = cpu_to_le16(call->nr_objects),
+		.clock_in = cpu_to_le64(call->clock_in),
+	};
+	struct kvec vec[] = {
+		{ .iov_base = &reply, .iov_len = sizeof(reply) },
+		{ .iov_base = call->objects, .iov_len = objects_len },
+		{ .iov_base = call->data, .iov_len = call->data_len },
+	};
+
+	memcpy(&reply.out, &call->out, sizeof(reply.out));
+	call_free_fd(call);
+	reply.clock_out = cpu_to_le64(ktime_get_ns());
+	/* No deadline is needed: a guest that does not read blocks only its own lane. */
+	return vgpu_conn_send(&call->lane->conn, vec, ARRAY_SIZE(vec), len, 0);
+}
+
+void vgpu_call_finish(struct vgpu_hcall *call)
+{
+	call_free_segs(call);
+	call_free_data(call);
+	call_free_msg(call);
+	call_free_fd(call);
+	call->done = false;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Calls: what a call has while it runs, and its reply.
+ */
+#ifndef _VGPU_HOST_CALL_H
+#define _VGPU_HOST_CALL_H
+
+#include <linux/types.h>
+
+#include <uapi/linux/vgpu_wire.h>
+
+#include "segs.h"
+#include "session/fdtable.h"
+#include "wire.h"
+
+struct vgpu_lane;
+struct vgpu_object;
+struct vgpu_room;
+
+#define VGPU_SEGS_SMALL		16
+
+/* NVIDIA's driver supports this many cards at most. */
+#define VGPU_CARDS_MAX		32
+
+/**
+ * struct vgpu_hcall - a call on its way through the host
+ * @lane: lane by which the call came
+ * @op: entry of the table of operations
+ * @msg: the CALL message, in private memory and checked
+ * @msg_len: length of @msg in bytes; charged to the session unless @msg is the lane's buffer
+ * @clock_in: CLOCK_MONOTONIC in nanoseconds when the header of the CALL had come
+ * @tsc_in: time-stamp counter at @clock_in; 0: there is none
+ * @view: pointers to the parts of @msg
+ * @object: object that the call names, or NULL
+ * @result: result of the driver, or a negative errno
+ * @flags: VGPU_REPLY_*
+ * @pos: file position, updated by the operation
+ * @out: results of the operation that go into the reply
+ * @nr_objects: number of objects that the guest gets with the reply
+ * @objects: descriptions of these objects
+ * @data: bytes of the reply; charged to the session unless in the lane's buffer
+ * @data_len: number of bytes of the reply
+ * @data_size: size of @data in bytes
+ * @room: room for the arguments; NULL: they are in the lane's memory, if they need any
+ * @room_stuck: true if memory with the room's key could not be unmapped: the session ends, and
+ *	no other call gets the room
+ * @reach: protection-key rights that the thread had before the call
+ * @scratch: address in the shadow of the memory for the arguments
+ * @scratch_len: length of that memory in bytes
+ * @scratch_mapped: true if the memory was mapped for this call alone
+ * @scratch_low: true if the memory is in the place of demand pages
+ * @segs: place of each segment
+ * @segs_small: memory for @segs that suffices for most calls
+ * @nr_kept: number of KEPT segments that are mapped
+ * @nr_pieces: number of mappings that they consist of
+ * @placed: fds of the FD_IN and EVENT fixups, while they are in the fd table
+ * @arg_fd: fd that is the ioctl's argument, while it is in the fd table
+ * @cards: files of NVIDIA's cards that are in the fd table while the driver runs
+ * @nr_cards: number of entries of @cards
+ * @owned_client: handle of the RM client that has the memory of a MMAP, or 0
+ * @event: number of the event of the EVENT fixup, or 0
+ * @closed_fd: fd number of a file that the call has closed, to be freed; or 0
+ * @left: files that the driver left in the fd table
+ * @nr_left: number of entries of @left
+ * @done: true if the call ran and its reply is not sent yet
+ */
+struct vgpu_hcall {
+	struct vgpu_lane *lane;
+	const struct vgpu_call_op *op;
+	void *msg;
+	u32 msg_len;
+	u64 clock_in;
+	u64 tsc_in;
+	struct vgpu_call_view view;
+	struct vgpu_object *object;
+	s64 result;
+	u32 flags;
+	u64 pos;
+	union {
+		struct vgpu_out_ioctl ioctl;
+		struct vgpu_out_mmap mmap;
+		struct vgpu_out_poll poll;
+		struct vgpu_out_bind bind;
+		__le64 raw[4];
+	} out;
+	u32 nr_objects;
+	struct vgpu_object_desc objects[VGPU_FDS_MAX];
+	u8 *data;
+	u32 data_len;
+	u32 data_size;
+	struct vgpu_room *room;
+	bool room_stuck;
+	u32 reach;
+	unsigned long scratch;
+	size_t scratch_len;
+	bool scratch_mapped;
+	bool scratch_low;
+	struct vgpu_seg_place *segs;
+	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
+	u32 nr_kept;
+	u32 nr_pieces;
+	struct vgpu_fd *placed;
+	struct vgpu_fd arg_fd;
+	struct vgpu_fd cards[VGPU_CARDS_MAX];
+	u32 nr_cards;
+	u32 owned_client;
+	u32 event;
+	u32 closed_fd;
+	struct vgpu_fd left[VGPU_FDS_MAX];
+	u32 nr_left;
+	bool done;
+};
+
+struct vgpu_call_op {
+	s64 (*run)(struct vgpu_hcall *call);
+	bool mm;	/* class mm: never makes upcalls */
+	bool leave;	/* return to user mode before the reply */
+};
+
+int vgpu_call_send_reply(struct vgpu_hcall *call);
+/* Free what the call holds, when its reply is sent or cannot be sent. */
+void vgpu_call_finish(struct vgpu_hcall *call);
+/* Mark the call as refused by the host. Return: @error. */
+s64 vgpu_call_refuse(struct vgpu_hcall *call, int error);
+/* Allocate @len bytes at call->data. */
+int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len);
+/* Provide @len zeroed bytes of the shadow's memory at call->scratch. */
+int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len);
+u16 vgpu_call_nr(const struct vgpu_hcall *call);
+/* Take back the objects of the reply, as the guest will not get them. */
+void vgpu_call_take_back(struct vgpu_hcall *call);
+
+/* Check whether the call is that of a 32-bit program. */
+static inline bool vgpu_call_is_compat(const struct vgpu_hcall *call)
+{
+	return le16_to_cpu(call->view.call->flags) & VGPU_CALL_COMPAT;
+}
+
+static inline u32 vgpu_seg_len(const struct vgpu_hcall *call, u32 i)
+{
+	return vgpu_view_seg_len(&call->view, i);
+}
+
+static inline bool vgpu_seg_is(const struct vgpu_hcall *call, u32 i, u32 flag)
+{
+	return vgpu_view_seg_is(&call->view, i, flag);
+}
+
+#endif /* _VGPU_HOST_CALL_H */

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lanes: one connection of a session, and what concerns a call that runs on it: cancels, and
+ * upcalls to the guest.
+ *
+ * Cancel: if bytes or the end of the connection arrive while a call runs, the socket's callback
+ * interrupts the thread with VGPU_LANE_SIGNAL, once for each call. lane->running is set and
+ * cleared under lane->lock, so no signal is sent after the call. A signal that was sent is
+ * pending then, and the thread returns to user mode before it replies.
+ */
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/spinlock.h>
+#include <linux/xarray.h>
+
+#include "base/trace.h"
+#include "conn.h"
+#include "peer/control.h"
+#include "peer/guest.h"
+#include "peer/peer.h"
+#include "session/lane.h"
+#include "wire.h"
+
+/* --- cancels -------------------------------------------------------------- */
+
+static void lane_cancel_locked(struct vgpu_lane *lane)
+{
+	lockdep_assert_held(&lane->lock);
+	if (!lane->running || lane->upcalling || lane->signalled)
+		return;
+	lane->signalled = true;
+	atomic64_inc(&lane->session->peer->counters.cancels);
+	send_sig(VGPU_LANE_SIGNAL, lane->task, 1);
+}
+
+void vgpu_lane_event(void *data)
+{
+	struct vgpu_lane *lane = data;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lane->lock, flags);
+	lane_cancel_locked(lane);
+	spin_unlock_irqrestore(&lane->lock, flags);
+}
+
+/* Interrupt the call for what arrived before vgpu_lane_event() could know that a call runs. */
+static void lane_check_cancel(struct vgpu_lane *lane)
+{
+	unsigned long flags;
+
+	if (!vgpu_conn_pending(&lane->conn))
+		return;
+	spin_lock_irqsave(&lane->lock, flags);
+	lane_cancel_locked(lane);
+	spin_unlock_irqrestore(&lane->lock, flags);
+}
+
+void vgpu_lane_set_running(struct vgpu_lane *lane, bool running)
+{
+	spin_lock_irq(&lane->lock);
+	lane->running = running;
+	lane->upcalling = false;
+	if (running)
+		lane->signalled = false;
+	spin_unlock_irq(&lane->lock);
+	if (running)
+		lane_check_cancel(lane);
+}
+
+static void lane_set_upcalling(struct vgpu_lane *lane, bool upcalling)
+{
+	spin_lock_irq(&lane->lock);
+	lane->upcalling = upcalling;
+	spin_unlock_irq(&lane->lock);
+	if (!upcalling)
+		lane_check_cancel(lane);
+}
+
+void vgpu_lane_closes(struct vgpu_lane *lane)
+{
+	lane->closes = true;
+	vgpu_control_due(lane->session->peer);
+}
+
+/* --- upcalls -------------------------------------------------------------- */
+
+struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane = xa_load(&session->tasks, (unsigned long)current);
+
+	/* The lane is that of current, so no other thread frees it meanwhile. */
+	if (!lane || !lane->running || lane->call.op->mm)
+		return NULL;
+	return lane;
+}
+
+/* Return the milliseconds until @deadline, at least one; 0: the deadline has passed. */
+static unsigned int lane_time_left(unsigned long deadline)
+{
+	long left = (long)(deadline - jiffies);
+
+	return left > 0 ? max(jiffies_to_msecs(left), 1U) : 0;
+}
+
+static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 type,
+			    void *answer, u32 answer_len, const struct kvec *data,
+			    unsigned int nr_data, u32 data_len)
+{
+	struct vgpu_wire_limits *limits = &lane->session->peer->wire;
+	struct vgpu_hdr *hdr = answer;
+	unsigned int left, i;
+	u32 len;
+	int ret;
+
+	for (;;) {
+		left = lane_time_left(deadline);
+		if (!left)
+			return -ETIMEDOUT;
+		ret = vgpu_conn_recv(&lane->conn, hdr, sizeof(*hdr), left);
+		if (ret)
+			return ret;
+		if (vgpu_wire_hdr_check(hdr, limits) || le64_to_cpu(hdr->seq) != lane->seq)
+			return -EPROTO;
+		if (le16_to_cpu(hdr->type) != VGPU_MSG_CANCEL)
+			break;
+		/*
+		 * A CANCEL comes once at most. The answer is still to come: vgpu_lane_upcall()
+		 * interrupts the driver after it.
+		 */
+		if (lane->cancelled)
+			return -EPROTO;
+		lane->cancelled = true;
+	}
+	len = le32_to_cpu(hdr->len);
+	if (le16_to_cpu(hdr->type) != type || (len != answer_len && len != answer_len + data_len))
+		return -EPROTO;
+	left = lane_time_left(deadline);
+	if (!left)
+		return -ETIMEDOUT;
+	ret = vgpu_conn_recv(&lane->conn, hdr + 1, answer_len - sizeof(*hdr), left);
+	for (i = 0; !ret && len > answer_len && i < nr_data; i++)
+		ret = vgpu_conn_recv(&lane->conn, data[i].iov_base, data[i].iov_len,
+				     lane_time_left(deadline) ?: 1);
+	return ret;
+}
+
+/*
+ * Check the fixed part of FETCHED or WRITTEN: an error comes without data, success with all of
+ * it.
+ */
+static bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
+{
+	const struct vgpu_fetched *fetched = answer;
+	u32 error = le32_to_cpu(fetched->error);
+	u32 data = error ? 0 : data_len;
+
+	BUILD_BUG_ON(sizeof(struct vgpu_fetched) != sizeof(struct vgpu_written) ||
+		     offsetof(struct vgpu_fetched, error) != offsetof(struct vgpu_written, error) ||
+		     offsetof(struct vgpu_fetched, len) !=
+		     offsetof(struct vgpu_written, reserved));
+	return error <= MAX_ERRNO && le32_to_cpu(fetched->len) == data &&
+	       le32_to_cpu(fetched->hdr.len) == answer_len + data;
+}
+
+int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
+		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data)
+{
+	struct vgpu_peer *peer = lane->session->peer;
+	unsigned int timeout = peer->agent->fetch_timeout_ms, left;
+	u32 upcall = le16_to_cpu(((struct vgpu_hdr *)vec[0].iov_base)->type);
+	struct vgpu_guest_wait wait;
+	unsigned long deadline;
+	unsigned int i;
+	u32 data_len = 0;
+	int ret;
+
+	if (lane->last || vgpu_conn_is_down(&lane->conn))
+		return -EFAULT;
+	/*
+	 * The driver may hold locks, so its wait is limited. A failure here leaves the lane
+	 * usable.
+	 */
+	if (lane->driving) {
+		left = vgpu_guest_wait_begin(peer->guest, lane->guest_call, &wait);
+		if (!left || lane->upcall_ns > timeout * (u64)NSEC_PER_MSEC)
+			return -ENOBUFS;
+		timeout = min(timeout, left);
+	}
+	deadline = jiffies + msecs_to_jiffies(timeout);
+	for (i = 0; i < nr_data; i++)
+		data_len += data[i].iov_len;
+	atomic64_inc(&peer->counters.upcalls);
+	lane_set_upcalling(lane, true);
+	ret = vgpu_conn_send(&lane->conn, vec, nr, len, timeout);
+	if (!ret)
+		ret = lane_upcall_recv(lane, deadline, type, answer, answer_len, data, nr_data,
+				       data_len);
+	if (!ret && !lane_answer_ok(answer, answer_len, data_len))
+		ret = -EPROTO;
+	if (lane->driving) {
+		lane->upcall_ns += ktime_get_ns() - wait.start;
+		if (vgpu_guest_wait_end(peer->guest, &wait))
+			trace_vgpu_host_spent(peer->id, lane->session->number, upcall);
+	}
+	if (!ret) {
+		lane_set_upcalling(lane, false);
+		if (lane->cancelled) {
+			spin_lock_irq(&lane->lock);
+			lane_cancel_locked(lane);
+			spin_unlock_irq(&lane->lock);
+		}
+		return 0;
+	}
+	if (ret == -ETIMEDOUT) {
+		atomic64_inc(&peer->counters.fetch_timeouts);
+		trace_vgpu_host_fetch_timeout(peer->id, lane->session->number, upcall);
+		/* The reply is still sent: the guest's thread finds it when it comes back. */
+		lane->last = true;
+	} else {
+		if (ret == -EPROTO)
+			vgpu_peer_malformed(peer, type);
+		vgpu_conn_shutdown(&lane->conn);
+	}
+	lane_set_upcalling(lane, false);
+	return -EFAULT;
+}

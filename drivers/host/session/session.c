@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions: one process of a guest, with the shadow that stands for it.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/pid.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "anon.h"
+#include "base/work.h"
+#include "conn.h"
+#include "object/tgid.h"
+#include "peer/agent.h"
+#include "peer/control.h"
+#include "peer/peer.h"
+#include "session/lane.h"
+#include "session/room.h"
+#include "session/session.h"
+#include "session/unmap.h"
+
+/* Memory that calls of a session may have at once, in messages of the greatest length. */
+#define SESSION_BUDGET_CALLS	4
+
+/* Time that a closed session waits for its lanes, and time between two checks for them. */
+#define SESSION_CLOSE_WAIT	HZ
+#define SESSION_CLOSE_POLL	max(HZ / 100, 1)
+
+static void session_free(struct kref *ref)
+{
+	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
+
+	/* Unmaps are dropped here: the control connection queued them while it had a reference. */
+	vgpu_unmap_drop_all(session);
+	xa_destroy(&session->tasks);
+	xa_destroy(&session->cards);
+	put_pid(session->pid);
+	if (session->mm)
+		mmdrop(session->mm);
+	iput(session->inode);
+	kfree(session->gone);
+	kfree(session->closed);
+	vgpu_tgid_free(session->tgid);
+	vgpu_peer_put(session->peer);
+	kfree(session);
+}
+
+void vgpu_session_get(struct vgpu_session *session)
+{
+	kref_get(&session->ref);
+}
+
+void vgpu_session_put(struct vgpu_session *session)
+{
+	kref_put(&session->ref, session_free);
+}
+
+static void session_close_work(struct work_struct *work);
+
+struct vgpu_session *vgpu_session_alloc(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_session *session;
+	struct inode *inode;
+
+	session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
+	if (!session)
+		return ERR_PTR(-ENOMEM);
+	session->gone = kzalloc(sizeof(*session->gone), GFP_KERNEL_ACCOUNT);
+	session->closed = kzalloc(sizeof(*session->closed), GFP_KERNEL_ACCOUNT);
+	session->tgid = vgpu_tgid_new(peer, number);
+	if (!session->gone || !session->closed || !session->tgid)
+		goto err_free;
+	inode = vgpu_anon_inode_alloc();
+	if (IS_ERR(inode))
+		goto err_free;
+
+	kref_init(&session->ref);
+	vgpu_peer_get(peer);
+	session->peer = peer;
+	session->number = number;
+	session->inode = inode;
+	spin_lock_init(&session->bind_lock);
+	mutex_init(&session->lock);
+	INIT_LIST_HEAD(&session->lanes);
+	xa_init(&session->tasks);
+	/* The guest decides how many objects there are, so its control group is charged. */
+	xa_init_flags(&session->cards, XA_FLAGS_ACCOUNT);
+	mutex_init(&session->map_lock);
+	session->mappings = RB_ROOT;
+	spin_lock_init(&session->unmaps_lock);
+	INIT_LIST_HEAD(&session->unmaps);
+	init_waitqueue_head(&session->service_wait);
+	INIT_DELAYED_WORK(&session->close_work, session_close_work);
+	vgpu_rooms_init(&session->rooms);
+	return session;
+
+err_free:
+	vgpu_tgid_free(session->tgid);
+	kfree(session->gone);
+	kfree(session->closed);
+	kfree(session);
+	return ERR_PTR(-ENOMEM);
+}
+
+static struct vgpu_session *session_find_locked(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_session *session;
+
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry(session, &peer->sessions, node)
+		if (session->number == number)
+			return session;
+	return NULL;
+}
+
+int vgpu_session_publish(struct vgpu_session *session)
+{
+	struct vgpu_peer *peer = session->peer;
+	int ret = 0;
+
+	mutex_lock(&peer->lock);
+	if (peer->closing)
+		ret = -ENODEV;
+	else if (peer->nr_sessions >= peer->limits.sessions)
+		ret = -EMFILE;
+	else if (session_find_locked(peer, session->number))
+		ret = -EEXIST;
+	if (!ret) {
+		list_add_tail(&session->node, &peer->sessions);
+		peer->nr_sessions++;
+	}
+	mutex_unlock(&peer->lock);
+	if (ret == -EMFILE)
+		atomic64_inc(&peer->counters.refused);
+	if (!ret)
+		vgpu_control_due(peer);
+	return ret;
+}
+
+void vgpu_session_withdraw(struct vgpu_session *session)
+{
+	struct vgpu_agent_event *gone = session->gone;
+	struct vgpu_tgid *tgid = session->tgid;
+	struct vgpu_peer *peer = session->peer;
+
+	session->gone = NULL;
+	session->tgid = NULL;
+	mutex_lock(&peer->lock);
+	list_del(&session->node);
+	mutex_unlock(&peer->lock);
+	/* The work item does not queue itself again without lanes, so no timer is left behind. */
+	if (cancel_delayed_work_sync(&session->close_work))
+		vgpu_session_put(session);
+	mutex_lock(&peer->lock);
+	peer->nr_sessions--;
+	mutex_unlock(&peer->lock);
+	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_SESSION_GONE, peer->id,
+			  session->number);
+	vgpu_tgid_end(tgid);
+	/* The peer's thread may wait for the last session. */
+	wake_up_all(&peer->wait);
+	vgpu_session_put(session);
+}
+
+struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_session *session;
+
+	mutex_lock(&peer->lock);
+	session = session_find_locked(peer, number);
+	if (session)
+		vgpu_session_get(session);
+	mutex_unlock(&peer->lock);
+	return session;
+}
+
+void vgpu_session_end(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane;
+
+	spin_lock(&session->bind_lock);
+	WRITE_ONCE(session->ending, true);
+	if (session->pid)
+		kill_pid(session->pid, SIGKILL, 1);
+	spin_unlock(&session->bind_lock);
+
+	mutex_lock(&session->lock);
+	list_for_each_entry(lane, &session->lanes, node)
+		vgpu_conn_shutdown(&lane->conn);
+	mutex_unlock(&session->lock);
+	wake_up_all(&session->service_wait);
+	wake_up_all(&session->demand.wait);
+	wake_up_all(&session->peer->wait);
+}
+
+static void session_notify_closed(struct vgpu_session *session)
+{
+	struct vgpu_peer *peer = session->peer;
+	struct vgpu_agent_event *event = xchg(&session->closed, NULL);
+
+	if (event)
+		vgpu_agent_notify(peer->agent, event, VGPU_HOST_EVENT_SESSION_CLOSE, peer->id,
+				  session->number);
+}
+
+static bool session_has_no_lanes(struct vgpu_session *session)
+{
+	return !READ_ONCE(session->nr_lanes) || vgpu_conn_is_down(&session->peer->conn);
+}
+
+/*
+ * End a session that the guest has closed, once its lanes are read to their ends.
+ *
+ * Nothing orders messages of a lane with those of the control connection. A process that ends
+ * has sent an ACK or a CLOSE call by its lane, then ended its lanes, then sent SESSION_CLOSE
+ * and perhaps CLOSE for a file. If the shadow were killed at once, an object that the guest has
+ * would be taken back, and one that the guest has closed would stay. So the shadow's threads
+ * get time to read each lane to its end. A thread that is in a driver all that time has nothing
+ * left to read.
+ */
+static void session_close_work(struct work_struct *work)
+{
+	struct vgpu_session *session = container_of(to_delayed_work(work), struct vgpu_session,
+						    close_work);
+
+	/*
+	 * The work item polls and does not sleep: a guest may close many sessions, and others
+	 * need workers.
+	 */
+	if (!session_has_no_lanes(session) && time_before(jiffies, session->close_by)) {
+		queue_delayed_work(vgpu_host_wq, &session->close_work, SESSION_CLOSE_POLL);
+		return;
+	}
+	vgpu_session_end(session);
+	session_notify_closed(session);
+	vgpu_session_put(session);
+}
+
+void vgpu_session_close_later(struct vgpu_session *session)
+{
+	/* Only the peer's thread calls this function. */
+	if (session->closing)
+		return;
+	session->closing = true;
+	session->close_by = jiffies + SESSION_CLOSE_WAIT;
+	vgpu_session_get(session);
+	queue_delayed_work(vgpu_host_wq, &session->close_work, 0);
+}
+
+int vgpu_session_bind(struct vgpu_session *session)
+{
+	struct mm_struct *mm = current->mm;
+	int ret = 0;
+
+	spin_lock(&session->bind_lock);
+	if (!session->mm && mm) {
+		mmgrab(mm);
+		session->mm = mm;
+		session->pid = get_task_pid(current, PIDTYPE_TGID);
+	}
+	if (!mm || session->mm != mm)
+		ret = -EINVAL;
+	else if (session->ending)
+		ret = -ESHUTDOWN;
+	spin_unlock(&session->bind_lock);
+	return ret;
+}
+
+bool vgpu_session_charge(struct vgpu_session *session, u32 len)
+{
+	/*
+	 * The limit allows one message and one reply of full length, with memory of the shadow
+	 * for the arguments of both, or many short ones.
+	 */
+	const long most = SESSION_BUDGET_CALLS * (long)session->peer->limits.call_bytes;
+
+	if (atomic_long_add_return(len, &session->budget) <= most)
+		return true;
+	atomic_long_sub(len, &session->budget);
+	return false;
+}
+
+void vgpu_session_uncharge(struct vgpu_session *session, u32 len)
+{
+	atomic_long_sub(len, &session->budget);
+}

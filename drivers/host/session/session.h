@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sessions: one process of a guest, with the shadow that stands for it.
+ */
+#ifndef _VGPU_HOST_SESSION_H
+#define _VGPU_HOST_SESSION_H
+
+#include <linux/atomic.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "fresh.h"
+#include "peer/peer.h"
+#include "session/room.h"
+
+struct file;
+struct inode;
+struct mm_struct;
+struct pid;
+struct task_struct;
+struct vgpu_tgid;
+
+struct vgpu_demand {
+	/* Mutex that protects this struct and all fields of the pages. */
+	struct mutex lock;
+	struct xarray pages;
+	u32 nr_pages;
+	u32 nr_dirty;
+	struct vgpu_fresh fresh;
+	bool mapped;
+	/* Number of PTEs that were inserted; number of claims that have ended. */
+	u64 inserts;
+	u64 claims;
+	u32 gated;
+	wait_queue_head_t wait;
+};
+
+/*
+ * The piece of memory that @task, a lane's thread, is mapping. @task is NULL if no thread is
+ * mapping one. Protected by the session's map_lock, which @task holds.
+ */
+struct vgpu_kept_map {
+	struct task_struct *task;
+	struct file *file;
+	u64 offset;
+	unsigned int key;
+};
+
+struct vgpu_session {
+	struct kref ref;
+	struct vgpu_peer *peer;
+	struct list_head node;
+	u64 number;
+	bool ending;
+	struct inode *inode;
+	struct vgpu_agent_event *gone;
+	struct vgpu_agent_event *closed;
+	/* Number of the shadow's process, until the shadow's file is closed. */
+	struct vgpu_tgid *tgid;
+	/*
+	 * True once the guest has closed the session. The session ends when its last lane has
+	 * ended, or at @close_by, in jiffies.
+	 */
+	bool closing;
+	unsigned long close_by;
+	struct delayed_work close_work;
+
+	/* The shadow's process, known from its first mmap() or lane on. */
+	spinlock_t bind_lock;
+	struct mm_struct *mm;
+	struct pid *pid;
+
+	/* Mutex that protects the list of lanes. */
+	struct mutex lock;
+	struct list_head lanes;
+	u32 nr_lanes;
+	/* Lanes by the struct task_struct * of the thread that serves them. */
+	struct xarray tasks;
+	/* Card numbers by the numbers of objects that are files of NVIDIA's cards; card.c. */
+	struct xarray cards;
+	atomic_t nr_cards;
+	/* Number of bytes of messages, replies and arguments in memory. */
+	atomic_long_t budget;
+
+	/* Mutex that protects the mappings, and serializes changes of the shadow's mm. */
+	struct mutex map_lock;
+	struct rb_root mappings;
+	u32 nr_mappings;
+	/* Number of mappings of the guest's own memory, for running calls; kept.c. */
+	u32 nr_pieces;
+
+	/* Unmaps of the guest that are not applied yet. */
+	spinlock_t unmaps_lock;
+	struct list_head unmaps;
+	u32 nr_unmaps;
+	wait_queue_head_t service_wait;
+
+	struct vgpu_demand demand;
+	struct vgpu_rooms rooms;
+	struct vgpu_kept_map kept_map;
+};
+
+/*
+ * Make a session, which no thread finds yet. vgpu_session_publish() needs its demand pages to be
+ * initialized (vgpu_page_init()).
+ * Return: the session, with the reference of its shadow's file; or ERR_PTR(-ENOMEM).
+ */
+struct vgpu_session *vgpu_session_alloc(struct vgpu_peer *peer, u64 number);
+/*
+ * Let the guest's messages find the session.
+ * Return: 0; -ENODEV: the peer ends; -EMFILE: it has too many sessions; -EEXIST: it has one with
+ * this number.
+ */
+int vgpu_session_publish(struct vgpu_session *session);
+/*
+ * Undo vgpu_session_publish() when the session has neither lanes nor memory any more, notify the
+ * agent, and put the reference of the shadow's file.
+ */
+void vgpu_session_withdraw(struct vgpu_session *session);
+void vgpu_session_get(struct vgpu_session *session);
+void vgpu_session_put(struct vgpu_session *session);
+/* Find a session by its number. Return: the session with a reference, or NULL. */
+struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number);
+/* End the lanes of the session and its VGPU_SHADOW_SERVICE, and kill its shadow. */
+void vgpu_session_end(struct vgpu_session *session);
+/* End the session soon; the guest has reported that the process is gone. */
+void vgpu_session_close_later(struct vgpu_session *session);
+/*
+ * Bind the session to current, its shadow.
+ * Return: 0; -EINVAL: another process is the shadow; -ESHUTDOWN: the session ends.
+ */
+int vgpu_session_bind(struct vgpu_session *session);
+/* Account for @len bytes of a call. Return: false if they exceed the session's budget. */
+bool vgpu_session_charge(struct vgpu_session *session, u32 len);
+void vgpu_session_uncharge(struct vgpu_session *session, u32 len);
+
+#endif /* _VGPU_HOST_SESSION_H */

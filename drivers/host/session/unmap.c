@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Unmaps that a guest has asked for by messages, until the session's shadow applies them
+ * (mapping.c).
+ */
+#include <linux/list.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+#include "session/session.h"
+#include "session/unmap.h"
+
+int vgpu_unmap_queue(struct vgpu_session *session, u64 seq, u64 addr, u64 len)
+{
+	struct vgpu_unmap_req *req;
+	bool full;
+
+	req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
+	if (!req)
+		return -ENOMEM;
+	req->seq = seq;
+	req->addr = addr;
+	req->len = len;
+	spin_lock(&session->unmaps_lock);
+	full = session->nr_unmaps > 2 * session->peer->limits.mappings + 64;
+	if (!full) {
+		session->nr_unmaps++;
+		list_add_tail(&req->node, &session->unmaps);
+	}
+	spin_unlock(&session->unmaps_lock);
+	if (full) {
+		kfree(req);
+		return -ENOSPC;
+	}
+	wake_up_all(&session->service_wait);
+	return 0;
+}
+
+struct vgpu_unmap_req *vgpu_unmap_first(struct vgpu_session *session, u64 seq)
+{
+	struct vgpu_unmap_req *req;
+
+	spin_lock(&session->unmaps_lock);
+	req = list_first_entry_or_null(&session->unmaps, struct vgpu_unmap_req, node);
+	if (req && req->seq > seq)
+		req = NULL;
+	spin_unlock(&session->unmaps_lock);
+	return req;
+}
+
+bool vgpu_unmap_due(struct vgpu_session *session, u64 seq)
+{
+	return vgpu_unmap_first(session, seq);
+}
+
+void vgpu_unmap_remove(struct vgpu_session *session, struct vgpu_unmap_req *req)
+{
+	spin_lock(&session->unmaps_lock);
+	list_del(&req->node);
+	session->nr_unmaps--;
+	spin_unlock(&session->unmaps_lock);
+	kfree(req);
+}
+
+void vgpu_unmap_drop_all(struct vgpu_session *session)
+{
+	struct vgpu_unmap_req *req, *next;
+
+	list_for_each_entry_safe(req, next, &session->unmaps, node)
+		kfree(req);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Windows: memory of this machine in which a guest sees its device mappings.
+ *
+ * A window is a char device that a hypervisor maps and gives its guest as a device with memory.
+ * It belongs to a guest's address (CID and port), not to a peer: it exists before the guest
+ * connects and after. Ranges of it are bound to parts of shadows' mappings (binding.c).
+ * Everywhere else the window shows a page of its own.
+ */
+#ifndef _VGPU_HOST_WINDOW_H
+#define _VGPU_HOST_WINDOW_H
+
+#include <linux/atomic.h>
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/rwsem.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+#include "compat.h"
+#include "peer/agent.h"
+#include "window_local.h"
+
+struct vgpu_cmd;
+struct vgpu_peer;
+
+/* Deadline of a hypervisor's fault, whatever the driver does. */
+#define VGPU_WINDOW_TIMEOUT	(2 * HZ)
+/* Maximum of probes of one window that are in drivers. */
+#define VGPU_WINDOW_PROBES	8
+
+struct vgpu_window {
+	struct device dev;
+	struct cdev cdev;
+	u32 cid;
+	u32 port;
+	u64 size;
+	kuid_t uid;
+	kgid_t gid;
+	/* VGPU_HOST_WINDOW_*, of interest to the agent only. */
+	u32 flags;
+	/* Inode whose address_space has the VMAs of the device file. */
+	struct inode *inode;
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	/* Lockdep class that the inode's i_mmap_rwsem had before. */
+	struct lock_class_key *i_mmap_key;
+	const char *i_mmap_name;
+#endif
+	struct page *header;
+	/* Page that is shown where nothing is bound. */
+	struct page *dummy;
+
+	/* Entry of the list of windows. */
+	struct list_head node;
+	/*
+	 * Workqueue for work that waits for drivers; @free_work destroys it and frees the
+	 * window.
+	 */
+	struct workqueue_struct *wq;
+	struct work_struct free_work;
+	/* Work item on @wq that unregisters the notifiers of bindings that have ended. */
+	struct work_struct end_work;
+
+	/* Mutex that protects the fields from @id to @probes. */
+	struct mutex lock;
+	/* Number of the window; a new one for each hypervisor. */
+	u64 id;
+	bool gone;
+	bool drain;
+	u32 opens;
+	/*
+	 * mm of the process that has the device file open, with a reference of the struct; or
+	 * NULL.
+	 */
+	struct mm_struct *opener;
+	/* True if a hypervisor has mapped the window since it got its number. */
+	bool mapped;
+	struct rb_root bindings;
+	u32 nr_bindings;
+	/* Bindings that have ended and whose notifiers are still registered. */
+	struct list_head ended;
+	/* Number of touches (binding.c) in drivers that a waiting thread has given up. */
+	u32 nr_left;
+	/* Number of workers that prepare pages (binding.c). */
+	u32 nr_ahead;
+	/* Shadows whose drivers are being probed, each once; the workers hold references. */
+	struct mm_struct *probes[VGPU_WINDOW_PROBES];
+
+	struct rw_semaphore viewers_lock;
+	struct list_head viewers;
+
+	atomic64_t bound_bytes;
+	atomic64_t faults;
+	atomic64_t resolved;
+	atomic64_t dummies;
+	atomic64_t failures;
+	atomic64_t timeouts;
+	atomic64_t zaps;
+	atomic64_t huge;
+};
+
+int vgpu_window_init(void);
+void vgpu_window_exit(void);
+int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd);
+int vgpu_window_destroy(const struct vgpu_host_window_destroy *args);
+int vgpu_window_drain(const struct vgpu_host_window_drain *args);
+int vgpu_window_stat(struct vgpu_host_window_stat *args);
+/* Check whether @rdev is the device of a window. */
+bool vgpu_window_is_device(dev_t rdev);
+
+/* Notify the window's guest of a change. */
+static inline void vgpu_window_changed(const struct vgpu_window *window)
+{
+	vgpu_agent_kick_peer(window->cid, window->port);
+}
+
+/* Find the window of @peer. Return: the window with a reference, or NULL. */
+struct vgpu_window *vgpu_window_find(const struct vgpu_peer *peer);
+void vgpu_window_get(struct vgpu_window *window);
+void vgpu_window_put(struct vgpu_window *window);
+/* Zap all PTEs of [offset, offset + len), in hypervisors and viewers. */
+void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
+
+#endif /* _VGPU_HOST_WINDOW_H */
