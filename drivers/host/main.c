@@ -9,7 +9,7 @@
 #include "anon.h"
 #include "base/work.h"
 #include "conn.h"
-#include "window/window.h"
+#include "window/device.h"
 
 #define CREATE_TRACE_POINTS
 #include "base/trace.h"

@@ -7,6 +7,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
+#include <linux/poll.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -24,7 +25,7 @@
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/peer.h"
-#include "window/window.h"
+#include "window/device.h"
 
 #define AGENT_FETCH_TIMEOUT_MAX_MS	60000
 #define AGENT_PATIENCE_MAX_MS		3600000

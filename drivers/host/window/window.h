@@ -19,13 +19,13 @@
 #include <linux/rbtree.h>
 #include <linux/rwsem.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "compat.h"
 #include "peer/agent.h"
 #include "window_local.h"
 
-struct vgpu_cmd;
 struct vgpu_peer;
 
 /* Deadline of a hypervisor's fault, whatever the driver does. */
@@ -103,14 +103,12 @@ struct vgpu_window {
 	atomic64_t huge;
 };
 
-int vgpu_window_init(void);
-void vgpu_window_exit(void);
-int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd);
-int vgpu_window_destroy(const struct vgpu_host_window_destroy *args);
-int vgpu_window_drain(const struct vgpu_host_window_drain *args);
-int vgpu_window_stat(struct vgpu_host_window_stat *args);
-/* Check whether @rdev is the device of a window. */
-bool vgpu_window_is_device(dev_t rdev);
+/* Mutex that protects vgpu_windows. Lock order: before viewers_lock and lock of a window. */
+extern struct mutex vgpu_windows_lock;
+/* List of windows, sorted as vgpu_window_compare() says. */
+extern struct list_head vgpu_windows;
+/* Wait queue of opens that wait for another process to close a window. */
+extern struct wait_queue_head vgpu_windows_closed;
 
 /* Notify the window's guest of a change. */
 static inline void vgpu_window_changed(const struct vgpu_window *window)
@@ -124,5 +122,14 @@ void vgpu_window_get(struct vgpu_window *window);
 void vgpu_window_put(struct vgpu_window *window);
 /* Zap all PTEs of [offset, offset + len), in hypervisors and viewers. */
 void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
+/*
+ * Give the window a new number: its hypervisor and guest, if any, are gone, and the next ones
+ * see nothing of theirs.
+ */
+void vgpu_window_renew(struct vgpu_window *window);
+/* Compare the address of a window's guest with another one. Return: <0, 0 or >0. */
+int vgpu_window_compare(const struct vgpu_window *window, u32 cid, u32 port);
+/* Find a window. Context: vgpu_windows_lock is held. Return: the window, or NULL. */
+struct vgpu_window *vgpu_window_find_locked(u32 cid, u32 port);
 
 #endif /* _VGPU_HOST_WINDOW_H */
