@@ -26,7 +26,9 @@
 #include "session/room.h"
 #include "session/session.h"
 #include "session/unmap.h"
+#include "window/bind.h"
 #include "window/binding.h"
+#include "window/probe.h"
 #include "window/window.h"
 #include "wire.h"
 

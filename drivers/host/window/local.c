@@ -7,7 +7,10 @@
 #include <linux/sched/signal.h>
 
 #include "compat.h"
+#include "window/bind.h"
 #include "window/binding.h"
+#include "window/insert.h"
+#include "window/resolve.h"
 #include "window/window.h"
 #include "window_local.h"
 

@@ -4,7 +4,7 @@
  *
  * A window is a char device that a hypervisor maps and gives its guest as a device with memory.
  * It belongs to a guest's address (CID and port), not to a peer: it exists before the guest
- * connects and after. Ranges of it are bound to parts of shadows' mappings (binding.c).
+ * connects and after. Ranges of it are bound to parts of shadows' mappings (binding.h).
  * Everywhere else the window shows a page of its own.
  */
 #ifndef _VGPU_HOST_WINDOW_H
@@ -83,9 +83,9 @@ struct vgpu_window {
 	u32 nr_bindings;
 	/* Bindings that have ended and whose notifiers are still registered. */
 	struct list_head ended;
-	/* Number of touches (binding.c) in drivers that a waiting thread has given up. */
+	/* Number of touches (touch.h) in drivers that a waiting thread has given up. */
 	u32 nr_left;
-	/* Number of workers that prepare pages (binding.c). */
+	/* Number of workers that prepare pages (ahead.c). */
 	u32 nr_ahead;
 	/* Shadows whose drivers are being probed, each once; the workers hold references. */
 	struct mm_struct *probes[VGPU_WINDOW_PROBES];

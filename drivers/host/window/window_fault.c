@@ -16,7 +16,10 @@
 
 #include "compat.h"
 #include "fault.h"
+#include "window/bind.h"
 #include "window/binding.h"
+#include "window/insert.h"
+#include "window/resolve.h"
 #include "window/window.h"
 #include "window/window_fault.h"
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Insertion of a binding's pages into page tables.
+ */
+#ifndef _VGPU_HOST_INSERT_H
+#define _VGPU_HOST_INSERT_H
+
+#include <linux/mm.h>
+#include <linux/types.h>
+
+struct vgpu_binding;
+
+/*
+ * Insert the page at @offset of the window into the fault's VMA, with those pages of [first,
+ * end) around it that were found together with it. @local: true if the fault is not a
+ * hypervisor's; a hypervisor's may not wait long and cannot have every page. Context:
+ * window->lock is held.
+ * Return: VM_FAULT_RETRY: the page has to be resolved first; VM_FAULT_SIGBUS: the page cannot
+ * be had now; else what a fault handler returns.
+ */
+vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
+				      u64 offset, u64 first, u64 end, bool local);
+/*
+ * Insert the 2 MiB around @offset into the fault's VMA as one PMD mapping, if they are known to
+ * be contiguous. Context: window->lock is held. Return: VM_FAULT_NOPAGE or VM_FAULT_FALLBACK.
+ */
+vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
+					   u64 offset, bool local);
+
+#endif /* _VGPU_HOST_INSERT_H */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Touches of bindings.
+ *
+ * A fault resolves a page in two steps. First a worker reads the sequence of the binding's MMU
+ * interval notifier and asks the driver for the page, in the shadow's mm and without locks of
+ * this folder. This step is a *touch*. Then the faulting thread inserts the page into its page
+ * tables under window->lock, unless the notifier was called since. The notifier's callback
+ * changes the sequence under window->lock before it zaps PTEs, so a page that is inserted after
+ * the callback was resolved after it. A touch is used once.
+ */
+#ifndef _VGPU_HOST_TOUCH_H
+#define _VGPU_HOST_TOUCH_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct vgpu_binding;
+
+/* Size of the aligned part of a window that is looked at together with a page. */
+#define VGPU_TOUCH_AROUND	SZ_64K
+#define VGPU_TOUCH_NO_PFN	(~0UL)
+
+/**
+ * struct vgpu_touch - one page that is being resolved or was resolved, with the pages around it
+ * @ref: reference count: the binding's list, the worker, and waiting threads
+ * @node: list entry in binding->touches, except for a probe; protected by window->lock, as all
+ *	fields below
+ * @work: work item that resolves the page; holds a reference of the binding
+ * @binding: binding that has the page
+ * @offset: offset of the page in the window
+ * @probe: true if the touch only finds out what the driver provides
+ * @kvm: of a probe: true if a hypervisor will want the page
+ * @deadline: time in jiffies at which a driver that makes no progress is given up
+ * @over: completion, completed when @done is set
+ * @done: true if the result is there
+ * @done_at: time of the result in jiffies
+ * @late: true if a wait has timed out, so hypervisors do not wait for the touch any more
+ * @waiters: number of threads that wait for the touch, or are about to
+ * @left: true if all waiting threads have given up while the worker is in the driver; counted in
+ *	window->nr_left
+ * @covered: true if another touch has brought the page meanwhile
+ * @error: 0, or why there is no page; -EAGAIN: try again; -EBUSY: too many workers are stuck;
+ *	-EEXIST: there is a page, but its PFN cannot be found; -EOPNOTSUPP: of a probe:
+ *	hypervisors cannot have the page
+ * @writable: true if the binding was writable when the driver was asked
+ * @slow: true if the driver took longer than a preparation may, so none follows
+ * @prot: cache attribute of the pages
+ * @huge: PFN of the first page of the 2 MiB around @offset if these are contiguous and have one
+ *	cache attribute; else VGPU_TOUCH_NO_PFN
+ * @huge_kvm: true if KVM can safely map these 2 MiB as one PMD mapping
+ * @seq: sequence of the notifier
+ * @first: offset in the window of the first page that is looked at
+ * @nr: number of pages that are looked at; the page at @offset is among them
+ * @pfns: PFNs of these pages; VGPU_TOUCH_NO_PFN: unknown
+ */
+struct vgpu_touch {
+	struct kref ref;
+	struct list_head node;
+	struct work_struct work;
+	struct vgpu_binding *binding;
+	u64 offset;
+	bool probe;
+	bool kvm;
+	unsigned long deadline;
+	struct completion over;
+	bool done;
+	unsigned long done_at;
+	bool late;
+	unsigned int waiters;
+	bool left;
+	bool covered;
+	int error;
+	bool writable;
+	bool slow;
+	pgprot_t prot;
+	unsigned long huge;
+	bool huge_kvm;
+	unsigned long seq;
+	u64 first;
+	unsigned int nr;
+	unsigned long pfns[];
+};
+
+static inline void vgpu_touch_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct vgpu_touch, ref));
+}
+
+static inline void vgpu_touch_put(struct vgpu_touch *touch)
+{
+	kref_put(&touch->ref, vgpu_touch_release);
+}
+
+/* Return the entry of touch->pfns for the page at touch->offset. */
+static inline unsigned long *vgpu_touch_own(struct vgpu_touch *touch)
+{
+	return &touch->pfns[(touch->offset - touch->first) >> PAGE_SHIFT];
+}
+
+/* Return the offset in the window of the end of the pages that are looked at. */
+static inline u64 vgpu_touch_last(const struct vgpu_touch *touch)
+{
+	return touch->first + ((u64)touch->nr << PAGE_SHIFT);
+}
+
+/* Return the PFN that the touch has found at @offset of the window, or VGPU_TOUCH_NO_PFN. */
+static inline unsigned long vgpu_touch_pfn(const struct vgpu_touch *touch, u64 offset)
+{
+	if (offset < touch->first || offset >= vgpu_touch_last(touch))
+		return VGPU_TOUCH_NO_PFN;
+	return touch->pfns[(offset - touch->first) >> PAGE_SHIFT];
+}
+
+/* Allocate a touch of @offset that looks at @nr pages from @first on. It is in no list yet. */
+struct vgpu_touch *vgpu_touch_alloc(struct vgpu_binding *binding, u64 offset, u64 first,
+				    unsigned int nr, unsigned long time, work_func_t work);
+/* Find the touch of the page at @offset, or NULL. Context: window->lock is held. */
+struct vgpu_touch *vgpu_touch_find(struct vgpu_binding *binding, u64 offset);
+/*
+ * Look for the page in the shadow's page tables from the faulting thread itself. The driver is
+ * not asked, and nothing is waited for. So a program that accesses a mapping in order, and whose
+ * next pages are prepared, needs no worker; it would wait for one as long as other tasks have
+ * the worker's processor. The sequence is the one that a worker has read last, if nothing has
+ * changed since.
+ * Return: true if the page is found.
+ */
+bool vgpu_touch_at_once(struct vgpu_touch *touch);
+/*
+ * Resolve the page of a touch. It may take until touch->deadline, or for ever in the driver.
+ * Context: process, no locks are held. Return: 0, or why there is no page.
+ */
+int vgpu_touch_resolve(struct vgpu_touch *touch);
+
+#endif /* _VGPU_HOST_TOUCH_H */
