@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Device mappings of a shadow, and the calls that make, change, read and write them.
+ * Device mappings of a shadow.
  */
 #ifndef _VGPU_HOST_MAPPING_H
 #define _VGPU_HOST_MAPPING_H
@@ -13,6 +13,7 @@ struct vgpu_binding;
 struct vgpu_extent;
 struct vgpu_hcall;
 struct vgpu_lane;
+struct vgpu_peer;
 struct vgpu_session;
 struct vgpu_space;
 
@@ -29,12 +30,29 @@ struct vgpu_mapping {
 	struct vgpu_binding *binding;
 };
 
-s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
-s64 vgpu_mapping_bind(struct vgpu_hcall *call);
-s64 vgpu_mapping_protect(struct vgpu_hcall *call);
-s64 vgpu_mapping_read_pages(struct vgpu_hcall *call);
-s64 vgpu_mapping_write_pages(struct vgpu_hcall *call);
-
+/* Find the first mapping that ends after @addr, or NULL. Context: map_lock is held. */
+struct vgpu_mapping *vgpu_mapping_find(struct vgpu_session *session, u64 addr);
+/*
+ * Account for @len bytes before they are mapped, as other sessions of the guest map at the same
+ * time.
+ * Return: false if they exceed the limit.
+ */
+bool vgpu_mapping_charge(struct vgpu_peer *peer, u64 len);
+void vgpu_mapping_uncharge(struct vgpu_peer *peer, u64 len);
+/* Publish a mapping. Context: map_lock is held. */
+void vgpu_mapping_insert(struct vgpu_session *session, struct vgpu_mapping *mapping);
+/* Take the mapping out of its window. @tell: true if the guest has to be notified. */
+void vgpu_mapping_unbind(struct vgpu_mapping *mapping, bool tell);
+/*
+ * Put demand pages in the place of all mappings in [addr, end). Context: map_lock is held, and
+ * current is the shadow. Return: 0 or a negative errno; the range is not usable then.
+ */
+int vgpu_mapping_unmap(struct vgpu_session *session, struct file *shadow, u64 addr, u64 end);
+/*
+ * Check that only demand pages and earlier mappings are at [addr, end). Context: map_lock is
+ * held.
+ */
+bool vgpu_mapping_range_free(struct vgpu_session *session, u64 addr, u64 end);
 /* Apply queued unmaps up to control message @seq (U64_MAX: all). Context: current is the shadow. */
 int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow, u64 seq);
 /*
