@@ -32,7 +32,7 @@
 
 static void control_tx_work(struct work_struct *work)
 {
-	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, tx_work);
+	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, control.tx_work);
 
 	/* The window is sent first, as programs may begin when the exports are there. */
 	if (!vgpu_offer_announce(peer) && !vgpu_grant_announce(peer) &&
@@ -126,7 +126,7 @@ static int control_pong(struct vgpu_peer *peer, const void *msg)
 
 	vgpu_control_idle(peer);
 	/* Any message shows that the guest lives, but a PONG must have been asked for. */
-	return le64_to_cpu(pong->seq) > peer->ping_seq ? -EPROTO : 0;
+	return le64_to_cpu(pong->seq) > peer->control.ping_seq ? -EPROTO : 0;
 }
 
 static const struct control_op {
@@ -150,7 +150,7 @@ static int control_recv(struct vgpu_peer *peer, u8 *buf)
 	u32 len, type;
 	int ret;
 
-	ret = vgpu_conn_recv(&peer->conn, hdr, sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
+	ret = vgpu_conn_recv(&peer->control.conn, hdr, sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
 	if (ret)
 		return ret;
 	len = le32_to_cpu(hdr->len);
@@ -158,7 +158,7 @@ static int control_recv(struct vgpu_peer *peer, u8 *buf)
 	if (vgpu_wire_hdr_check(hdr, &peer->wire) || len > VGPU_CONTROL_MSG_MAX ||
 	    type >= ARRAY_SIZE(control_ops) || !control_ops[type].fn)
 		goto malformed;
-	ret = vgpu_conn_recv(&peer->conn, hdr + 1, len - sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
+	ret = vgpu_conn_recv(&peer->control.conn, hdr + 1, len - sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
 	if (ret)
 		return ret;
 	op = &control_ops[type];
@@ -189,7 +189,7 @@ static int control_silent(struct vgpu_peer *peer, unsigned int *silence)
 
 	if ((*silence)++)
 		return *silence > 2 ? -ETIMEDOUT : 0;
-	ping.seq = cpu_to_le64(++peer->ping_seq);
+	ping.seq = cpu_to_le64(++peer->control.ping_seq);
 	return vgpu_control_send(peer, &ping, sizeof(ping));
 }
 
@@ -197,7 +197,7 @@ static void control_end(struct vgpu_peer *peer)
 {
 	struct vgpu_session *session;
 
-	vgpu_conn_shutdown(&peer->conn);
+	vgpu_conn_shutdown(&peer->control.conn);
 	mutex_lock(&peer->lock);
 	peer->closing = true;
 	list_for_each_entry(session, &peer->sessions, node)
@@ -214,7 +214,7 @@ static void control_end(struct vgpu_peer *peer)
 	cancel_work_sync(&peer->close_work);
 	vgpu_object_drop_all(peer);
 	vgpu_leave_all(peer);
-	cancel_work_sync(&peer->tx_work);
+	cancel_work_sync(&peer->control.tx_work);
 	vgpu_grant_drop_all(peer);
 }
 
@@ -224,13 +224,13 @@ static int control_thread(void *data)
 	unsigned int silence = 0;
 	unsigned int timeout = peer->agent->ping_timeout_ms;
 	struct vgpu_agent_event *gone;
-	u8 *buf = peer->control_buf;
+	u8 *buf = peer->control.buf;
 	int ret = 0;
 
 	if (timeout)
 		timeout = max(timeout / 2, 1U);
 	while (!ret) {
-		ret = vgpu_conn_wait(&peer->conn, TASK_IDLE, timeout);
+		ret = vgpu_conn_wait(&peer->control.conn, TASK_IDLE, timeout);
 		if (ret == -ETIMEDOUT) {
 			ret = control_silent(peer, &silence);
 		} else if (!ret) {
@@ -244,7 +244,7 @@ static int control_thread(void *data)
 	peer->gone = NULL;
 	vgpu_agent_forget_peer(peer->agent, peer);
 	/* A grant may have queued the work since; no thread finds the peer any more. */
-	cancel_work_sync(&peer->tx_work);
+	cancel_work_sync(&peer->control.tx_work);
 	vgpu_offer_drop(peer);
 	vgpu_kept_drop_all(peer);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_PEER_GONE, peer->id, 0);
@@ -257,7 +257,7 @@ int vgpu_control_start(struct vgpu_peer *peer)
 {
 	struct task_struct *thread;
 
-	INIT_WORK(&peer->tx_work, control_tx_work);
+	INIT_WORK(&peer->control.tx_work, control_tx_work);
 	vgpu_close_init(peer);
 	vgpu_leave_init(peer);
 	/* The caller's file holds the module, so this cannot fail. */

@@ -27,9 +27,9 @@
  *   guest->lock		spinlock, waiting time that a guest has left
  *   lane->lock			spinlock, innermost, taken in socket callbacks
  *
- * peer->tx_lock serializes senders of the control connection. A sender holds it over a send
- * with a deadline and takes no lock inside it. Of all other locks only map_lock, the mmap lock
- * and poll->lock are held over a send, a receive or a function of a driver.
+ * peer->control.tx_lock serializes senders of the control connection. A sender holds it over a
+ * send with a deadline and takes no lock inside it. Of all other locks only map_lock, the mmap
+ * lock and poll->lock are held over a send, a receive or a function of a driver.
  *
  * Lock order of windows, after these locks:
  *

@@ -29,17 +29,17 @@ int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len)
 	struct kvec vec = { .iov_base = msg, .iov_len = len };
 	int ret;
 
-	mutex_lock(&peer->tx_lock);
-	ret = vgpu_conn_send(&peer->conn, &vec, 1, len, CONTROL_SEND_TIMEOUT_MS);
-	mutex_unlock(&peer->tx_lock);
+	mutex_lock(&peer->control.tx_lock);
+	ret = vgpu_conn_send(&peer->control.conn, &vec, 1, len, CONTROL_SEND_TIMEOUT_MS);
+	mutex_unlock(&peer->control.tx_lock);
 	if (ret)
-		vgpu_conn_shutdown(&peer->conn);
+		vgpu_conn_shutdown(&peer->control.conn);
 	return ret;
 }
 
 void vgpu_control_kick(struct vgpu_peer *peer)
 {
-	queue_work(vgpu_host_patient_wq, &peer->tx_work);
+	queue_work(vgpu_host_patient_wq, &peer->control.tx_work);
 }
 
 void vgpu_control_kick_window(struct vgpu_peer *peer)
@@ -52,15 +52,15 @@ void vgpu_control_idle(struct vgpu_peer *peer)
 {
 	unsigned long burst = msecs_to_jiffies(CONTROL_IDLE_BURST_MS);
 
-	if (time_before(peer->idle_until, jiffies))
-		peer->idle_until = jiffies;
-	peer->idle_until += max(msecs_to_jiffies(CONTROL_IDLE_MS), 1UL);
-	while (time_after(peer->idle_until, jiffies + burst)) {
+	if (time_before(peer->control.idle_until, jiffies))
+		peer->control.idle_until = jiffies;
+	peer->control.idle_until += max(msecs_to_jiffies(CONTROL_IDLE_MS), 1UL);
+	while (time_after(peer->control.idle_until, jiffies + burst)) {
 		/*
 		 * Messages that are left of a guest that is gone need no delay: they are soon
 		 * read.
 		 */
-		if (vgpu_conn_is_ending(&peer->conn))
+		if (vgpu_conn_is_ending(&peer->control.conn))
 			return;
 		schedule_timeout_idle(1);
 	}
@@ -80,12 +80,12 @@ void vgpu_control_due(struct vgpu_peer *peer)
 	 */
 	s64 most = 4LL * peer->limits.mappings + peer->limits.sessions;
 
-	if (atomic_read(&peer->dues) < min_t(s64, most, INT_MAX / 2))
-		atomic_inc(&peer->dues);
+	if (atomic_read(&peer->control.dues) < min_t(s64, most, INT_MAX / 2))
+		atomic_inc(&peer->control.dues);
 }
 
 void vgpu_control_settle(struct vgpu_peer *peer, bool idle)
 {
-	if (atomic_dec_if_positive(&peer->dues) < 0 && idle)
+	if (atomic_dec_if_positive(&peer->control.dues) < 0 && idle)
 		vgpu_control_idle(peer);
 }

@@ -29,7 +29,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->guest = vgpu_guest_get(agent, args->cid, args->port);
 	if (!peer->guest)
 		goto err_free_unbinds;
-	ret = vgpu_conn_attach_fd(&peer->conn, args->sock_fd);
+	ret = vgpu_conn_attach_fd(&peer->control.conn, args->sock_fd);
 	if (ret)
 		goto err_put_guest;
 
@@ -40,7 +40,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->port = args->port;
 	vgpu_limits_fill(&peer->limits, &args->limits, &peer->wire);
 	peer->wire.features = args->features;
-	mutex_init(&peer->tx_lock);
+	mutex_init(&peer->control.tx_lock);
 	mutex_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->grants);
 	INIT_LIST_HEAD(&peer->sessions);
@@ -77,7 +77,7 @@ static void peer_free(struct kref *ref)
 {
 	struct vgpu_peer *peer = container_of(ref, struct vgpu_peer, ref);
 
-	vgpu_conn_fini(&peer->conn);
+	vgpu_conn_fini(&peer->control.conn);
 	xa_destroy(&peer->objects);
 	xa_destroy(&peer->files);
 	xa_destroy(&peer->spaces);
@@ -101,7 +101,7 @@ void vgpu_peer_put(struct vgpu_peer *peer)
 
 void vgpu_peer_end(struct vgpu_peer *peer)
 {
-	vgpu_conn_shutdown(&peer->conn);
+	vgpu_conn_shutdown(&peer->control.conn);
 }
 
 void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type)

@@ -54,6 +54,27 @@ struct vgpu_unbind {
 	u64 len;
 };
 
+/**
+ * struct vgpu_peer_control - control connection of a peer
+ * @conn: connection
+ * @buf: buffer for received messages, used by the peer's thread only
+ * @ping_seq: number of the last ping, written by the peer's thread
+ * @idle_until: time in jiffies at which the next idle message (vgpu_control_settle()) is due at
+ *	the peer's rate; accessed by the peer's thread only
+ * @dues: number of reports that the guest may still make without delay, see vgpu_control_due()
+ * @tx_lock: mutex that serializes senders
+ * @tx_work: work item that sends what is due
+ */
+struct vgpu_peer_control {
+	struct vgpu_conn conn;
+	u8 buf[VGPU_CONTROL_MSG_MAX] __aligned(8);
+	u64 ping_seq;
+	unsigned long idle_until;
+	atomic_t dues;
+	struct mutex tx_lock;
+	struct work_struct tx_work;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -69,20 +90,7 @@ struct vgpu_peer {
 	atomic_t nr_mappings;
 	atomic64_t mapped_bytes;
 
-	/* The control connection. */
-	struct vgpu_conn conn;
-	u8 control_buf[VGPU_CONTROL_MSG_MAX] __aligned(8);
-	u64 ping_seq;
-	/*
-	 * Time in jiffies at which the next idle message (vgpu_control_settle()) is due at the
-	 * peer's rate; accessed by the peer's thread only.
-	 */
-	unsigned long idle_until;
-	/* Number of reports that the guest may still make without delay, see vgpu_control_due(). */
-	atomic_t dues;
-	/* Mutex that serializes senders. */
-	struct mutex tx_lock;
-	struct work_struct tx_work;
+	struct vgpu_peer_control control;
 
 	/* Mutex that protects grants and sessions. */
 	struct mutex lock;

@@ -207,7 +207,7 @@ static void session_notify_closed(struct vgpu_session *session)
 
 static bool session_has_no_lanes(struct vgpu_session *session)
 {
-	return !READ_ONCE(session->nr_lanes) || vgpu_conn_is_down(&session->peer->conn);
+	return !READ_ONCE(session->nr_lanes) || vgpu_conn_is_down(&session->peer->control.conn);
 }
 
 /*
