@@ -18,7 +18,7 @@
  *   (mmap_lock of the shadow)
  *   demand->lock		pages; taken in faults, so never held over a copy to
  *				or from user memory
- *   peer->objects_lock		object, file and space tables, memory that devices keep
+ *   peer->objects.lock		object, file and space tables, memory that devices keep
  *   poll->lock			wait entries on a driver's queues, held over its ->poll()
  *   session->unmaps_lock, peer->closes_lock, peer->leave_lock, peer->unbinds_lock,
  *   peer->tgids_lock, agent->events_lock

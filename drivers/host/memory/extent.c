@@ -126,11 +126,11 @@ struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *s
 	extent->first = first;
 	extent->end = end;
 	extent->users = 1;
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	extent->bank = extent_bank(space, extent);
 	if (extent->bank < BANKS)
 		extent_tree_insert(extent, &space->extents);
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	if (extent->bank < BANKS)
 		return extent;
 	kfree(extent);
@@ -145,9 +145,9 @@ u64 vgpu_extent_offset(const struct vgpu_extent *extent, u64 offset)
 struct vgpu_extent *vgpu_extent_get(struct vgpu_peer *peer, struct vgpu_extent *extent)
 {
 	if (extent) {
-		mutex_lock(&peer->objects_lock);
+		mutex_lock(&peer->objects.lock);
 		extent->users++;
-		mutex_unlock(&peer->objects_lock);
+		mutex_unlock(&peer->objects.lock);
 	}
 	return extent;
 }
@@ -156,11 +156,11 @@ void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_space *space, struct vg
 {
 	if (!extent)
 		return;
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	if (--extent->users)
 		extent = NULL;
 	else
 		extent_tree_remove(extent, &space->extents);
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	kfree(extent);
 }

@@ -12,7 +12,7 @@ struct file;
 struct vgpu_peer;
 struct vgpu_space;
 
-/* Range of offsets in a space that a mapping shows; protected by peer->objects_lock. */
+/* Range of offsets in a space that a mapping shows; protected by peer->objects.lock. */
 struct vgpu_extent {
 	struct rb_node node;
 	u64 subtree_last;

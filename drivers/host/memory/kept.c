@@ -59,7 +59,7 @@ static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 num
 {
 	struct rb_node *node = peer->kepts.rb_node;
 
-	lockdep_assert_held(&peer->objects_lock);
+	lockdep_assert_held(&peer->objects.lock);
 	while (node) {
 		struct vgpu_kept_memory *memory = rb_entry(node, struct vgpu_kept_memory, node);
 
@@ -76,7 +76,7 @@ static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 num
 	struct vgpu_kept_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
 	struct rb_node **link = &peer->kepts.rb_node, *parent = NULL;
 
-	lockdep_assert_held(&peer->objects_lock);
+	lockdep_assert_held(&peer->objects.lock);
 	if (!memory)
 		return NULL;
 	memory->number = number;
@@ -126,9 +126,9 @@ static int kept_add(struct vgpu_object *object, const struct vgpu_kept *kept)
 	struct vgpu_peer *peer = object->peer;
 	int ret;
 
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	ret = kept_add_locked(object, le64_to_cpu(kept->number), le64_to_cpu(kept->len));
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	return ret;
 }
 
@@ -139,7 +139,7 @@ int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
 	bool idle;
 	int ret = 0;
 
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	memory = kept_find_locked(peer, le64_to_cpu(release->number));
 	idle = !memory;
 	if ((memory && memory->seq) || peer->nr_releases >= VGPU_KEPT_NUMBERS) {
@@ -158,7 +158,7 @@ int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
 	list_add_tail(&memory->entry, &peer->releases);
 	peer->nr_releases++;
 out_unlock:
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	if (ret)
 		return ret;
 	/* A RELEASE of memory that a call has named is not idle, as the call has caused it. */
@@ -173,7 +173,7 @@ static struct vgpu_kept_memory *kept_next_answer(struct vgpu_peer *peer)
 {
 	struct vgpu_kept_memory *memory;
 
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	memory = list_first_entry_or_null(&peer->releases, struct vgpu_kept_memory, entry);
 	/* Later list entries wait for as many objects, or for more. */
 	if (memory && !vgpu_leave_over(peer, memory->leave))
@@ -186,7 +186,7 @@ static struct vgpu_kept_memory *kept_next_answer(struct vgpu_peer *peer)
 		WRITE_ONCE(peer->kept_bytes, peer->kept_bytes - memory->bytes);
 		rb_erase(&memory->node, &peer->kepts);
 	}
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	return memory;
 }
 
@@ -212,12 +212,12 @@ void vgpu_kept_drop_all(struct vgpu_peer *peer)
 {
 	struct vgpu_kept_memory *memory, *next;
 
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	rbtree_postorder_for_each_entry_safe(memory, next, &peer->kepts, node)
 		kfree(memory);
 	peer->kepts = RB_ROOT;
 	INIT_LIST_HEAD(&peer->releases);
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 }
 
 /* --- mappings in the shadow --------------------------------------------------- */
@@ -425,9 +425,9 @@ static bool kept_is_known(struct vgpu_peer *peer, u64 number)
 {
 	bool known;
 
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	known = kept_find_locked(peer, number);
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	return known;
 }
 

@@ -13,7 +13,7 @@ struct vgpu_peer;
 void vgpu_leave_init(struct vgpu_peer *peer);
 /*
  * Add @object, which the guest has just closed, to peer->leaving.
- * Context: peer->objects_lock is held.
+ * Context: peer->objects.lock is held.
  */
 void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object);
 /* Hand @object to the peer's work, as no call uses it: the work puts its file and frees it. */

@@ -39,10 +39,10 @@ bool vgpu_object_is_nvidia(const struct vgpu_object *object)
  */
 static struct vgpu_space *space_get_locked(struct vgpu_peer *peer, struct address_space *mapping)
 {
-	struct vgpu_space *space = xa_load(&peer->spaces, (unsigned long)mapping);
+	struct vgpu_space *space = xa_load(&peer->objects.spaces, (unsigned long)mapping);
 	int ret;
 
-	lockdep_assert_held(&peer->objects_lock);
+	lockdep_assert_held(&peer->objects.lock);
 	if (space) {
 		space->users++;
 		return space;
@@ -50,13 +50,14 @@ static struct vgpu_space *space_get_locked(struct vgpu_peer *peer, struct addres
 	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return NULL;
-	ret = xa_err(xa_store(&peer->spaces, (unsigned long)mapping, space, GFP_KERNEL_ACCOUNT));
+	ret = xa_err(xa_store(&peer->objects.spaces, (unsigned long)mapping, space,
+			      GFP_KERNEL_ACCOUNT));
 	if (ret) {
 		kfree(space);
 		return NULL;
 	}
 	space->mapping = mapping;
-	space->id = ++peer->last_space;
+	space->id = ++peer->objects.last_space;
 	space->users = 1;
 	space->extents = RB_ROOT_CACHED;
 	return space;
@@ -64,10 +65,10 @@ static struct vgpu_space *space_get_locked(struct vgpu_peer *peer, struct addres
 
 static void space_put_locked(struct vgpu_peer *peer, struct vgpu_space *space)
 {
-	lockdep_assert_held(&peer->objects_lock);
+	lockdep_assert_held(&peer->objects.lock);
 	if (--space->users)
 		return;
-	xa_erase(&peer->spaces, (unsigned long)space->mapping);
+	xa_erase(&peer->objects.spaces, (unsigned long)space->mapping);
 	kfree(space);
 }
 
@@ -75,17 +76,17 @@ struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *
 {
 	struct vgpu_space *space;
 
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	space = space_get_locked(peer, mapping);
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	return space;
 }
 
 void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space)
 {
-	mutex_lock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
 	space_put_locked(peer, space);
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 }
 
 /* --- numbers in fd tables ------------------------------------------------- */
@@ -100,10 +101,10 @@ static int object_fd_new_locked(struct vgpu_peer *peer, const struct vgpu_grant 
 {
 	int ret;
 
-	lockdep_assert_held(&peer->objects_lock);
+	lockdep_assert_held(&peer->objects.lock);
 	if (!grant || !vgpu_export_knows_fds(grant->policy.kind))
 		return 0;
-	ret = ida_alloc_range(&peer->fds, VGPU_LANE_FDS,
+	ret = ida_alloc_range(&peer->objects.fds, VGPU_LANE_FDS,
 			      VGPU_LANE_FDS + peer->limits.objects - 1, GFP_KERNEL_ACCOUNT);
 	/* Files that are being closed still have some of the numbers. */
 	return ret == -ENOSPC ? -EMFILE : ret;
@@ -177,7 +178,7 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 	struct vgpu_object *object;
 	int ret;
 
-	if (peer->nr_objects >= peer->limits.objects)
+	if (peer->objects.nr >= peer->limits.objects)
 		return ERR_PTR(-EMFILE);
 	object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
 	if (!object)
@@ -205,11 +206,12 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 	if (ret < 0)
 		goto err_put_space;
 	object->fd = ret;
-	ret = xa_alloc_cyclic(&peer->objects, &object->id, NULL, XA_LIMIT(1, INT_MAX),
-			      &peer->next_object, GFP_KERNEL_ACCOUNT);
+	ret = xa_alloc_cyclic(&peer->objects.table, &object->id, NULL, XA_LIMIT(1, INT_MAX),
+			      &peer->objects.next, GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
 		goto err_free_fd;
-	ret = xa_err(xa_store(&peer->files, (unsigned long)file, object, GFP_KERNEL_ACCOUNT));
+	ret = xa_err(xa_store(&peer->objects.files, (unsigned long)file, object,
+			      GFP_KERNEL_ACCOUNT));
 	if (ret)
 		goto err_free_id;
 	if (grant) {
@@ -221,12 +223,12 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 		vgpu_grant_get(origin);
 		object->origin = origin;
 	}
-	peer->nr_objects++;
-	xa_store(&peer->objects, object->id, object, GFP_KERNEL_ACCOUNT);
+	peer->objects.nr++;
+	xa_store(&peer->objects.table, object->id, object, GFP_KERNEL_ACCOUNT);
 	return object;
 
 err_free_id:
-	xa_release(&peer->objects, object->id);
+	xa_release(&peer->objects.table, object->id);
 err_free_fd:
 	vgpu_object_free_fd(peer, object->fd);
 err_put_space:
@@ -244,9 +246,9 @@ static int object_refer_locked(struct vgpu_object *object, u32 *reference)
 	struct vgpu_peer *peer = object->peer;
 	int ret;
 
-	lockdep_assert_held(&peer->objects_lock);
+	lockdep_assert_held(&peer->objects.lock);
 	/* A guest that gives repeated references back at once has few of them. */
-	if (peer->nr_repeated >= peer->limits.objects)
+	if (peer->objects.nr_repeated >= peer->limits.objects)
 		return -EMFILE;
 	/* Number 0 follows the last number. */
 	while (xa_load(&object->references, object->next_reference))
@@ -255,7 +257,7 @@ static int object_refer_locked(struct vgpu_object *object, u32 *reference)
 			      GFP_KERNEL_ACCOUNT));
 	if (ret)
 		return ret;
-	peer->nr_repeated++;
+	peer->objects.nr_repeated++;
 	*reference = object->next_reference++;
 	return 0;
 }
@@ -268,8 +270,8 @@ struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
 	bool known;
 	int ret;
 
-	mutex_lock(&peer->objects_lock);
-	object = xa_load(&peer->files, (unsigned long)file);
+	mutex_lock(&peer->objects.lock);
+	object = xa_load(&peer->objects.files, (unsigned long)file);
 	known = object;
 	if (known) {
 		ret = object_refer_locked(object, reference);
@@ -281,7 +283,7 @@ struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
 	}
 	if (!IS_ERR(object))
 		kref_get(&object->ref);
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	if (known)
 		fput(file);
 	else if (IS_ERR(object))
@@ -294,7 +296,7 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
 	struct vgpu_object *object;
 
 	rcu_read_lock();
-	object = xa_load(&peer->objects, id);
+	object = xa_load(&peer->objects.table, id);
 	if (object && !kref_get_unless_zero(&object->ref))
 		object = NULL;
 	rcu_read_unlock();
@@ -321,7 +323,7 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
  */
 static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpu_object *object)
 {
-	lockdep_assert_held(&peer->objects_lock);
+	lockdep_assert_held(&peer->objects.lock);
 	if (peer->nr_kepts)
 		return true;
 	/* Pairs with vgpu_object_find(). */
@@ -334,8 +336,8 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 {
 	xa_destroy(&object->references);
 	WRITE_ONCE(object->closed, true);
-	xa_erase(&peer->objects, object->id);
-	xa_erase(&peer->files, (unsigned long)object->file);
+	xa_erase(&peer->objects.table, object->id);
+	xa_erase(&peer->objects.files, (unsigned long)object->file);
 	/*
 	 * Processes that NVIDIA's driver remembers with the file may be reaped after its
 	 * ->release only.
@@ -348,17 +350,17 @@ struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 refe
 {
 	struct vgpu_object *object;
 
-	mutex_lock(&peer->objects_lock);
-	object = xa_load(&peer->objects, id);
+	mutex_lock(&peer->objects.lock);
+	object = xa_load(&peer->objects.table, id);
 	if (!object || !xa_erase(&object->references, reference)) {
 		object = ERR_PTR(-EBADF);
 	} else if (!xa_empty(&object->references)) {
-		peer->nr_repeated--;
+		peer->objects.nr_repeated--;
 		object = NULL;
 	} else {
 		object_unlist_locked(peer, object);
 	}
-	mutex_unlock(&peer->objects_lock);
+	mutex_unlock(&peer->objects.lock);
 	return object;
 }
 
@@ -367,10 +369,10 @@ void vgpu_object_drop_all(struct vgpu_peer *peer)
 	struct vgpu_object *object;
 	unsigned long id;
 
-	xa_for_each(&peer->objects, id, object) {
-		mutex_lock(&peer->objects_lock);
+	xa_for_each(&peer->objects.table, id, object) {
+		mutex_lock(&peer->objects.lock);
 		object_unlist_locked(peer, object);
-		mutex_unlock(&peer->objects_lock);
+		mutex_unlock(&peer->objects.lock);
 		vgpu_object_put(object);
 	}
 }

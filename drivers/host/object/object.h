@@ -54,7 +54,7 @@ struct vgpu_object {
 	u32 fd;
 	/* True if the thread that closes the object frees @fd, instead of object_free(). */
 	bool fd_kept;
-	/* Numbers of the guest's references, and the next one; protected by peer->objects_lock. */
+	/* Numbers of the guest's references, and the next one; protected by peer->objects.lock. */
 	struct xarray references;
 	u32 next_reference;
 	/*
@@ -76,7 +76,10 @@ struct vgpu_object {
 	u64 leave;
 	struct list_head leave_node;
 	enum vgpu_leave_state leave_state;
-	/* Memory that a file of NVIDIA's driver maps; protected by objects_lock; NULL: unknown. */
+	/*
+	 * Memory that a file of NVIDIA's driver maps; protected by peer->objects.lock; NULL:
+	 * unknown.
+	 */
 	struct vgpu_owned *owned;
 	/* Family of the file; protected by peer->tgids_lock; NULL: no call was made on it. */
 	struct vgpu_family *family;
@@ -128,15 +131,15 @@ void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
 static inline void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd)
 {
 	if (fd)
-		ida_free(&peer->fds, fd);
+		ida_free(&peer->objects.fds, fd);
 }
 
 /* Count one object less: its file is released, so the guest may open another one. */
 static inline void vgpu_object_uncount(struct vgpu_peer *peer)
 {
-	mutex_lock(&peer->objects_lock);
-	peer->nr_objects--;
-	mutex_unlock(&peer->objects_lock);
+	mutex_lock(&peer->objects.lock);
+	peer->objects.nr--;
+	mutex_unlock(&peer->objects.lock);
 }
 
 #endif /* _VGPU_HOST_OBJECT_H */

@@ -20,9 +20,9 @@ static void owned_free(struct vgpu_owned *owned)
 
 void vgpu_owned_set(struct vgpu_object *object, struct vgpu_owned *owned)
 {
-	mutex_lock(&object->peer->objects_lock);
+	mutex_lock(&object->peer->objects.lock);
 	swap(object->owned, owned);
-	mutex_unlock(&object->peer->objects_lock);
+	mutex_unlock(&object->peer->objects.lock);
 	owned_free(owned);
 }
 
@@ -30,13 +30,13 @@ bool vgpu_owned_get(struct vgpu_object *object, struct vgpu_owned *owned)
 {
 	bool known;
 
-	mutex_lock(&object->peer->objects_lock);
+	mutex_lock(&object->peer->objects.lock);
 	known = object->owned;
 	if (known) {
 		*owned = *object->owned;
 		path_get(&owned->control);
 	}
-	mutex_unlock(&object->peer->objects_lock);
+	mutex_unlock(&object->peer->objects.lock);
 	return known;
 }
 

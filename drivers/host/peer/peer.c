@@ -44,11 +44,11 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	mutex_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->grants);
 	INIT_LIST_HEAD(&peer->sessions);
-	mutex_init(&peer->objects_lock);
-	xa_init_flags(&peer->objects, XA_FLAGS_ALLOC1);
-	xa_init(&peer->files);
-	xa_init(&peer->spaces);
-	ida_init(&peer->fds);
+	mutex_init(&peer->objects.lock);
+	xa_init_flags(&peer->objects.table, XA_FLAGS_ALLOC1);
+	xa_init(&peer->objects.files);
+	xa_init(&peer->objects.spaces);
+	ida_init(&peer->objects.fds);
 	peer->kepts = RB_ROOT;
 	INIT_LIST_HEAD(&peer->releases);
 	spin_lock_init(&peer->tgids_lock);
@@ -78,10 +78,10 @@ static void peer_free(struct kref *ref)
 	struct vgpu_peer *peer = container_of(ref, struct vgpu_peer, ref);
 
 	vgpu_conn_fini(&peer->control.conn);
-	xa_destroy(&peer->objects);
-	xa_destroy(&peer->files);
-	xa_destroy(&peer->spaces);
-	ida_destroy(&peer->fds);
+	xa_destroy(&peer->objects.table);
+	xa_destroy(&peer->objects.files);
+	xa_destroy(&peer->objects.spaces);
+	ida_destroy(&peer->objects.fds);
 	vgpu_guest_put(peer->agent, peer->guest);
 	vgpu_agent_put(peer->agent);
 	kvfree(peer->unbinds);
@@ -116,7 +116,7 @@ void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat)
 
 	stat->out_sessions = READ_ONCE(peer->nr_sessions);
 	stat->out_lanes = atomic_read(&peer->nr_lanes);
-	stat->out_objects = READ_ONCE(peer->nr_objects);
+	stat->out_objects = READ_ONCE(peer->objects.nr);
 	stat->out_mappings = atomic_read(&peer->nr_mappings);
 	stat->out_calls = atomic64_read(&c->calls);
 	stat->out_round_trips = atomic64_read(&c->calls) + atomic64_read(&c->upcalls);

@@ -75,6 +75,30 @@ struct vgpu_peer_control {
 	struct work_struct tx_work;
 };
 
+/**
+ * struct vgpu_peer_objects - objects of a peer; see object.c
+ * @lock: mutex that protects this struct, and the numbers of references in objects
+ * @table: objects by their numbers
+ * @files: objects by their struct file *
+ * @spaces: spaces by their struct address_space *
+ * @fds: numbers in the fd tables of lanes, for objects that have a fixed one
+ * @nr: number of objects, including closed ones whose files are not released yet
+ * @nr_repeated: number of the guest's references beyond the first one to each object
+ * @next: number from which a new object's number is looked for
+ * @last_space: number of the newest space
+ */
+struct vgpu_peer_objects {
+	struct mutex lock;
+	struct xarray table;
+	struct xarray files;
+	struct xarray spaces;
+	struct ida fds;
+	u32 nr;
+	u32 nr_repeated;
+	u32 next;
+	u64 last_space;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -102,22 +126,7 @@ struct vgpu_peer {
 	/* Source of the guest's memory layout (ram.c), or NULL. */
 	struct vgpu_memory *memory;
 
-	/* Mutex that protects the tables of objects and spaces. */
-	struct mutex objects_lock;
-	struct xarray objects;
-	struct xarray files;
-	struct xarray spaces;
-	/* Numbers in the fd tables of lanes, for objects that have a fixed one. */
-	struct ida fds;
-	/*
-	 * Number of objects, including closed ones whose files are not released yet; protected
-	 * by objects_lock.
-	 */
-	u32 nr_objects;
-	/* Number of the guest's references beyond the first one to each object. */
-	u32 nr_repeated;
-	u32 next_object;
-	u64 last_space;
+	struct vgpu_peer_objects objects;
 	/*
 	 * Memory that devices keep, by the guest's numbers, and list of RELEASEs not answered
 	 * yet.

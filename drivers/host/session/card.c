@@ -74,7 +74,7 @@ int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object
 	 * The session remembers at least as many files as the guest has open, this one
 	 * included. So some of them are closed.
 	 */
-	if (atomic_read(&session->nr_cards) >= READ_ONCE(session->peer->nr_objects))
+	if (atomic_read(&session->nr_cards) >= READ_ONCE(session->peer->objects.nr))
 		card_forget_closed(session);
 	old = xa_store(&session->cards, object->id, entry, GFP_KERNEL_ACCOUNT);
 	if (xa_is_err(old))
