@@ -36,8 +36,8 @@
 
 /**
  * struct vgpu_kept_memory - memory that a device may keep
- * @node: node of peer->kepts, by @number
- * @entry: entry of peer->releases, from RELEASE on
+ * @node: node of peer->kept.tree, by @number
+ * @entry: entry of peer->kept.releases, from RELEASE on
  * @number: the guest's number of the memory
  * @bytes: number of bytes; 0: no call has named the memory, only RELEASE
  * @seq: number of the RELEASE message; 0: there was none
@@ -57,7 +57,7 @@ struct vgpu_kept_memory {
 /* Find memory by its number. Guests choose the numbers, so any number may come. */
 static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 number)
 {
-	struct rb_node *node = peer->kepts.rb_node;
+	struct rb_node *node = peer->kept.tree.rb_node;
 
 	lockdep_assert_held(&peer->objects.lock);
 	while (node) {
@@ -74,7 +74,7 @@ static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 num
 static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 number)
 {
 	struct vgpu_kept_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
-	struct rb_node **link = &peer->kepts.rb_node, *parent = NULL;
+	struct rb_node **link = &peer->kept.tree.rb_node, *parent = NULL;
 
 	lockdep_assert_held(&peer->objects.lock);
 	if (!memory)
@@ -88,7 +88,7 @@ static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 num
 			link = &parent->rb_right;
 	}
 	rb_link_node(&memory->node, parent, link);
-	rb_insert_color(&memory->node, &peer->kepts);
+	rb_insert_color(&memory->node, &peer->kept.tree);
 	return memory;
 }
 
@@ -109,15 +109,15 @@ static int kept_add_locked(struct vgpu_object *object, u64 number, u64 bytes)
 	/* The call names memory that an earlier call has named. */
 	if (memory && memory->bytes)
 		return memory->bytes == bytes ? 0 : -EINVAL;
-	if (peer->nr_kepts >= VGPU_KEPT_NUMBERS || bytes > most || peer->kept_bytes > most - bytes)
+	if (peer->kept.nr >= VGPU_KEPT_NUMBERS || bytes > most || peer->kept.bytes > most - bytes)
 		return -ENOMEM;
 	if (!memory)
 		memory = kept_make_locked(peer, number);
 	if (!memory)
 		return -ENOMEM;
 	memory->bytes = bytes;
-	peer->nr_kepts++;
-	WRITE_ONCE(peer->kept_bytes, peer->kept_bytes + bytes);
+	peer->kept.nr++;
+	WRITE_ONCE(peer->kept.bytes, peer->kept.bytes + bytes);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
 	mutex_lock(&peer->objects.lock);
 	memory = kept_find_locked(peer, le64_to_cpu(release->number));
 	idle = !memory;
-	if ((memory && memory->seq) || peer->nr_releases >= VGPU_KEPT_NUMBERS) {
+	if ((memory && memory->seq) || peer->kept.nr_releases >= VGPU_KEPT_NUMBERS) {
 		ret = -EPROTO;
 		goto out_unlock;
 	}
@@ -155,8 +155,8 @@ int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
 	}
 	memory->seq = le64_to_cpu(release->hdr.seq);
 	memory->leave = vgpu_leave_last(peer);
-	list_add_tail(&memory->entry, &peer->releases);
-	peer->nr_releases++;
+	list_add_tail(&memory->entry, &peer->kept.releases);
+	peer->kept.nr_releases++;
 out_unlock:
 	mutex_unlock(&peer->objects.lock);
 	if (ret)
@@ -174,17 +174,17 @@ static struct vgpu_kept_memory *kept_next_answer(struct vgpu_peer *peer)
 	struct vgpu_kept_memory *memory;
 
 	mutex_lock(&peer->objects.lock);
-	memory = list_first_entry_or_null(&peer->releases, struct vgpu_kept_memory, entry);
+	memory = list_first_entry_or_null(&peer->kept.releases, struct vgpu_kept_memory, entry);
 	/* Later list entries wait for as many objects, or for more. */
 	if (memory && !vgpu_leave_over(peer, memory->leave))
 		memory = NULL;
 	if (memory) {
 		list_del(&memory->entry);
-		peer->nr_releases--;
+		peer->kept.nr_releases--;
 		if (memory->bytes)
-			peer->nr_kepts--;
-		WRITE_ONCE(peer->kept_bytes, peer->kept_bytes - memory->bytes);
-		rb_erase(&memory->node, &peer->kepts);
+			peer->kept.nr--;
+		WRITE_ONCE(peer->kept.bytes, peer->kept.bytes - memory->bytes);
+		rb_erase(&memory->node, &peer->kept.tree);
 	}
 	mutex_unlock(&peer->objects.lock);
 	return memory;
@@ -213,10 +213,10 @@ void vgpu_kept_drop_all(struct vgpu_peer *peer)
 	struct vgpu_kept_memory *memory, *next;
 
 	mutex_lock(&peer->objects.lock);
-	rbtree_postorder_for_each_entry_safe(memory, next, &peer->kepts, node)
+	rbtree_postorder_for_each_entry_safe(memory, next, &peer->kept.tree, node)
 		kfree(memory);
-	peer->kepts = RB_ROOT;
-	INIT_LIST_HEAD(&peer->releases);
+	peer->kept.tree = RB_ROOT;
+	INIT_LIST_HEAD(&peer->kept.releases);
 	mutex_unlock(&peer->objects.lock);
 }
 

@@ -324,7 +324,7 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
 static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpu_object *object)
 {
 	lockdep_assert_held(&peer->objects.lock);
-	if (peer->nr_kepts)
+	if (peer->kept.nr)
 		return true;
 	/* Pairs with vgpu_object_find(). */
 	smp_mb();

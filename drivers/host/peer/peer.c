@@ -49,8 +49,8 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	xa_init(&peer->objects.files);
 	xa_init(&peer->objects.spaces);
 	ida_init(&peer->objects.fds);
-	peer->kepts = RB_ROOT;
-	INIT_LIST_HEAD(&peer->releases);
+	peer->kept.tree = RB_ROOT;
+	INIT_LIST_HEAD(&peer->kept.releases);
 	spin_lock_init(&peer->tgids_lock);
 	spin_lock_init(&peer->closes_lock);
 	INIT_LIST_HEAD(&peer->closes);
@@ -129,6 +129,6 @@ void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat)
 	stat->out_malformed = atomic64_read(&c->malformed);
 	stat->out_stray_fds = atomic64_read(&c->stray_fds);
 	stat->out_cancels = atomic64_read(&c->cancels);
-	stat->out_kept_bytes = READ_ONCE(peer->kept_bytes);
+	stat->out_kept_bytes = READ_ONCE(peer->kept.bytes);
 	vgpu_guest_stat(peer->guest, stat);
 }

@@ -99,6 +99,22 @@ struct vgpu_peer_objects {
 	u64 last_space;
 };
 
+/**
+ * struct vgpu_peer_kept - memory of the guest that devices keep; see kept.c
+ * @tree: such memory, by the guest's numbers; protected by peer->objects.lock, as all fields
+ * @releases: list of RELEASEs that are not answered yet
+ * @nr: number of nodes of @tree that are not released
+ * @nr_releases: number of entries of @releases
+ * @bytes: number of bytes of all memory in @tree
+ */
+struct vgpu_peer_kept {
+	struct rb_root tree;
+	struct list_head releases;
+	u32 nr;
+	u32 nr_releases;
+	u64 bytes;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -127,15 +143,7 @@ struct vgpu_peer {
 	struct vgpu_memory *memory;
 
 	struct vgpu_peer_objects objects;
-	/*
-	 * Memory that devices keep, by the guest's numbers, and list of RELEASEs not answered
-	 * yet.
-	 */
-	struct rb_root kepts;
-	struct list_head releases;
-	u32 nr_kepts;
-	u32 nr_releases;
-	u64 kept_bytes;
+	struct vgpu_peer_kept kept;
 
 	/* Closed objects whose release is waited for, in the order of the closes; leave.c. */
 	spinlock_t leave_lock;
