@@ -31,34 +31,34 @@
 
 void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object)
 {
-	spin_lock(&peer->leave_lock);
-	object->leave = ++peer->last_leave;
-	list_add_tail(&object->leave_node, &peer->leaving);
-	spin_unlock(&peer->leave_lock);
+	spin_lock(&peer->leaves.lock);
+	object->leave = ++peer->leaves.last;
+	list_add_tail(&object->leave_node, &peer->leaves.list);
+	spin_unlock(&peer->leaves.lock);
 }
 
 void vgpu_leave_free(struct vgpu_object *object)
 {
 	struct vgpu_peer *peer = object->peer;
 
-	spin_lock(&peer->leave_lock);
+	spin_lock(&peer->leaves.lock);
 	object->leave_state = VGPU_LEAVE_FREE;
 	/*
 	 * The lock is held, so the object is still in the list when the work is queued. The
 	 * peer's end waits only until the list is empty, and the work must not be queued after
 	 * that.
 	 */
-	mod_delayed_work(vgpu_host_patient_wq, &peer->leave_work, 0);
-	spin_unlock(&peer->leave_lock);
+	mod_delayed_work(vgpu_host_patient_wq, &peer->leaves.work, 0);
+	spin_unlock(&peer->leaves.lock);
 }
 
 u64 vgpu_leave_last(struct vgpu_peer *peer)
 {
 	u64 last;
 
-	spin_lock(&peer->leave_lock);
-	last = peer->last_leave;
-	spin_unlock(&peer->leave_lock);
+	spin_lock(&peer->leaves.lock);
+	last = peer->leaves.last;
+	spin_unlock(&peer->leaves.lock);
 	return last;
 }
 
@@ -67,10 +67,10 @@ bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave)
 	struct vgpu_object *first;
 	bool over;
 
-	spin_lock(&peer->leave_lock);
-	first = list_first_entry_or_null(&peer->leaving, struct vgpu_object, leave_node);
+	spin_lock(&peer->leaves.lock);
+	first = list_first_entry_or_null(&peer->leaves.list, struct vgpu_object, leave_node);
 	over = !first || first->leave > leave;
-	spin_unlock(&peer->leave_lock);
+	spin_unlock(&peer->leaves.lock);
 	return over;
 }
 
@@ -79,14 +79,14 @@ bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
 	struct vgpu_object *object;
 	bool settled = true;
 
-	spin_lock(&peer->leave_lock);
-	list_for_each_entry_reverse(object, &peer->leaving, leave_node) {
+	spin_lock(&peer->leaves.lock);
+	list_for_each_entry_reverse(object, &peer->leaves.list, leave_node) {
 		if (object->leave > leave)
 			continue;
 		settled = object->leave < leave || object->leave_state != VGPU_LEAVE_FREE;
 		break;
 	}
-	spin_unlock(&peer->leave_lock);
+	spin_unlock(&peer->leaves.lock);
 	return settled;
 }
 
@@ -98,15 +98,15 @@ static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object
 {
 	struct vgpu_object *found = NULL;
 
-	spin_lock(&peer->leave_lock);
-	object = list_prepare_entry(object, &peer->leaving, leave_node);
-	list_for_each_entry_continue(object, &peer->leaving, leave_node) {
+	spin_lock(&peer->leaves.lock);
+	object = list_prepare_entry(object, &peer->leaves.list, leave_node);
+	list_for_each_entry_continue(object, &peer->leaves.list, leave_node) {
 		if (object->leave_state == VGPU_LEAVE_USED)
 			continue;
 		found = object;
 		break;
 	}
-	spin_unlock(&peer->leave_lock);
+	spin_unlock(&peer->leaves.lock);
 	return found;
 }
 
@@ -119,13 +119,13 @@ static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpu_object *
 	const struct vgpu_object *earlier;
 	bool repeated = false;
 
-	spin_lock(&peer->leave_lock);
-	list_for_each_entry(earlier, &peer->leaving, leave_node) {
+	spin_lock(&peer->leaves.lock);
+	list_for_each_entry(earlier, &peer->leaves.list, leave_node) {
 		repeated = earlier != object && earlier->file == object->file;
 		if (repeated || earlier == object)
 			break;
 	}
-	spin_unlock(&peer->leave_lock);
+	spin_unlock(&peer->leaves.lock);
 	return repeated;
 }
 
@@ -145,9 +145,9 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object, bool n
 		__fput_sync(file);
 		return true;
 	}
-	spin_lock(&peer->leave_lock);
+	spin_lock(&peer->leaves.lock);
 	object->leave_state = VGPU_LEAVE_SHARED;
-	spin_unlock(&peer->leave_lock);
+	spin_unlock(&peer->leaves.lock);
 	return false;
 }
 
@@ -157,9 +157,9 @@ static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
 	vgpu_object_free_fd(peer, object->fd);
 	vgpu_object_uncount(peer);
 	/* The object leaves the list last: the guest may open another file from then on. */
-	spin_lock(&peer->leave_lock);
+	spin_lock(&peer->leaves.lock);
 	list_del(&object->leave_node);
-	spin_unlock(&peer->leave_lock);
+	spin_unlock(&peer->leaves.lock);
 	kfree_rcu(object, rcu);
 }
 
@@ -192,38 +192,38 @@ static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 
 static void leave_work(struct work_struct *work)
 {
-	struct vgpu_peer *peer = container_of(to_delayed_work(work), struct vgpu_peer, leave_work);
+	struct vgpu_peer *peer = container_of(to_delayed_work(work), struct vgpu_peer, leaves.work);
 	bool again, any = leave_pass(peer, false, &again);
 
-	if (READ_ONCE(peer->leave_now) && again) {
+	if (READ_ONCE(peer->leaves.now) && again) {
 		/* A file may have held a reference of another one that is later in the list. */
 		while (leave_pass(peer, false, &again))
 			any = true;
 		any |= leave_pass(peer, true, &again);
 	}
 	if (any) {
-		peer->leave_delay = LEAVE_POLL_MIN;
+		peer->leaves.delay = LEAVE_POLL_MIN;
 		/* Answers to RELEASE may be due. */
 		vgpu_control_kick(peer);
 	}
 	if (!again)
 		return;
-	queue_delayed_work(vgpu_host_patient_wq, &peer->leave_work, peer->leave_delay);
-	peer->leave_delay = min(peer->leave_delay * 2, LEAVE_POLL_MAX);
+	queue_delayed_work(vgpu_host_patient_wq, &peer->leaves.work, peer->leaves.delay);
+	peer->leaves.delay = min(peer->leaves.delay * 2, LEAVE_POLL_MAX);
 }
 
 void vgpu_leave_init(struct vgpu_peer *peer)
 {
-	spin_lock_init(&peer->leave_lock);
-	INIT_LIST_HEAD(&peer->leaving);
-	INIT_DELAYED_WORK(&peer->leave_work, leave_work);
-	peer->leave_delay = LEAVE_POLL_MIN;
+	spin_lock_init(&peer->leaves.lock);
+	INIT_LIST_HEAD(&peer->leaves.list);
+	INIT_DELAYED_WORK(&peer->leaves.work, leave_work);
+	peer->leaves.delay = LEAVE_POLL_MIN;
 }
 
 void vgpu_leave_all(struct vgpu_peer *peer)
 {
-	WRITE_ONCE(peer->leave_now, true);
-	mod_delayed_work(vgpu_host_patient_wq, &peer->leave_work, 0);
+	WRITE_ONCE(peer->leaves.now, true);
+	mod_delayed_work(vgpu_host_patient_wq, &peer->leaves.work, 0);
 	wait_event_idle(peer->wait, vgpu_leave_over(peer, U64_MAX));
-	cancel_delayed_work_sync(&peer->leave_work);
+	cancel_delayed_work_sync(&peer->leaves.work);
 }

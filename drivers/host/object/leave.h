@@ -12,13 +12,13 @@ struct vgpu_peer;
 
 void vgpu_leave_init(struct vgpu_peer *peer);
 /*
- * Add @object, which the guest has just closed, to peer->leaving.
+ * Add @object, which the guest has just closed, to peer->leaves.list.
  * Context: peer->objects.lock is held.
  */
 void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object);
 /* Hand @object to the peer's work, as no call uses it: the work puts its file and frees it. */
 void vgpu_leave_free(struct vgpu_object *object);
-/* Return the number of the object that was added to peer->leaving last. */
+/* Return the number of the object that was added to peer->leaves.list last. */
 u64 vgpu_leave_last(struct vgpu_peer *peer);
 /* Check whether the files of all objects up to number @leave are released. */
 bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave);
@@ -29,8 +29,8 @@ bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave);
  */
 bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave);
 /*
- * Put the files of all objects in peer->leaving, even those that others hold, and wait for that.
- * Context: all objects are closed, and no call uses one.
+ * Put the files of all objects in peer->leaves.list, even those that others hold, and wait for
+ * that. Context: all objects are closed, and no call uses one.
  */
 void vgpu_leave_all(struct vgpu_peer *peer);
 

@@ -70,7 +70,7 @@ struct vgpu_object {
 	u64 close_seq;
 	struct list_head close_node;
 	/*
-	 * Number in peer->leaving; 0: the object is not in it, and its release is not waited
+	 * Number in peer->leaves.list; 0: the object is not in it, and its release is not waited
 	 * for.
 	 */
 	u64 leave;

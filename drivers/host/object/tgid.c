@@ -56,7 +56,7 @@ static void tgid_tell(struct vgpu_tgid *tgid)
 {
 	struct vgpu_agent_event *event = tgid->event;
 
-	if (!READ_ONCE(tgid->peer->leave_now)) {
+	if (!READ_ONCE(tgid->peer->leaves.now)) {
 		tgid->event = NULL;
 		vgpu_agent_notify(tgid->peer->agent, event, VGPU_HOST_EVENT_SESSION_REAP,
 				  tgid->peer->id, tgid->session);

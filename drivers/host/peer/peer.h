@@ -115,6 +115,24 @@ struct vgpu_peer_kept {
 	u64 bytes;
 };
 
+/**
+ * struct vgpu_peer_leaves - closed objects whose release is waited for; see leave.c
+ * @lock: spinlock that protects @list and @last
+ * @list: list of the objects, in the order of the closes
+ * @last: number of the newest entry
+ * @work: work item that puts files which nobody else holds
+ * @delay: time in jiffies until @work runs again; accessed by @work only
+ * @now: true if the peer ends: files are put even if others hold them
+ */
+struct vgpu_peer_leaves {
+	spinlock_t lock;
+	struct list_head list;
+	u64 last;
+	struct delayed_work work;
+	unsigned long delay;
+	bool now;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -145,14 +163,7 @@ struct vgpu_peer {
 	struct vgpu_peer_objects objects;
 	struct vgpu_peer_kept kept;
 
-	/* Closed objects whose release is waited for, in the order of the closes; leave.c. */
-	spinlock_t leave_lock;
-	struct list_head leaving;
-	u64 last_leave;
-	struct delayed_work leave_work;
-	unsigned long leave_delay;
-	/* True if the peer ends: files are put even if others hold them. */
-	bool leave_now;
+	struct vgpu_peer_leaves leaves;
 
 	/* Spinlock that protects families of processes and files of NVIDIA's driver; tgid.c. */
 	spinlock_t tgids_lock;
