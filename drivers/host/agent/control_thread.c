@@ -211,7 +211,7 @@ static void control_end(struct vgpu_peer *peer)
 
 	/* No lane is left, so no object is used or made. A driver may take its time for a close. */
 	wait_event_idle(peer->wait, vgpu_close_all_over(peer));
-	cancel_work_sync(&peer->close_work);
+	cancel_work_sync(&peer->closes.work);
 	vgpu_object_drop_all(peer);
 	vgpu_leave_all(peer);
 	cancel_work_sync(&peer->control.tx_work);

@@ -16,17 +16,17 @@
 #include "object/leave.h"
 #include "object/object.h"
 
-/* Take the next object to be closed; closing_seq keeps its place in the order. */
+/* Take the next object to be closed; closes.seq keeps its place in the order. */
 static struct vgpu_object *close_next(struct vgpu_peer *peer)
 {
 	struct vgpu_object *object;
 
-	spin_lock(&peer->closes_lock);
-	object = list_first_entry_or_null(&peer->closes, struct vgpu_object, close_node);
+	spin_lock(&peer->closes.lock);
+	object = list_first_entry_or_null(&peer->closes.list, struct vgpu_object, close_node);
 	if (object)
 		list_del_init(&object->close_node);
-	peer->closing_seq = object ? object->close_seq : 0;
-	spin_unlock(&peer->closes_lock);
+	peer->closes.seq = object ? object->close_seq : 0;
+	spin_unlock(&peer->closes.lock);
 	/* The close before this one is applied now. */
 	wake_up_all(&peer->wait);
 	return object;
@@ -34,7 +34,7 @@ static struct vgpu_object *close_next(struct vgpu_peer *peer)
 
 static void close_work(struct work_struct *work)
 {
-	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, close_work);
+	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, closes.work);
 	/*
 	 * The deadline is common to all objects that are found here, as later calls wait for
 	 * all of them.
@@ -62,10 +62,10 @@ void vgpu_close_queue(struct vgpu_object *object, u64 seq)
 	struct vgpu_peer *peer = object->peer;
 
 	object->close_seq = seq;
-	spin_lock(&peer->closes_lock);
-	list_add_tail(&object->close_node, &peer->closes);
-	spin_unlock(&peer->closes_lock);
-	queue_work(vgpu_host_patient_wq, &peer->close_work);
+	spin_lock(&peer->closes.lock);
+	list_add_tail(&object->close_node, &peer->closes.list);
+	spin_unlock(&peer->closes.lock);
+	queue_work(vgpu_host_patient_wq, &peer->closes.work);
 }
 
 bool vgpu_close_applied(struct vgpu_peer *peer, u64 seq)
@@ -73,12 +73,12 @@ bool vgpu_close_applied(struct vgpu_peer *peer, u64 seq)
 	struct vgpu_object *object;
 	bool applied;
 
-	spin_lock(&peer->closes_lock);
-	object = list_first_entry_or_null(&peer->closes, struct vgpu_object, close_node);
+	spin_lock(&peer->closes.lock);
+	object = list_first_entry_or_null(&peer->closes.list, struct vgpu_object, close_node);
 	applied = READ_ONCE(peer->control_seq) >= seq &&
 		  !(object && object->close_seq <= seq) &&
-		  !(peer->closing_seq && peer->closing_seq <= seq);
-	spin_unlock(&peer->closes_lock);
+		  !(peer->closes.seq && peer->closes.seq <= seq);
+	spin_unlock(&peer->closes.lock);
 	return applied;
 }
 
@@ -86,13 +86,13 @@ bool vgpu_close_all_over(struct vgpu_peer *peer)
 {
 	bool over;
 
-	spin_lock(&peer->closes_lock);
-	over = list_empty(&peer->closes) && !peer->closing_seq;
-	spin_unlock(&peer->closes_lock);
+	spin_lock(&peer->closes.lock);
+	over = list_empty(&peer->closes.list) && !peer->closes.seq;
+	spin_unlock(&peer->closes.lock);
 	return over;
 }
 
 void vgpu_close_init(struct vgpu_peer *peer)
 {
-	INIT_WORK(&peer->close_work, close_work);
+	INIT_WORK(&peer->closes.work, close_work);
 }

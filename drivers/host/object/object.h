@@ -66,7 +66,7 @@ struct vgpu_object {
 	bool no_demand;
 	/* True if the driver's ->flush was called. */
 	bool flushed;
-	/* Number of the CLOSE message of the last reference, and entry of peer->closes. */
+	/* Number of the CLOSE message of the last reference, and entry of peer->closes.list. */
 	u64 close_seq;
 	struct list_head close_node;
 	/*

@@ -52,8 +52,8 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->kept.tree = RB_ROOT;
 	INIT_LIST_HEAD(&peer->kept.releases);
 	spin_lock_init(&peer->tgids_lock);
-	spin_lock_init(&peer->closes_lock);
-	INIT_LIST_HEAD(&peer->closes);
+	spin_lock_init(&peer->closes.lock);
+	INIT_LIST_HEAD(&peer->closes.list);
 	init_waitqueue_head(&peer->wait);
 	spin_lock_init(&peer->events_lock);
 	INIT_LIST_HEAD(&peer->fired);

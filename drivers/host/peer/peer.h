@@ -133,6 +133,20 @@ struct vgpu_peer_leaves {
 	bool now;
 };
 
+/**
+ * struct vgpu_peer_closes - objects that the guest closed by messages; see close.c
+ * @lock: spinlock that protects @list and @seq
+ * @list: list of the objects whose last reference was given back by a CLOSE message, in order
+ * @seq: number of the CLOSE message that is being applied; 0: none
+ * @work: work item that closes the objects
+ */
+struct vgpu_peer_closes {
+	spinlock_t lock;
+	struct list_head list;
+	u64 seq;
+	struct work_struct work;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -168,11 +182,7 @@ struct vgpu_peer {
 	/* Spinlock that protects families of processes and files of NVIDIA's driver; tgid.c. */
 	spinlock_t tgids_lock;
 
-	/* Objects whose last reference was given back by a CLOSE message, in order. */
-	spinlock_t closes_lock;
-	struct list_head closes;
-	u64 closing_seq;
-	struct work_struct close_work;
+	struct vgpu_peer_closes closes;
 	/* Number of the last sequenced control message that was taken in. */
 	u64 control_seq;
 	/* Wait queue, woken when control messages were taken in or applied, or sessions ended. */
