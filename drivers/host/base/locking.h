@@ -23,7 +23,7 @@
  *   session->unmaps_lock, peer->closes.lock, peer->leaves.lock, peer->unbinds_lock,
  *   peer->tgids_lock, agent->events_lock
  *				spinlocks, never two at a time
- *   peer->events_lock		spinlock, taken where drivers signal
+ *   peer->events.lock		spinlock, taken where drivers signal
  *   guest->lock		spinlock, waiting time that a guest has left
  *   lane->lock			spinlock, innermost, taken in socket callbacks
  *

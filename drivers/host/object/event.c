@@ -41,8 +41,8 @@
 
 struct vgpu_event {
 	/*
-	 * List entries in object->watched, object->events and, once fired, peer->fired;
-	 * protected by peer->events_lock. An event that is in none of them counts as fired.
+	 * List entries in object->watched, object->events and, once fired, peer->events.fired;
+	 * protected by peer->events.lock. An event that is in none of them counts as fired.
 	 */
 	struct list_head node;
 	struct rb_node by_number;
@@ -108,9 +108,9 @@ static void event_fire_locked(struct vgpu_event *event)
 {
 	struct vgpu_peer *peer = event->peer;
 
-	lockdep_assert_held(&peer->events_lock);
+	lockdep_assert_held(&peer->events.lock);
 	event->fired = true;
-	list_add_tail(&event->fired_node, &peer->fired);
+	list_add_tail(&event->fired_node, &peer->events.fired);
 	vgpu_control_kick(peer);
 }
 
@@ -121,10 +121,10 @@ static int event_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, voi
 	struct vgpu_peer *peer = event->peer;
 	unsigned long flags;
 
-	spin_lock_irqsave(&peer->events_lock, flags);
+	spin_lock_irqsave(&peer->events.lock, flags);
 	if (!event->fired)
 		event_fire_locked(event);
-	spin_unlock_irqrestore(&peer->events_lock, flags);
+	spin_unlock_irqrestore(&peer->events.lock, flags);
 	return 0;
 }
 
@@ -149,13 +149,13 @@ static void event_free(struct vgpu_event *event)
 
 static void event_take_locked(struct vgpu_event *event)
 {
-	lockdep_assert_held(&event->peer->events_lock);
+	lockdep_assert_held(&event->peer->events.lock);
 	list_del(&event->node);
 	rb_erase(&event->by_number, &event->object->events);
 	if (event->fired)
 		list_del(&event->fired_node);
 	event->fired = true;
-	event->peer->nr_events--;
+	event->peer->events.nr--;
 }
 
 static struct vgpu_event *event_of(const struct rb_node *node)
@@ -180,7 +180,7 @@ static struct vgpu_event *event_find_locked(struct vgpu_object *object, u32 numb
 {
 	struct rb_node *node;
 
-	lockdep_assert_held(&object->peer->events_lock);
+	lockdep_assert_held(&object->peer->events.lock);
 	node = rb_find(&number, &object->events, event_compare);
 	return node ? event_of(node) : NULL;
 }
@@ -205,16 +205,16 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 	table.event = event;
 	init_poll_funcptr(&table.pt, event_queue);
 	vfs_poll(file, &table.pt);
-	spin_lock_irq(&peer->events_lock);
-	if (peer->nr_events >= peer->limits.objects) {
+	spin_lock_irq(&peer->events.lock);
+	if (peer->events.nr >= peer->limits.objects) {
 		ret = -EMFILE;
 	} else {
-		peer->nr_events++;
+		peer->events.nr++;
 		list_add_tail(&event->node, &object->watched);
 		rb_add(&event->by_number, &object->events, event_is_less);
 		event->fired = false;
 	}
-	spin_unlock_irq(&peer->events_lock);
+	spin_unlock_irq(&peer->events.lock);
 	if (ret)
 		event_free(event);
 	return ret;
@@ -225,11 +225,11 @@ void vgpu_event_cancel(struct vgpu_object *object, u32 number)
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_event *event;
 
-	spin_lock_irq(&peer->events_lock);
+	spin_lock_irq(&peer->events.lock);
 	event = event_find_locked(object, number);
 	if (event)
 		event_take_locked(event);
-	spin_unlock_irq(&peer->events_lock);
+	spin_unlock_irq(&peer->events.lock);
 	if (event)
 		event_free(event);
 }
@@ -240,7 +240,7 @@ void vgpu_event_cancel(struct vgpu_object *object, u32 number)
  */
 static bool event_is_over_locked(const struct vgpu_event *event)
 {
-	lockdep_assert_held(&event->peer->events_lock);
+	lockdep_assert_held(&event->peer->events.lock);
 	return event->settled && !event->fired && event->ctx &&
 		event_ctx_refs(event->ctx) == EVENT_OWN_REFS && file_count(event->file) == 1;
 }
@@ -274,11 +274,11 @@ void vgpu_event_settle(struct vgpu_object *object, u32 number)
 
 	if (!number && list_empty_careful(&object->watched))
 		return;
-	spin_lock_irq(&peer->events_lock);
+	spin_lock_irq(&peer->events.lock);
 	if (number)
 		events_settle_locked(object, number);
 	events_look_locked(object);
-	spin_unlock_irq(&peer->events_lock);
+	spin_unlock_irq(&peer->events.lock);
 }
 
 void vgpu_event_drop_all(struct vgpu_object *object)
@@ -289,7 +289,7 @@ void vgpu_event_drop_all(struct vgpu_object *object)
 	LIST_HEAD(gone);
 
 	do {
-		spin_lock_irq(&peer->events_lock);
+		spin_lock_irq(&peer->events.lock);
 		for (nr = 0; nr < EVENT_DROP; nr++) {
 			event = list_first_entry_or_null(&object->watched, struct vgpu_event, node);
 			if (!event)
@@ -297,7 +297,7 @@ void vgpu_event_drop_all(struct vgpu_object *object)
 			event_take_locked(event);
 			list_add_tail(&event->node, &gone);
 		}
-		spin_unlock_irq(&peer->events_lock);
+		spin_unlock_irq(&peer->events.lock);
 		list_for_each_entry_safe(event, tmp, &gone, node) {
 			list_del(&event->node);
 			event_free(event);
@@ -315,11 +315,12 @@ int vgpu_event_announce(struct vgpu_peer *peer)
 	int ret = 0;
 
 	while (!ret) {
-		spin_lock_irq(&peer->events_lock);
-		event = list_first_entry_or_null(&peer->fired, struct vgpu_event, fired_node);
+		spin_lock_irq(&peer->events.lock);
+		event = list_first_entry_or_null(&peer->events.fired, struct vgpu_event,
+						 fired_node);
 		if (event)
 			event_take_locked(event);
-		spin_unlock_irq(&peer->events_lock);
+		spin_unlock_irq(&peer->events.lock);
 		if (!event)
 			break;
 		msg.event = cpu_to_le32(event->number);

@@ -87,7 +87,7 @@ struct vgpu_object {
 	struct vgpu_poll poll;
 	/*
 	 * Events of calls on the object: list in the order in which ioctls check them, and tree
-	 * by number (event.c); protected by peer->events_lock.
+	 * by number (event.c); protected by peer->events.lock.
 	 */
 	struct list_head watched;
 	struct rb_root events;

@@ -170,14 +170,14 @@ static void poll_work(struct work_struct *work)
 	if (!revents)
 		return;
 
-	spin_lock_irq(&peer->events_lock);
+	spin_lock_irq(&peer->events.lock);
 	/* An answer replaces earlier answers and hints; a hint is added to them. */
 	poll->revents = revents | (answer ? 0 : poll->revents);
 	poll->revents_number = number;
 	poll->revents_answer = answer;
 	if (list_empty(&poll->node))
-		list_add_tail(&poll->node, &peer->events);
-	spin_unlock_irq(&peer->events_lock);
+		list_add_tail(&poll->node, &peer->events.ready);
+	spin_unlock_irq(&peer->events.lock);
 	vgpu_control_kick(peer);
 }
 
@@ -224,9 +224,9 @@ void vgpu_poll_fini(struct vgpu_object *object)
 	poll_forget(poll);
 	mutex_unlock(&poll->lock);
 	cancel_work_sync(&poll->work);
-	spin_lock_irq(&peer->events_lock);
+	spin_lock_irq(&peer->events.lock);
 	list_del_init(&poll->node);
-	spin_unlock_irq(&peer->events_lock);
+	spin_unlock_irq(&peer->events.lock);
 	mutex_destroy(&poll->lock);
 }
 
@@ -325,8 +325,9 @@ int vgpu_poll_announce(struct vgpu_peer *peer)
 	int ret = 0;
 
 	while (!ret) {
-		spin_lock_irq(&peer->events_lock);
-		object = list_first_entry_or_null(&peer->events, struct vgpu_object, poll.node);
+		spin_lock_irq(&peer->events.lock);
+		object = list_first_entry_or_null(&peer->events.ready, struct vgpu_object,
+						  poll.node);
 		if (object) {
 			msg.object = cpu_to_le32(object->id);
 			msg.revents = cpu_to_le32((__force u32)object->poll.revents);
@@ -336,7 +337,7 @@ int vgpu_poll_announce(struct vgpu_peer *peer)
 			object->poll.revents = 0;
 			list_del_init(&object->poll.node);
 		}
-		spin_unlock_irq(&peer->events_lock);
+		spin_unlock_irq(&peer->events.lock);
 		if (!object)
 			break;
 		ret = vgpu_control_send(peer, &msg, sizeof(msg));

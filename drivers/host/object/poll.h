@@ -29,7 +29,7 @@ struct vgpu_poll {
 	/* Events of the wakeups since @work ran last. */
 	atomic_t woken;
 	struct work_struct work;
-	/* Entry of peer->events, and what to report; protected by peer->events_lock. */
+	/* Entry of peer->events.ready, and what to report; protected by peer->events.lock. */
 	struct list_head node;
 	__poll_t revents;
 	u32 revents_number;

@@ -55,9 +55,9 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	spin_lock_init(&peer->closes.lock);
 	INIT_LIST_HEAD(&peer->closes.list);
 	init_waitqueue_head(&peer->wait);
-	spin_lock_init(&peer->events_lock);
-	INIT_LIST_HEAD(&peer->fired);
-	INIT_LIST_HEAD(&peer->events);
+	spin_lock_init(&peer->events.lock);
+	INIT_LIST_HEAD(&peer->events.fired);
+	INIT_LIST_HEAD(&peer->events.ready);
 	INIT_LIST_HEAD(&peer->bad_bindings);
 	spin_lock_init(&peer->unbinds_lock);
 	return peer;

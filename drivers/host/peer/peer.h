@@ -147,6 +147,20 @@ struct vgpu_peer_closes {
 	struct work_struct work;
 };
 
+/**
+ * struct vgpu_peer_events - events of which the guest is not notified yet; see poll.c and event.c
+ * @lock: spinlock that protects this struct, and peer->offer.bad; taken where drivers signal
+ * @ready: list of objects that became ready
+ * @fired: list of events that are signalled or over
+ * @nr: number of all events
+ */
+struct vgpu_peer_events {
+	spinlock_t lock;
+	struct list_head ready;
+	struct list_head fired;
+	u32 nr;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -188,12 +202,7 @@ struct vgpu_peer {
 	/* Wait queue, woken when control messages were taken in or applied, or sessions ended. */
 	wait_queue_head_t wait;
 
-	/* Objects that became ready and of which the guest is not notified yet. */
-	spinlock_t events_lock;
-	struct list_head events;
-	/* List of events that are signalled or over and not reported yet; number of all events. */
-	struct list_head fired;
-	u32 nr_events;
+	struct vgpu_peer_events events;
 	/* Bindings that failed or ended, with an INVALIDATE that is not sent yet. */
 	struct list_head bad_bindings;
 	/* True if the guest's window may differ from the last WINDOW message. */

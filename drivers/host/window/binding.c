@@ -55,7 +55,7 @@ void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len)
 	struct vgpu_peer *peer = binding->peer;
 	unsigned long flags;
 
-	spin_lock_irqsave(&peer->events_lock, flags);
+	spin_lock_irqsave(&peer->events.lock, flags);
 	if (binding->bad_first == binding->bad_end) {
 		binding->bad_first = offset;
 		binding->bad_end = offset + len;
@@ -67,6 +67,6 @@ void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len)
 		vgpu_binding_get(binding);
 		list_add_tail(&binding->bad_node, &peer->bad_bindings);
 	}
-	spin_unlock_irqrestore(&peer->events_lock, flags);
+	spin_unlock_irqrestore(&peer->events.lock, flags);
 	vgpu_control_kick(peer);
 }

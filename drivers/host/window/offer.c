@@ -76,7 +76,7 @@ static struct vgpu_binding *offer_next_bad(struct vgpu_peer *peer, u64 *first, u
 {
 	struct vgpu_binding *binding;
 
-	spin_lock_irq(&peer->events_lock);
+	spin_lock_irq(&peer->events.lock);
 	binding = list_first_entry_or_null(&peer->bad_bindings, struct vgpu_binding, bad_node);
 	if (binding) {
 		list_del_init(&binding->bad_node);
@@ -85,7 +85,7 @@ static struct vgpu_binding *offer_next_bad(struct vgpu_peer *peer, u64 *first, u
 		binding->bad_first = 0;
 		binding->bad_end = 0;
 	}
-	spin_unlock_irq(&peer->events_lock);
+	spin_unlock_irq(&peer->events.lock);
 	return binding;
 }
 
