@@ -44,7 +44,7 @@ void vgpu_control_kick(struct vgpu_peer *peer)
 
 void vgpu_control_kick_window(struct vgpu_peer *peer)
 {
-	WRITE_ONCE(peer->window_changed, true);
+	WRITE_ONCE(peer->offer.changed, true);
 	vgpu_control_kick(peer);
 }
 

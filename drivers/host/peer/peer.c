@@ -58,7 +58,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	spin_lock_init(&peer->events.lock);
 	INIT_LIST_HEAD(&peer->events.fired);
 	INIT_LIST_HEAD(&peer->events.ready);
-	INIT_LIST_HEAD(&peer->bad_bindings);
+	INIT_LIST_HEAD(&peer->offer.bad);
 	spin_lock_init(&peer->unbinds_lock);
 	return peer;
 

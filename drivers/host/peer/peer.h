@@ -161,6 +161,21 @@ struct vgpu_peer_events {
 	u32 nr;
 };
 
+/**
+ * struct vgpu_peer_offer - messages about the guest's window that are due; see offer.c
+ * @bad: list of bindings that failed or ended, with an INVALIDATE that is not sent yet; protected
+ *	by peer->events.lock
+ * @changed: true if the guest's window may differ from the last WINDOW message
+ * @told: number of the window in that message, 0: none; accessed by the sender only
+ * @told_flags: flags in that message; accessed by the sender only
+ */
+struct vgpu_peer_offer {
+	struct list_head bad;
+	bool changed;
+	u64 told;
+	u32 told_flags;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -203,16 +218,7 @@ struct vgpu_peer {
 	wait_queue_head_t wait;
 
 	struct vgpu_peer_events events;
-	/* Bindings that failed or ended, with an INVALIDATE that is not sent yet. */
-	struct list_head bad_bindings;
-	/* True if the guest's window may differ from the last WINDOW message. */
-	bool window_changed;
-	/*
-	 * Number (0: none) and flags of the window in the last WINDOW message; accessed by the
-	 * sender only.
-	 */
-	u64 window_told;
-	u32 window_told_flags;
+	struct vgpu_peer_offer offer;
 	/* Ring of the ranges that the guest gave back last; protected by unbinds_lock. */
 	spinlock_t unbinds_lock;
 	struct vgpu_unbind *unbinds;

@@ -65,7 +65,7 @@ void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len)
 	}
 	if (list_empty(&binding->bad_node)) {
 		vgpu_binding_get(binding);
-		list_add_tail(&binding->bad_node, &peer->bad_bindings);
+		list_add_tail(&binding->bad_node, &peer->offer.bad);
 	}
 	spin_unlock_irqrestore(&peer->events.lock, flags);
 	vgpu_control_kick(peer);

@@ -47,7 +47,7 @@ struct vgpu_window;
  * @ahead_busy: true while a preparation is under way, which holds a reference
  * @ahead_over: completion, completed at the end of a preparation
  * @ahead_work: preparation: has the driver populate the shadow's page tables
- * @bad_node: list entry in peer->bad_bindings; protected by peer->events.lock, as the fields
+ * @bad_node: list entry in peer->offer.bad; protected by peer->events.lock, as the fields
  *	below
  * @bad_first: offset of the first page that failed since the last INVALIDATE
  * @bad_end: end of the last such page; equal to @bad_first: none has failed

@@ -53,16 +53,16 @@ static int offer_window(struct vgpu_peer *peer)
 		size = window->size;
 		vgpu_window_put(window);
 	}
-	if (id == peer->window_told && flags == peer->window_told_flags)
+	if (id == peer->offer.told && flags == peer->offer.told_flags)
 		return 0;
-	if (peer->window_told && peer->window_told != id)
-		ret = offer_send_window(peer, peer->window_told, 0, 0);
-	peer->window_told = 0;
+	if (peer->offer.told && peer->offer.told != id)
+		ret = offer_send_window(peer, peer->offer.told, 0, 0);
+	peer->offer.told = 0;
 	if (!ret && id)
 		ret = offer_send_window(peer, id, size, flags);
 	if (!ret) {
-		peer->window_told = id;
-		peer->window_told_flags = flags;
+		peer->offer.told = id;
+		peer->offer.told_flags = flags;
 	}
 	return ret;
 }
@@ -77,7 +77,7 @@ static struct vgpu_binding *offer_next_bad(struct vgpu_peer *peer, u64 *first, u
 	struct vgpu_binding *binding;
 
 	spin_lock_irq(&peer->events.lock);
-	binding = list_first_entry_or_null(&peer->bad_bindings, struct vgpu_binding, bad_node);
+	binding = list_first_entry_or_null(&peer->offer.bad, struct vgpu_binding, bad_node);
 	if (binding) {
 		list_del_init(&binding->bad_node);
 		*first = binding->bad_first;
@@ -97,11 +97,11 @@ int vgpu_offer_announce(struct vgpu_peer *peer)
 
 	if (!(peer->wire.features & VGPU_FEATURE_WINDOW))
 		return 0;
-	if (xchg(&peer->window_changed, false))
+	if (xchg(&peer->offer.changed, false))
 		ret = offer_window(peer);
 	while (!ret && (binding = offer_next_bad(peer, &first, &end))) {
 		/* A guest ignores ranges of older windows; without a window it has no others. */
-		if (peer->window_told)
+		if (peer->offer.told)
 			ret = offer_send_part(peer, VGPU_MSG_INVALIDATE, binding->window_id, first,
 					      end - first);
 		vgpu_binding_put(binding);
