@@ -20,7 +20,7 @@
  *				or from user memory
  *   peer->objects.lock		object, file and space tables, memory that devices keep
  *   poll->lock			wait entries on a driver's queues, held over its ->poll()
- *   session->unmaps_lock, peer->closes.lock, peer->leaves.lock, peer->unbinds_lock,
+ *   session->unmaps_lock, peer->closes.lock, peer->leaves.lock, peer->unbinds.lock,
  *   peer->tgids_lock, agent->events_lock
  *				spinlocks, never two at a time
  *   peer->events.lock		spinlock, taken where drivers signal

@@ -23,8 +23,9 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->gone = kzalloc(sizeof(*peer->gone), GFP_KERNEL_ACCOUNT);
 	if (!peer->gone)
 		goto err_free_peer;
-	peer->unbinds = kvcalloc(VGPU_PEER_UNBINDS, sizeof(*peer->unbinds), GFP_KERNEL_ACCOUNT);
-	if (!peer->unbinds)
+	peer->unbinds.ring = kvcalloc(VGPU_PEER_UNBINDS, sizeof(*peer->unbinds.ring),
+				      GFP_KERNEL_ACCOUNT);
+	if (!peer->unbinds.ring)
 		goto err_free_event;
 	peer->guest = vgpu_guest_get(agent, args->cid, args->port);
 	if (!peer->guest)
@@ -59,13 +60,13 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	INIT_LIST_HEAD(&peer->events.fired);
 	INIT_LIST_HEAD(&peer->events.ready);
 	INIT_LIST_HEAD(&peer->offer.bad);
-	spin_lock_init(&peer->unbinds_lock);
+	spin_lock_init(&peer->unbinds.lock);
 	return peer;
 
 err_put_guest:
 	vgpu_guest_put(agent, peer->guest);
 err_free_unbinds:
-	kvfree(peer->unbinds);
+	kvfree(peer->unbinds.ring);
 err_free_event:
 	kfree(peer->gone);
 err_free_peer:
@@ -84,7 +85,7 @@ static void peer_free(struct kref *ref)
 	ida_destroy(&peer->objects.fds);
 	vgpu_guest_put(peer->agent, peer->guest);
 	vgpu_agent_put(peer->agent);
-	kvfree(peer->unbinds);
+	kvfree(peer->unbinds.ring);
 	kfree(peer->gone);
 	kfree(peer);
 }

@@ -176,6 +176,20 @@ struct vgpu_peer_offer {
 	u32 told_flags;
 };
 
+/**
+ * struct vgpu_peer_unbinds - ranges of the window that the guest gave back last; see bind.c
+ * @lock: spinlock that protects this struct
+ * @ring: ring of VGPU_PEER_UNBINDS ranges
+ * @nr: number of ranges that the guest has given back
+ * @gone: number of the newest UNBIND that is not in the ring any more
+ */
+struct vgpu_peer_unbinds {
+	spinlock_t lock;
+	struct vgpu_unbind *ring;
+	u32 nr;
+	u64 gone;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -219,12 +233,7 @@ struct vgpu_peer {
 
 	struct vgpu_peer_events events;
 	struct vgpu_peer_offer offer;
-	/* Ring of the ranges that the guest gave back last; protected by unbinds_lock. */
-	spinlock_t unbinds_lock;
-	struct vgpu_unbind *unbinds;
-	u32 nr_unbinds;
-	/* Number of the newest UNBIND that is not in the ring any more. */
-	u64 unbinds_gone;
+	struct vgpu_peer_unbinds unbinds;
 };
 
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,

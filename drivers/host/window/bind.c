@@ -80,11 +80,11 @@ void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbin
 {
 	struct vgpu_unbind *oldest;
 
-	spin_lock(&peer->unbinds_lock);
-	oldest = &peer->unbinds[peer->nr_unbinds++ % VGPU_PEER_UNBINDS];
-	peer->unbinds_gone = oldest->seq;
+	spin_lock(&peer->unbinds.lock);
+	oldest = &peer->unbinds.ring[peer->unbinds.nr++ % VGPU_PEER_UNBINDS];
+	peer->unbinds.gone = oldest->seq;
 	*oldest = *unbind;
-	spin_unlock(&peer->unbinds_lock);
+	spin_unlock(&peer->unbinds.lock);
 }
 
 static bool binding_is_refused(const struct vgpu_binding *binding, u64 seq)
@@ -93,17 +93,17 @@ static bool binding_is_refused(const struct vgpu_binding *binding, u64 seq)
 	unsigned int i;
 	bool refused;
 
-	spin_lock(&peer->unbinds_lock);
-	refused = seq < peer->unbinds_gone;
+	spin_lock(&peer->unbinds.lock);
+	refused = seq < peer->unbinds.gone;
 	for (i = 0; i < VGPU_PEER_UNBINDS; i++) {
-		const struct vgpu_unbind *unbind = &peer->unbinds[i];
+		const struct vgpu_unbind *unbind = &peer->unbinds.ring[i];
 
 		if (unbind->seq > seq && unbind->window == binding->window_id &&
 		    unbind->offset < binding->offset + binding->len &&
 		    binding->offset < unbind->offset + unbind->len)
 			refused = true;
 	}
-	spin_unlock(&peer->unbinds_lock);
+	spin_unlock(&peer->unbinds.lock);
 	return refused;
 }
 
