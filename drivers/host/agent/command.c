@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ioctls of /dev/vgpu-host, by which vgpud sets up exports, peers, shadows and windows.
+ */
+#include <linux/capability.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "agent/command.h"
+#include "agent/control_thread.h"
+#include "agent/export.h"
+#include "base/cmd.h"
+#include "base/keys.h"
+#include "call/shadow.h"
+#include "memory/ram.h"
+#include "peer/agent.h"
+#include "peer/control.h"
+#include "peer/file.h"
+#include "peer/grant.h"
+#include "peer/peer.h"
+#include "window/device.h"
+
+#define AGENT_FETCH_TIMEOUT_MAX_MS	60000
+#define AGENT_PATIENCE_MAX_MS		3600000
+
+static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_host_agent *args = cmd->arg;
+	struct vgpu_agent *agent;
+	int ret;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (args->flags || args->reserved)
+		return -EOPNOTSUPP;
+	if (!args->fetch_timeout_ms || args->fetch_timeout_ms > AGENT_FETCH_TIMEOUT_MAX_MS ||
+	    args->patience_ms > AGENT_PATIENCE_MAX_MS ||
+	    !args->reserved_size || !PAGE_ALIGNED(args->reserved_base | args->reserved_size) ||
+	    args->reserved_size > TASK_SIZE_MAX ||
+	    args->reserved_base > TASK_SIZE_MAX - args->reserved_size)
+		return -EINVAL;
+
+	agent = kzalloc(sizeof(*agent), GFP_KERNEL_ACCOUNT);
+	if (!agent)
+		return -ENOMEM;
+	kref_init(&agent->ref);
+	agent->rdev = file_inode(file)->i_rdev;
+	agent->reserved_base = args->reserved_base;
+	agent->reserved_size = args->reserved_size;
+	agent->fetch_timeout_ms = args->fetch_timeout_ms;
+	agent->ping_timeout_ms = args->ping_timeout_ms;
+	agent->patience_ms = args->patience_ms ?: args->fetch_timeout_ms;
+	mutex_init(&agent->lock);
+	INIT_LIST_HEAD(&agent->exports);
+	xa_init_flags(&agent->peers, XA_FLAGS_ALLOC1);
+	mutex_init(&agent->guests_lock);
+	INIT_LIST_HEAD(&agent->guests);
+	spin_lock_init(&agent->events_lock);
+	INIT_LIST_HEAD(&agent->events);
+	init_waitqueue_head(&agent->events_wait);
+
+	ret = vgpu_agent_publish(agent, file);
+	if (ret)
+		vgpu_agent_put(agent);
+	return ret;
+}
+
+/*
+ * Find the peer with number @id. Context: agent->lock is held.
+ * Return: the peer with a reference, or NULL.
+ */
+static struct vgpu_peer *agent_find_peer(struct vgpu_agent *agent, u32 id)
+{
+	struct vgpu_peer *peer = xa_load(&agent->peers, id);
+
+	if (peer)
+		vgpu_peer_get(peer);
+	return peer;
+}
+
+static int agent_export_add(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_export_add *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	int ret;
+
+	mutex_lock(&agent->lock);
+	ret = vgpu_export_add(agent, args);
+	if (ret > 0) {
+		args->out_export = ret;
+		ret = vgpu_cmd_respond(cmd);
+		if (ret)
+			vgpu_export_del(agent, args->out_export);
+	}
+	mutex_unlock(&agent->lock);
+	return ret;
+}
+
+static int agent_export_del(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_host_export_del *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_export *export;
+	struct vgpu_peer *peer;
+	unsigned long id;
+	int ret = -ENOENT;
+
+	mutex_lock(&agent->lock);
+	export = vgpu_agent_find_export(agent, args->export);
+	if (export) {
+		xa_for_each(&agent->peers, id, peer)
+			vgpu_grant_revoke(peer, export);
+		ret = vgpu_export_del(agent, args->export);
+	}
+	mutex_unlock(&agent->lock);
+	return ret;
+}
+
+static int agent_export_change(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_agent *agent = data;
+	int ret;
+
+	mutex_lock(&agent->lock);
+	ret = vgpu_export_change(agent, cmd->arg);
+	mutex_unlock(&agent->lock);
+	return ret;
+}
+
+static int agent_export_file(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_file_set(data, cmd->arg);
+}
+
+/* Check features: KEEP_ALONE needs KEEP, and a processor with protection keys. */
+static bool agent_features_ok(u64 features)
+{
+	if (features & ~VGPU_FEATURES)
+		return false;
+	return !(features & VGPU_FEATURE_KEEP_ALONE) ||
+		((features & VGPU_FEATURE_KEEP) && vgpu_keys_there());
+}
+
+static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_peer_add *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_peer *peer;
+	int ret;
+
+	if (args->flags || args->limits.reserved || !agent_features_ok(args->features))
+		return -EOPNOTSUPP;
+	peer = vgpu_peer_alloc(agent, args);
+	if (IS_ERR(peer))
+		return PTR_ERR(peer);
+
+	mutex_lock(&agent->lock);
+	/* The number is reserved first; the peer is published when nothing can fail any more. */
+	ret = xa_alloc_cyclic(&agent->peers, &peer->id, NULL, XA_LIMIT(1, INT_MAX),
+			      &agent->next_peer, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_put_peer;
+	args->out_peer = peer->id;
+	ret = vgpu_cmd_respond(cmd);
+	if (ret)
+		goto err_free_id;
+	ret = vgpu_control_start(peer);
+	if (ret)
+		goto err_free_id;
+	/*
+	 * The entry exists, so nothing is allocated. The peer's thread may end already, but
+	 * it erases the entry under agent->lock, which is held here.
+	 */
+	xa_store(&agent->peers, peer->id, peer, GFP_KERNEL_ACCOUNT);
+	/* The peer may have a window. */
+	vgpu_control_kick_window(peer);
+	mutex_unlock(&agent->lock);
+	return 0;
+
+err_free_id:
+	xa_release(&agent->peers, peer->id);
+err_put_peer:
+	mutex_unlock(&agent->lock);
+	vgpu_peer_put(peer);
+	return ret;
+}
+
+static int agent_peer_del(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_host_peer_del *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_peer *peer;
+
+	mutex_lock(&agent->lock);
+	peer = agent_find_peer(agent, args->peer);
+	mutex_unlock(&agent->lock);
+	if (!peer)
+		return -ENOENT;
+	vgpu_peer_end(peer);
+	vgpu_peer_put(peer);
+	return 0;
+}
+
+static int agent_grant(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_host_grant *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_export *export;
+	struct vgpu_peer *peer;
+	int ret = -ENOENT;
+
+	mutex_lock(&agent->lock);
+	export = vgpu_agent_find_export(agent, args->export);
+	peer = xa_load(&agent->peers, args->peer);
+	if (export && peer)
+		ret = vgpu_grant_add(peer, export, args);
+	mutex_unlock(&agent->lock);
+	return ret;
+}
+
+static int agent_revoke(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_host_revoke *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_export *export;
+	struct vgpu_peer *peer;
+	int ret = -ENOENT;
+
+	if (args->reserved)
+		return -EOPNOTSUPP;
+	mutex_lock(&agent->lock);
+	export = vgpu_agent_find_export(agent, args->export);
+	peer = xa_load(&agent->peers, args->peer);
+	if (export && peer)
+		ret = vgpu_grant_revoke(peer, export);
+	mutex_unlock(&agent->lock);
+	return ret;
+}
+
+static int agent_shadow(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_shadow *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_peer *peer;
+	struct file *shadow;
+	int fd, ret;
+
+	if (args->flags)
+		return -EOPNOTSUPP;
+	mutex_lock(&agent->lock);
+	peer = agent_find_peer(agent, args->peer);
+	mutex_unlock(&agent->lock);
+	if (!peer)
+		return -ENOENT;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0) {
+		ret = fd;
+		goto out_put_peer;
+	}
+	shadow = vgpu_shadow_create(peer, args->session);
+	if (IS_ERR(shadow)) {
+		ret = PTR_ERR(shadow);
+		goto err_put_fd;
+	}
+	args->out_fd = fd;
+	ret = vgpu_cmd_respond(cmd);
+	if (ret)
+		goto err_put_file;
+	fd_install(fd, shadow);
+	vgpu_peer_put(peer);
+	return 0;
+
+err_put_file:
+	fput(shadow);
+err_put_fd:
+	put_unused_fd(fd);
+out_put_peer:
+	vgpu_peer_put(peer);
+	return ret;
+}
+
+static int agent_memory(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_memory *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_peer *peer;
+	struct file *memory;
+	int fd, ret;
+
+	if (args->flags || args->reserved)
+		return -EOPNOTSUPP;
+	mutex_lock(&agent->lock);
+	peer = agent_find_peer(agent, args->peer);
+	mutex_unlock(&agent->lock);
+	if (!peer)
+		return -ENOENT;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0) {
+		ret = fd;
+		goto out_put_peer;
+	}
+	memory = vgpu_ram_create(peer, args->pieces);
+	if (IS_ERR(memory)) {
+		ret = PTR_ERR(memory);
+		goto err_put_fd;
+	}
+	args->out_fd = fd;
+	ret = vgpu_cmd_respond(cmd);
+	if (ret)
+		goto err_put_file;
+	vgpu_ram_publish(peer, memory);
+	fd_install(fd, memory);
+	vgpu_peer_put(peer);
+	return 0;
+
+err_put_file:
+	fput(memory);
+err_put_fd:
+	put_unused_fd(fd);
+out_put_peer:
+	vgpu_peer_put(peer);
+	return ret;
+}
+
+static int agent_peer_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_peer_stat *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_peer *peer;
+
+	mutex_lock(&agent->lock);
+	peer = agent_find_peer(agent, args->peer);
+	mutex_unlock(&agent->lock);
+	if (!peer)
+		return -ENOENT;
+	vgpu_peer_stat(peer, args);
+	vgpu_peer_put(peer);
+	return vgpu_cmd_respond(cmd);
+}
+
+static int agent_window_create(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_window_create(cmd->arg, cmd);
+}
+
+static int agent_window_destroy(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_window_destroy(cmd->arg);
+}
+
+static int agent_window_drain(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_window_drain(cmd->arg);
+}
+
+static int agent_window_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	int ret = vgpu_window_stat(cmd->arg);
+
+	return ret ?: vgpu_cmd_respond(cmd);
+}
+
+static const struct vgpu_cmd_op agent_none_ops[] = {
+	VGPU_CMD(VGPU_HOST_AGENT, struct vgpu_host_agent, agent_become),
+};
+
+static const struct vgpu_cmd_op agent_ops[] = {
+	VGPU_CMD(VGPU_HOST_EXPORT_ADD, struct vgpu_host_export_add, agent_export_add),
+	VGPU_CMD(VGPU_HOST_EXPORT_DEL, struct vgpu_host_export_del, agent_export_del),
+	VGPU_CMD(VGPU_HOST_EXPORT_CHANGE, struct vgpu_host_export_change, agent_export_change),
+	VGPU_CMD(VGPU_HOST_EXPORT_FILE, struct vgpu_host_export_file, agent_export_file),
+	VGPU_CMD(VGPU_HOST_PEER_ADD, struct vgpu_host_peer_add, agent_peer_add),
+	VGPU_CMD(VGPU_HOST_PEER_DEL, struct vgpu_host_peer_del, agent_peer_del),
+	VGPU_CMD(VGPU_HOST_GRANT, struct vgpu_host_grant, agent_grant),
+	VGPU_CMD(VGPU_HOST_REVOKE, struct vgpu_host_revoke, agent_revoke),
+	VGPU_CMD(VGPU_HOST_SHADOW, struct vgpu_host_shadow, agent_shadow),
+	VGPU_CMD(VGPU_HOST_MEMORY, struct vgpu_host_memory, agent_memory),
+	VGPU_CMD(VGPU_HOST_PEER_STAT, struct vgpu_host_peer_stat, agent_peer_stat),
+	VGPU_CMD(VGPU_HOST_WINDOW_CREATE, struct vgpu_host_window_create, agent_window_create),
+	VGPU_CMD(VGPU_HOST_WINDOW_DESTROY, struct vgpu_host_window_destroy, agent_window_destroy),
+	VGPU_CMD(VGPU_HOST_WINDOW_DRAIN, struct vgpu_host_window_drain, agent_window_drain),
+	VGPU_CMD(VGPU_HOST_WINDOW_STAT, struct vgpu_host_window_stat, agent_window_stat),
+};
+
+long vgpu_agent_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct vgpu_agent *agent = vgpu_agent_of(file);
+
+	if (!agent)
+		return vgpu_cmd_run(agent_none_ops, ARRAY_SIZE(agent_none_ops), NULL, file, cmd,
+				    arg);
+	return vgpu_cmd_run(agent_ops, ARRAY_SIZE(agent_ops), agent, file, cmd, arg);
+}
