@@ -32,7 +32,7 @@ static bool binding_invalidate(struct mmu_interval_notifier *notifier,
 	end = min_t(u64, range->end, binding->addr + binding->len);
 	if (first >= end)
 		return true;
-	atomic64_inc(&window->zaps);
+	atomic64_inc(&window->stats.zaps);
 	vgpu_window_zap(window, binding->offset + (first - binding->addr), end - first);
 	return true;
 }
@@ -144,7 +144,7 @@ static int binding_list(struct vgpu_binding *binding, u64 seq)
 	rb_link_node(&binding->node, parent, link);
 	rb_insert_color(&binding->node, &window->bindings);
 	window->nr_bindings++;
-	atomic64_add(binding->len, &window->bound_bytes);
+	atomic64_add(binding->len, &window->stats.bound_bytes);
 	binding->listed = true;
 	/* The tree holds this reference: another thread may find and end the binding at once. */
 	vgpu_binding_get(binding);
@@ -266,7 +266,7 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 	if (last) {
 		rb_erase(&binding->node, &window->bindings);
 		window->nr_bindings--;
-		atomic64_sub(binding->len, &window->bound_bytes);
+		atomic64_sub(binding->len, &window->stats.bound_bytes);
 		binding->listed = false;
 		/* The tree's reference moves to the list. */
 		list_add_tail(&binding->ended_node, &window->ended);

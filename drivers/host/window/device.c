@@ -322,19 +322,19 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 		args->out_port = found->port;
 		strscpy(args->out_name, dev_name(&found->dev), sizeof(args->out_name));
 		args->out_bytes = found->size;
-		args->out_bound_bytes = atomic64_read(&found->bound_bytes);
+		args->out_bound_bytes = atomic64_read(&found->stats.bound_bytes);
 		args->out_bindings = READ_ONCE(found->nr_bindings);
 		args->out_opens = READ_ONCE(found->opens);
 		args->out_drain = READ_ONCE(found->drain);
 		args->out_reserved = 0;
 		args->out_reserved2 = 0;
-		args->out_faults = atomic64_read(&found->faults);
-		args->out_resolved = atomic64_read(&found->resolved);
-		args->out_dummies = atomic64_read(&found->dummies);
-		args->out_failures = atomic64_read(&found->failures);
-		args->out_timeouts = atomic64_read(&found->timeouts);
-		args->out_zaps = atomic64_read(&found->zaps);
-		args->out_huge = atomic64_read(&found->huge);
+		args->out_faults = atomic64_read(&found->stats.faults);
+		args->out_resolved = atomic64_read(&found->stats.resolved);
+		args->out_dummies = atomic64_read(&found->stats.dummies);
+		args->out_failures = atomic64_read(&found->stats.failures);
+		args->out_timeouts = atomic64_read(&found->stats.timeouts);
+		args->out_zaps = atomic64_read(&found->stats.zaps);
+		args->out_huge = atomic64_read(&found->stats.huge);
 		args->out_uid = from_kuid_munged(current_user_ns(), found->uid);
 		args->out_flags = found->flags;
 	}

@@ -193,7 +193,7 @@ vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct 
 	ret = vgpu_insert_huge(vmf, touch->huge, binding->writable, touch->prot);
 	if (ret != VM_FAULT_NOPAGE)
 		return VM_FAULT_FALLBACK;
-	atomic64_inc(&binding->window->huge);
+	atomic64_inc(&binding->window->stats.huge);
 	touch_cover(touch, first, first + PMD_SIZE);
 	vgpu_ahead_start(binding, touch, first + PMD_SIZE);
 	touch_end(touch);

@@ -36,7 +36,7 @@ static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 	/* The lock is held, as the touch may begin anew after that. */
 	complete_all(&touch->over);
 	mutex_unlock(&window->lock);
-	atomic64_inc(&window->resolved);
+	atomic64_inc(&window->stats.resolved);
 	if (unlist)
 		vgpu_touch_put(touch);
 	vgpu_touch_put(touch);
@@ -174,7 +174,7 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 	}
 	if (!ret && !touch->done) {
 		touch->late = true;
-		atomic64_inc(&window->timeouts);
+		atomic64_inc(&window->stats.timeouts);
 	}
 	mutex_unlock(&window->lock);
 	vgpu_touch_put(touch);

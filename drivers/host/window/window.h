@@ -33,6 +33,28 @@ struct vgpu_peer;
 /* Maximum of probes of one window that are in drivers. */
 #define VGPU_WINDOW_PROBES	8
 
+/**
+ * struct vgpu_window_stats - counters of a window, for VGPU_HOST_WINDOW_STAT
+ * @bound_bytes: number of bytes of the window's bindings
+ * @faults: number of faults of hypervisors
+ * @resolved: number of touches that are done
+ * @dummies: number of faults that got the window's own page
+ * @failures: number of faults whose page could not be had
+ * @timeouts: number of waits for a touch that ended without result
+ * @zaps: number of times that a driver changed pages of a binding
+ * @huge: number of PMD mappings that were inserted
+ */
+struct vgpu_window_stats {
+	atomic64_t bound_bytes;
+	atomic64_t faults;
+	atomic64_t resolved;
+	atomic64_t dummies;
+	atomic64_t failures;
+	atomic64_t timeouts;
+	atomic64_t zaps;
+	atomic64_t huge;
+};
+
 struct vgpu_window {
 	struct device dev;
 	struct cdev cdev;
@@ -93,14 +115,7 @@ struct vgpu_window {
 	struct rw_semaphore viewers_lock;
 	struct list_head viewers;
 
-	atomic64_t bound_bytes;
-	atomic64_t faults;
-	atomic64_t resolved;
-	atomic64_t dummies;
-	atomic64_t failures;
-	atomic64_t timeouts;
-	atomic64_t zaps;
-	atomic64_t huge;
+	struct vgpu_window_stats stats;
 };
 
 /* Mutex that protects vgpu_windows. Lock order: before viewers_lock and lock of a window. */

@@ -25,7 +25,7 @@
 
 static vm_fault_t window_insert_dummy(struct vgpu_window *window, struct vm_fault *vmf)
 {
-	atomic64_inc(&window->dummies);
+	atomic64_inc(&window->stats.dummies);
 	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
 				      page_to_pfn(window->dummy),
 				      vm_get_page_prot(vmf->vma->vm_flags), PAGE_SHARED);
@@ -66,7 +66,7 @@ static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf
 	}
 	ret = vgpu_binding_insert_locked(binding, vmf, offset, 0, window->size, false);
 	if (ret == VM_FAULT_SIGBUS) {
-		atomic64_inc(&window->failures);
+		atomic64_inc(&window->stats.failures);
 		vgpu_binding_fail(binding, offset, PAGE_SIZE);
 		ret = window_insert_dummy(window, vmf);
 	} else if (ret == VM_FAULT_RETRY) {
@@ -110,7 +110,7 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 
 	if (window_fault_is_for_device(vmf))
 		return VM_FAULT_SIGBUS;
-	atomic64_inc(&window->faults);
+	atomic64_inc(&window->stats.faults);
 	ret = window_insert(window, vmf, offset, &binding);
 	if (!binding)
 		return window_done(vmf, ret);
@@ -146,7 +146,7 @@ static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
 		ret = vgpu_binding_insert_huge_locked(binding, vmf, offset, false);
 	mutex_unlock(&window->lock);
 	if (ret == VM_FAULT_NOPAGE)
-		atomic64_inc(&window->faults);
+		atomic64_inc(&window->stats.faults);
 	return window_done(vmf, ret);
 }
 #endif
@@ -169,7 +169,7 @@ static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 	 * own page in place of the page.
 	 */
 	if (binding ? !binding->writable : !offset) {
-		atomic64_inc(&window->failures);
+		atomic64_inc(&window->stats.failures);
 		if (binding)
 			vgpu_binding_fail(binding, offset, PAGE_SIZE);
 		ret = window_insert_dummy(window, vmf);
