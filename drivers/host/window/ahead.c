@@ -80,15 +80,15 @@ static u64 ahead_page(const struct vgpu_binding *binding, struct mm_struct *mm, 
 
 void vgpu_ahead_work(struct work_struct *work)
 {
-	struct vgpu_binding *binding = container_of(work, struct vgpu_binding, ahead_work);
+	struct vgpu_binding *binding = container_of(work, struct vgpu_binding, ahead.work);
 	unsigned long late = jiffies + VGPU_AHEAD_TIME;
 	struct vgpu_window *window = binding->window;
 	struct mm_struct *mm = binding->mm;
 	u64 offset, got;
 
 	if (mmget_not_zero(mm)) {
-		/* No other thread changes the range until @ahead_busy is false. */
-		for (offset = binding->ahead; offset < binding->ahead_end; offset += got) {
+		/* No other thread changes the range until @busy is false. */
+		for (offset = binding->ahead.first; offset < binding->ahead.end; offset += got) {
 			if (READ_ONCE(binding->gone) || time_after(jiffies, late))
 				break;
 			got = ahead_page(binding, mm, vgpu_binding_addr(binding, offset));
@@ -98,9 +98,9 @@ void vgpu_ahead_work(struct work_struct *work)
 		mmput_async(mm);
 	}
 	mutex_lock(&window->lock);
-	binding->ahead_busy = false;
+	binding->ahead.busy = false;
 	window->nr_ahead--;
-	complete_all(&binding->ahead_over);
+	complete_all(&binding->ahead.over);
 	mutex_unlock(&window->lock);
 	vgpu_binding_put(binding);
 }
@@ -111,10 +111,10 @@ void vgpu_ahead_wait(struct vgpu_binding *binding, u64 offset)
 	bool busy;
 
 	mutex_lock(&window->lock);
-	busy = binding->ahead_busy && offset >= binding->ahead && offset < binding->ahead_end;
+	busy = binding->ahead.busy && offset >= binding->ahead.first && offset < binding->ahead.end;
 	mutex_unlock(&window->lock);
 	if (busy)
-		wait_for_completion_killable_timeout(&binding->ahead_over, VGPU_AHEAD_TIME);
+		wait_for_completion_killable_timeout(&binding->ahead.over, VGPU_AHEAD_TIME);
 }
 
 void vgpu_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next)
@@ -123,23 +123,23 @@ void vgpu_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *tou
 	u64 end;
 
 	lockdep_assert_held(&window->lock);
-	if (touch->offset != binding->next || touch->slow)
-		binding->step = 0;
+	if (touch->offset != binding->ahead.next || touch->slow)
+		binding->ahead.step = 0;
 	else
-		binding->step = clamp_t(u64, 2 * binding->step, VGPU_TOUCH_AROUND,
-					BINDING_AHEAD_MAX);
-	binding->next = next;
-	end = min3(next + binding->step, round_down(next, PMD_SIZE) + PMD_SIZE,
+		binding->ahead.step = clamp_t(u64, 2 * binding->ahead.step, VGPU_TOUCH_AROUND,
+					      BINDING_AHEAD_MAX);
+	binding->ahead.next = next;
+	end = min3(next + binding->ahead.step, round_down(next, PMD_SIZE) + PMD_SIZE,
 		   binding->offset + binding->len);
-	if (next >= end || binding->ahead_busy || binding->gone ||
+	if (next >= end || binding->ahead.busy || binding->gone ||
 	    window->nr_ahead >= BINDING_AHEAD_WORKERS)
 		return;
-	binding->ahead = next;
-	binding->ahead_end = end;
-	binding->ahead_busy = true;
+	binding->ahead.first = next;
+	binding->ahead.end = end;
+	binding->ahead.busy = true;
 	window->nr_ahead++;
-	reinit_completion(&binding->ahead_over);
+	reinit_completion(&binding->ahead.over);
 	/* The worker holds this reference. */
 	vgpu_binding_get(binding);
-	queue_work(window->wq, &binding->ahead_work);
+	queue_work(window->wq, &binding->ahead.work);
 }

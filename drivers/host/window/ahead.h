@@ -15,7 +15,7 @@ struct work_struct;
 /* Time after which a preparation ends, and for which a touch waits for it at most. */
 #define VGPU_AHEAD_TIME	max(HZ / 50, 1)
 
-/* Work function of a binding's @ahead_work. */
+/* Work function of a binding's preparation. */
 void vgpu_ahead_work(struct work_struct *work);
 /*
  * Wait killably for a preparation that is under way and covers @offset, no longer than a

@@ -228,8 +228,8 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	binding->users = 1;
 	INIT_LIST_HEAD(&binding->touches);
 	INIT_LIST_HEAD(&binding->bad_node);
-	INIT_WORK(&binding->ahead_work, vgpu_ahead_work);
-	init_completion(&binding->ahead_over);
+	INIT_WORK(&binding->ahead.work, vgpu_ahead_work);
+	init_completion(&binding->ahead.over);
 	ret = mmu_interval_notifier_insert(&binding->notifier, binding->mm, binding->addr,
 					   binding->len, &binding_notifier_ops);
 	if (ret)

@@ -19,6 +19,27 @@ struct vgpu_peer;
 struct vgpu_window;
 
 /**
+ * struct vgpu_binding_ahead - preparation of a binding's pages; see ahead.c
+ * @next: offset in the window of the next page of a program that accesses memory in order;
+ *	protected by window->lock, as all fields
+ * @step: number of bytes to prepare there; 0: the last touch was not in order, or was slow
+ * @first: start of the last preparation, an offset in the window; constant during a preparation
+ * @end: end of the last preparation; constant during a preparation
+ * @busy: true while a preparation is under way, which holds a reference of the binding
+ * @over: completion, completed at the end of a preparation
+ * @work: preparation: has the driver populate the shadow's page tables
+ */
+struct vgpu_binding_ahead {
+	u64 next;
+	u64 step;
+	u64 first;
+	u64 end;
+	bool busy;
+	struct completion over;
+	struct work_struct work;
+};
+
+/**
  * struct vgpu_binding - a range of a window that shows a range of a shadow
  * @ref: reference count: the window's tree, mappings, work that is under way
  * @window: window that has the range, with a reference
@@ -40,13 +61,7 @@ struct vgpu_window;
  * @gone: true if no page of the binding may be inserted into page tables any more
  * @touches: list of pages that are being resolved or were resolved
  * @seq: sequence of @notifier that a worker has read last; 0, which is no valid one: none yet
- * @next: offset in the window of the next page of a program that accesses memory in order
- * @step: number of bytes to prepare there; 0: the last touch was not in order, or was slow
- * @ahead: start of the last preparation, an offset in the window; constant during a preparation
- * @ahead_end: end of the last preparation; constant during a preparation
- * @ahead_busy: true while a preparation is under way, which holds a reference
- * @ahead_over: completion, completed at the end of a preparation
- * @ahead_work: preparation: has the driver populate the shadow's page tables
+ * @ahead: preparation of pages that a program will access soon
  * @bad_node: list entry in peer->offer.bad; protected by peer->events.lock, as the fields
  *	below
  * @bad_first: offset of the first page that failed since the last INVALIDATE
@@ -74,13 +89,7 @@ struct vgpu_binding {
 	bool gone;
 	struct list_head touches;
 	unsigned long seq;
-	u64 next;
-	u64 step;
-	u64 ahead;
-	u64 ahead_end;
-	bool ahead_busy;
-	struct completion ahead_over;
-	struct work_struct ahead_work;
+	struct vgpu_binding_ahead ahead;
 
 	struct list_head bad_node;
 	u64 bad_first;

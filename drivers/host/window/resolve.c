@@ -91,8 +91,8 @@ void vgpu_touch_again(struct vgpu_touch *touch)
 static u64 touch_range(struct vgpu_binding *binding, u64 offset, unsigned int *nr)
 {
 	lockdep_assert_held(&binding->window->lock);
-	if (offset == binding->next && binding->step) {
-		*nr = binding->step >> PAGE_SHIFT;
+	if (offset == binding->ahead.next && binding->ahead.step) {
+		*nr = binding->ahead.step >> PAGE_SHIFT;
 		return offset;
 	}
 	*nr = VGPU_TOUCH_AROUND >> PAGE_SHIFT;
