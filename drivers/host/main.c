@@ -11,9 +11,6 @@
 #include "conn.h"
 #include "window/device.h"
 
-#define CREATE_TRACE_POINTS
-#include "base/trace.h"
-
 static int __init vgpu_host_init(void)
 {
 	int ret;
