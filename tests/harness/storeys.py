@@ -18,7 +18,7 @@ import sys
 # The storeys of each tree, the lowest first.
 STOREYS = {
     'drivers/guest': ['base', 'argument', 'link', 'memory', 'file', 'node'],
-    'drivers/host': [],
+    'drivers/host': ['base', 'peer', 'object', 'window', 'session', 'memory', 'call', 'agent'],
     'userspace-lib/engine': ['base', 'guest', 'process', 'object', 'memory', 'session'],
     'userspace-lib/engine/shadow': ['base', 'thread', 'lane', 'memory', 'call'],
     'userspace-lib/engine/keeper': [],
