@@ -128,6 +128,8 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bo
 	if (touch) {
 		kref_get(&touch->ref);
 		touch->waiters++;
+		window->nr_left -= touch->left;
+		touch->left = false;
 	}
 	mutex_unlock(&window->lock);
 	kfree(new);
