@@ -144,7 +144,8 @@ static void file_keep(struct vgpu_export *export, const char *name)
 
 /*
  * Return: the highest version that every guest has been sent. Guests that were sent no file yet do
- * not count: they will not get a file that is gone by now.
+ * not count: they will not get a file that is gone by now. Nor do guests whose connection has
+ * ended: a driver may keep their peers for any time.
  */
 static u64 files_sent(struct vgpu_agent *agent, const struct vgpu_export *export)
 {
@@ -157,7 +158,8 @@ static u64 files_sent(struct vgpu_agent *agent, const struct vgpu_export *export
 	xa_for_each(&agent->peers, id, peer) {
 		mutex_lock(&peer->lock);
 		list_for_each_entry(grant, &peer->grants, node)
-			if (grant->export == export && !grant->revoked && grant->files_sent)
+			if (!peer->closing && grant->export == export && !grant->revoked &&
+			    grant->files_sent)
 				version = min(version, grant->files_sent);
 		mutex_unlock(&peer->lock);
 	}
