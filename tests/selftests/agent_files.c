@@ -51,7 +51,6 @@ FIXTURE_TEARDOWN(files)
 	fd = agent_start(self->name);
 	EXPECT_GE(fd, 0);
 	close(fd);
-	unlink(AGENT_CONF);
 	EXPECT_TRUE(agent_write_env());
 }
 
