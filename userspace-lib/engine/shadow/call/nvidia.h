@@ -21,9 +21,9 @@ u32 nvidia_owner(struct call *call, u32 cmd);
 void nvidia_mapped(struct call *call, u32 cmd, u32 owner);
 /*
  * Finds the file that an mmap() of the call's file has to map. A file of nvidiactl has no
- * reference of the memory that it was told to map (drivers/host/memory/owner.c): so the engine owns the
- * memory, and gives another file. nvidia_shown_done() must be called in any case, with the file
- * that was returned.
+ * reference of the memory that it was told to map (drivers/host/memory/owner.c): so the engine
+ * owns the memory, and gives another file. nvidia_shown_done() must be called in any case, with
+ * the file that was returned.
  *
  * Return: number of the file, or a negative errno.
  */
