@@ -63,7 +63,7 @@ static void conn_changed(struct sock *sk, bool readable, bool writable)
 			WRITE_ONCE(conn->readable, true);
 		if (writable)
 			WRITE_ONCE(conn->writable, true);
-		/* Pairs with the barrier in conn_wait_event()'s prepare_to_wait(). */
+		/* Pairs with the barrier in vgpu_conn_wait_event()'s prepare_to_wait(). */
 		smp_mb();
 		/* Each credit update sets writable: it must not wake the receiver. */
 		if (readable && wq_has_sleeper(&conn->recv_wait))
@@ -228,14 +228,18 @@ static bool conn_look(struct vgpu_conn *conn, unsigned int state, u64 start)
 	return false;
 }
 
-/*
- * Wait until *flag or conn->down is set.
+/**
+ * vgpu_conn_wait_event - wait until *@flag or conn->down is set
+ * @conn: the connection
+ * @flag: &conn->readable for the receiving thread, &conn->writable for the sending one
+ * @state: state of the task, which says by which signals the wait ends
  * @deadline: deadline in jiffies; used if @timed
+ * @timed: true if there is a deadline
  *
  * Return: 0, -EINTR (a signal that @state admits), -ETIMEDOUT.
  */
-static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int state,
-			   unsigned long deadline, bool timed)
+static int vgpu_conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int state,
+				unsigned long deadline, bool timed)
 {
 	bool receiving = flag == &conn->readable;
 	wait_queue_head_t *head = receiving ? &conn->recv_wait : &conn->send_wait;
@@ -339,8 +343,8 @@ int vgpu_conn_connect(struct vgpu_conn *conn, u32 cid, u32 port, bool reserved,
 			ret = 0;
 			if (!conn_connecting(sock->sk))
 				break;
-			ret = conn_wait_event(conn, &conn->writable, TASK_KILLABLE, deadline,
-					      timeout_ms);
+			ret = vgpu_conn_wait_event(conn, &conn->writable, TASK_KILLABLE, deadline,
+						   timeout_ms);
 		} while (!ret);
 		if (!ret)
 			ret = sock_error(sock->sk);
@@ -490,7 +494,7 @@ int vgpu_conn_wait(struct vgpu_conn *conn, unsigned int state, unsigned int time
 			return -ENODEV;
 		if (ret > 0)
 			break;
-		ret = conn_wait_event(conn, &conn->readable, state, deadline, timeout_ms);
+		ret = vgpu_conn_wait_event(conn, &conn->readable, state, deadline, timeout_ms);
 		if (ret)
 			return ret;
 	}
@@ -527,8 +531,8 @@ int vgpu_conn_recv(struct vgpu_conn *conn, void *buf, size_t len, unsigned int t
 		if (ret > 0)
 			continue;
 		if (ret == -EAGAIN)
-			ret = conn_wait_event(conn, &conn->readable, TASK_KILLABLE, deadline,
-					      timeout_ms);
+			ret = vgpu_conn_wait_event(conn, &conn->readable, TASK_KILLABLE, deadline,
+						   timeout_ms);
 		else
 			ret = -ENODEV;
 		if (ret) {
@@ -562,8 +566,8 @@ int vgpu_conn_send(struct vgpu_conn *conn, struct kvec *vec, size_t nr, size_t l
 			continue;
 		}
 		if (ret == -EAGAIN) {
-			ret = conn_wait_event(conn, &conn->writable, TASK_KILLABLE, deadline,
-					      timeout_ms);
+			ret = vgpu_conn_wait_event(conn, &conn->writable, TASK_KILLABLE, deadline,
+						   timeout_ms);
 			if (!ret)
 				continue;
 		} else {
