@@ -8,7 +8,7 @@ vgpu-root := $(src)/../..
 ccflags-y += -I$(vgpu-root)/drivers/common
 ccflags-y += -I$(vgpu-root)
 
-vgpu-common-y := common-anon.o common-conn.o common-wire.o
+vgpu-common-y := common-anon.o common-conn.o common-conn_wait.o common-wire.o
 vgpu-common-y += common-wire_call.o common-wire_reply.o common-wire_diff.o
 
 $(obj)/common-%.o: $(vgpu-root)/drivers/common/%.c FORCE

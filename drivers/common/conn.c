@@ -2,7 +2,7 @@
 /*
  * Transport: see conn.h.
  *
- * All socket I/O uses MSG_DONTWAIT, and this file does the waiting. A wait in vsock ends on any
+ * All socket I/O uses MSG_DONTWAIT, and conn_wait.c does the waiting. A wait in vsock ends on any
  * signal, also in the middle of a message (net/vmw_vsock/af_vsock.c,
  * vsock_connectible_wait_data()). The socket's callbacks wake the waits. A flag is cleared
  * before an attempt, and set by the callback after the state changed, so an attempt that finds
@@ -15,13 +15,9 @@
 #include <linux/errno.h>
 #include <linux/file.h>
 #include <linux/jiffies.h>
-#include <linux/module.h>
 #include <linux/net.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
-#include <linux/sched/clock.h>
-#include <linux/sched/signal.h>
-#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/vm_sockets.h>
 #include <net/af_vsock.h>
@@ -29,6 +25,7 @@
 
 #include "compat.h"
 #include "conn.h"
+#include "conn_wait.h"
 
 #define CONN_RBUF_LEN		SZ_16K
 #define CONN_SOCK_BUF_LEN	((u64)SZ_1M)
@@ -40,17 +37,6 @@
  * because a lingering sock outlives the module; 1 is SINGLE_DEPTH_NESTING.
  */
 #define CONN_LOCK_SUBCLASS	2
-/* Number of times that a busy-polling thread yields the processor. */
-#define CONN_TURNS		4
-/* Maximum of conn->soon: this many long waits in a row end busy-polling. */
-#define CONN_SOON_MAX		3
-/* Upper bound of poll_us, as other threads need the processor. */
-#define CONN_POLL_MAX_US	10000U
-
-static unsigned int poll_us = 500;
-module_param(poll_us, uint, 0644);
-MODULE_PARM_DESC(poll_us,
-		 "microseconds of a wait for the peer that are not slept, if waits are mostly as short");
 
 static void conn_changed(struct sock *sk, bool readable, bool writable)
 {
@@ -181,98 +167,6 @@ static int conn_attach(struct vgpu_conn *conn, struct socket *sock, bool own)
 bool vgpu_conn_readable(struct vgpu_conn *conn)
 {
 	return READ_ONCE(conn->readable) || READ_ONCE(conn->down);
-}
-
-static u64 conn_poll_ns(void)
-{
-	return (u64)min(READ_ONCE(poll_us), CONN_POLL_MAX_US) * NSEC_PER_USEC;
-}
-
-/* Adapt the busy-poll score to the last wait: polling is worth its time if waits are short. */
-static void conn_waited(struct vgpu_conn *conn, u64 start)
-{
-	u8 soon = READ_ONCE(conn->soon);
-
-	if (local_clock() - start >= conn_poll_ns())
-		soon -= !!soon;
-	else if (soon < CONN_SOON_MAX)
-		soon++;
-	WRITE_ONCE(conn->soon, soon);
-}
-
-/*
- * Busy-poll for bytes for at most poll_us. Falling asleep, and a wakeup by an interrupt from
- * another processor, take longer than most calls. A work item that delivers the bytes may need
- * this processor, so the thread yields up to CONN_TURNS times if other tasks are runnable;
- * after that busy-polling ends.
- *
- * Return: true if bytes or the end may be received.
- */
-static bool conn_look(struct vgpu_conn *conn, unsigned int state, u64 start)
-{
-	u64 end = start + conn_poll_ns();
-	unsigned int turns = 0;
-
-	do {
-		if (vgpu_conn_readable(conn))
-			return true;
-		if (signal_pending_state(state, current))
-			return false;
-		if (single_task_running())
-			cpu_relax();
-		else if (turns++ < CONN_TURNS)
-			yield();
-		else
-			return false;
-	} while (local_clock() < end);
-	return false;
-}
-
-/**
- * vgpu_conn_wait_event - wait until *@flag or conn->down is set
- * @conn: the connection
- * @flag: &conn->readable for the receiving thread, &conn->writable for the sending one
- * @state: state of the task, which says by which signals the wait ends
- * @deadline: deadline in jiffies; used if @timed
- * @timed: true if there is a deadline
- *
- * Return: 0, -EINTR (a signal that @state admits), -ETIMEDOUT.
- */
-static int vgpu_conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int state,
-				unsigned long deadline, bool timed)
-{
-	bool receiving = flag == &conn->readable;
-	wait_queue_head_t *head = receiving ? &conn->recv_wait : &conn->send_wait;
-	u64 start = local_clock();
-	DEFINE_WAIT(wait);
-	int ret = 0;
-
-	if (receiving && READ_ONCE(conn->soon) && conn_look(conn, state, start))
-		goto out_waited;
-	for (;;) {
-		long left = MAX_SCHEDULE_TIMEOUT;
-
-		prepare_to_wait(head, &wait, state);
-		if (READ_ONCE(*flag) || READ_ONCE(conn->down))
-			break;
-		if (signal_pending_state(state, current)) {
-			ret = -EINTR;
-			break;
-		}
-		if (timed) {
-			left = (long)(deadline - jiffies);
-			if (left <= 0) {
-				ret = -ETIMEDOUT;
-				break;
-			}
-		}
-		schedule_timeout(left);
-	}
-	finish_wait(head, &wait);
-out_waited:
-	if (receiving)
-		conn_waited(conn, start);
-	return ret;
 }
 
 static int conn_bind_reserved(struct socket *sock)
