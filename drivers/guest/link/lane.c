@@ -44,7 +44,8 @@ struct lane_coming {
 	u64 kind;
 };
 
-static void lane_free(struct kref *ref)
+/* Frees a lane without references. */
+static void vgpu_lane_free(struct kref *ref)
 {
 	struct vgpu_lane *lane = container_of(ref, struct vgpu_lane, ref);
 
@@ -68,7 +69,7 @@ static bool lane_unlist_locked(struct vgpu_session *session, struct vgpu_lane *l
 }
 
 /* Checks for the shadow's end when the lane for class mm ends. Atomic context. */
-static void lane_event(void *data)
+static void vgpu_lane_ended(void *data)
 {
 	struct vgpu_lane *lane = data;
 	struct vgpu_session *session = lane->session;
@@ -78,21 +79,25 @@ static void lane_event(void *data)
 		vgpu_session_check_later(session);
 }
 
-/*
- * Keeps a lane for class mm. Return: true if the lane has ended already and the caller must
- * call vgpu_session_check_later(), because lane_event() may have run before the lane was kept.
+/**
+ * vgpu_lane_keep_mm_locked - keep a lane for class mm
+ * @session: session of the lane; its lock is held
+ * @lane: a listed lane
+ *
+ * Return: true if the lane has ended already and the caller must call
+ * vgpu_session_check_later(), because vgpu_lane_ended() may have run before the lane was kept.
  */
-static bool lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane)
+static bool vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane)
 {
 	lockdep_assert_held(&session->lock);
 	WRITE_ONCE(session->mm_lane, lane);
-	/* Pairs with the barrier in conn_changed(), which comes before lane_event(). */
+	/* Pairs with the barrier in conn_changed(), which comes before vgpu_lane_ended(). */
 	smp_mb();
 	return vgpu_conn_was_ended(&lane->conn);
 }
 
-/* Keeps an idle lane for class mm if no lane is. Return: as lane_keep_mm_locked(). */
-static bool lane_keep_idle_locked(struct vgpu_session *session)
+/* Keeps an idle lane for class mm if no lane is. Return: as vgpu_lane_keep_mm_locked(). */
+static bool vgpu_lane_keep_idle_locked(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;
 
@@ -102,11 +107,11 @@ static bool lane_keep_idle_locked(struct vgpu_session *session)
 		return false;
 	list_del_init(&lane->idle_entry);
 	session->nr_idle--;
-	return lane_keep_mm_locked(session, lane);
+	return vgpu_lane_keep_mm_locked(session, lane);
 }
 
 /* Kills a session whose shadow has ended without being asked to. */
-static void lane_lost(struct vgpu_session *session)
+static void vgpu_lane_lost(struct vgpu_session *session)
 {
 	/* Log the reason: the program only finds that its files are dead. */
 	if (!READ_ONCE(session->dead))
@@ -191,7 +196,7 @@ static int lane_connect_conn(struct vgpu_lane *lane, unsigned long deadline)
 		if (vgpu_host_is_down(host) || READ_ONCE(lane->session->dead))
 			return -ENODEV;
 		memset(&lane->conn, 0, sizeof(lane->conn));
-		lane->conn.event = lane_event;
+		lane->conn.event = vgpu_lane_ended;
 		lane->conn.event_data = lane;
 		ret = vgpu_conn_connect(&lane->conn, host->cid, host->port, false,
 					lane_time(deadline, LANE_CONNECT_TIMEOUT_MS));
@@ -237,7 +242,7 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigne
 	}
 	spin_unlock(&session->lock);
 	if (dead) {
-		kref_put(&lane->ref, lane_free);
+		kref_put(&lane->ref, vgpu_lane_free);
 		ret = -ENODEV;
 		goto err_uncount;
 	}
@@ -250,7 +255,7 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigne
 	if (ret) {
 		vgpu_lane_drop(lane);
 		if (ret == -ENODEV)
-			lane_lost(session);
+			vgpu_lane_lost(session);
 		return ERR_PTR(ret);
 	}
 	return lane;
@@ -263,13 +268,18 @@ err_uncount:
 	return ERR_PTR(ret);
 }
 
-/*
- * Connects a lane as lane_connect_once() does, and tries again after -ECONNRESET. On a busy
- * machine the host's listen queue may be full and its agent late. If the shadow is dead, the
- * agent's REFUSE ends the attempts.
- * @deadline: jiffies; 0: none
+/**
+ * vgpu_lane_connect - connect a lane
+ * @session: session of the lane, whose nr_lanes counts the lane already
+ * @deadline: deadline in jiffies; 0: none
+ *
+ * Tries again after -ECONNRESET. On a busy machine the host's listen queue may be full and its
+ * agent late. If the shadow is dead, the agent's REFUSE ends the attempts. A failure uncounts the
+ * lane.
+ *
+ * Return: the lane with a reference for the caller, or an ERR_PTR().
  */
-static struct vgpu_lane *lane_connect(struct vgpu_session *session, unsigned long deadline)
+static struct vgpu_lane *vgpu_lane_connect(struct vgpu_session *session, unsigned long deadline)
 {
 	struct vgpu_lane *lane;
 	unsigned int i;
@@ -323,14 +333,14 @@ int vgpu_lane_start(struct vgpu_session *session)
 	spin_lock(&session->lock);
 	session->nr_lanes++;
 	spin_unlock(&session->lock);
-	lane = lane_connect(session, 0);
+	lane = vgpu_lane_connect(session, 0);
 	if (IS_ERR(lane))
 		return lane_error(session, PTR_ERR(lane));
 	spin_lock(&session->lock);
 	if (!list_empty(&lane->entry))
-		ended = lane_keep_mm_locked(session, lane);
+		ended = vgpu_lane_keep_mm_locked(session, lane);
 	spin_unlock(&session->lock);
-	kref_put(&lane->ref, lane_free);
+	kref_put(&lane->ref, vgpu_lane_free);
 	if (ended)
 		vgpu_session_check_later(session);
 	return 0;
@@ -463,10 +473,10 @@ static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
 
 	spin_lock(&session->lock);
 	if (!IS_ERR(lane) && !list_empty(&lane->entry)) {
-		ended = lane_keep_mm_locked(session, lane);
+		ended = vgpu_lane_keep_mm_locked(session, lane);
 	} else if (IS_ERR(lane)) {
 		session->mm_lane_busy = false;
-		ended = lane_keep_idle_locked(session);
+		ended = vgpu_lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
 	if (ended)
@@ -541,7 +551,7 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_
 				return ERR_PTR(ret);
 			continue;
 		}
-		lane = lane_connect(session, want->deadline);
+		lane = vgpu_lane_connect(session, want->deadline);
 		lane_has_come(session, &coming, lane);
 		if (connect == LANE_CONNECT_MM)
 			lane_set_mm(session, lane);
@@ -571,14 +581,14 @@ void vgpu_lane_put(struct vgpu_lane *lane)
 	} else if (!list_empty(&lane->entry)) {
 		list_add(&lane->idle_entry, &session->idle);
 		session->nr_idle++;
-		ended = lane_keep_idle_locked(session);
+		ended = vgpu_lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
 	if (ended)
 		vgpu_session_check_later(session);
 	if (wq_has_sleeper(&session->wait))
 		wake_up_all(&session->wait);
-	kref_put(&lane->ref, lane_free);
+	kref_put(&lane->ref, vgpu_lane_free);
 }
 
 /**
@@ -598,7 +608,7 @@ void vgpu_lane_check(struct vgpu_session *session)
 	ended = session->mm_lane && vgpu_conn_was_ended(&session->mm_lane->conn);
 	spin_unlock(&session->lock);
 	if (ended)
-		lane_lost(session);
+		vgpu_lane_lost(session);
 }
 
 /**
@@ -617,7 +627,7 @@ void vgpu_lane_drop(struct vgpu_lane *lane)
 	listed = lane_unlist_locked(session, lane);
 	if (mm_lane) {
 		session->mm_lane_busy = false;
-		ended = lane_keep_idle_locked(session);
+		ended = vgpu_lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
 	vgpu_conn_shutdown(&lane->conn);
@@ -625,8 +635,8 @@ void vgpu_lane_drop(struct vgpu_lane *lane)
 		vgpu_session_check_later(session);
 	wake_up_all(&session->wait);
 	if (listed)
-		kref_put(&lane->ref, lane_free);
-	kref_put(&lane->ref, lane_free);
+		kref_put(&lane->ref, vgpu_lane_free);
+	kref_put(&lane->ref, vgpu_lane_free);
 }
 
 /* Ends all lanes of a dead session, which gets no new ones; the calls on the lanes return. */
@@ -643,6 +653,6 @@ void vgpu_lane_end_all(struct vgpu_session *session)
 		if (!lane)
 			return;
 		vgpu_conn_shutdown(&lane->conn);
-		kref_put(&lane->ref, lane_free);
+		kref_put(&lane->ref, vgpu_lane_free);
 	}
 }
