@@ -21,6 +21,7 @@
 #include "link/call.h"
 #include "link/host.h"
 #include "link/lane.h"
+#include "link/lane_pool.h"
 #include "link/session.h"
 #include "link/trace.h"
 #include "link/upcall.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Lanes: connections that carry one call at a time. Each session has a pool of lanes. */
+/* Lanes: connections that carry one call at a time. */
 #ifndef VGPU_LANE_H
 #define VGPU_LANE_H
 
@@ -10,23 +10,6 @@
 #include "conn.h"
 
 struct vgpu_session;
-
-/**
- * struct vgpu_lane_want - requirements of a call for its lane
- * @kind: number shared by all calls that wait for the same thing on the host, such as calls of
- *	one ioctl; 0: the call does not wait for the device
- * @mm_class: true for a call of class mm, where mmap_lock may be held
- * @connected: true if only a connected lane will do, and none is to be connected
- * @interruptible: true if a signal ends the wait for a lane
- * @deadline: time in jiffies by which a lane must be idle or connected; 0: none
- */
-struct vgpu_lane_want {
-	u64 kind;
-	bool mm_class;
-	bool connected;
-	bool interruptible;
-	unsigned long deadline;
-};
 
 /**
  * struct vgpu_lane - one lane
@@ -52,9 +35,11 @@ struct vgpu_lane {
 	u64 rx_seen;
 };
 
-int vgpu_lane_start(struct vgpu_session *session);
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *wanted);
-void vgpu_lane_put(struct vgpu_lane *lane);
+void vgpu_lane_free(struct kref *ref);
+void vgpu_lane_ended(void *data);
+bool vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane);
+bool vgpu_lane_keep_idle_locked(struct vgpu_session *session);
+void vgpu_lane_lost(struct vgpu_session *session);
 void vgpu_lane_drop(struct vgpu_lane *lane);
 void vgpu_lane_check(struct vgpu_session *session);
 void vgpu_lane_end_all(struct vgpu_session *session);

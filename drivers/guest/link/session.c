@@ -15,6 +15,7 @@
 #include "link/control.h"
 #include "link/host.h"
 #include "link/lane.h"
+#include "link/lane_pool.h"
 #include "link/session.h"
 
 /**
