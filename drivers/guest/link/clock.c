@@ -40,7 +40,8 @@ void vgpu_clock_init(struct vgpu_clock *clock)
 	clock->ask_at = jiffies;
 }
 
-static struct vgpu_clock_bounds clock_read(struct vgpu_clock *clock)
+/* Returns the bounds as they are now. */
+static struct vgpu_clock_bounds vgpu_clock_read(struct vgpu_clock *clock)
 {
 	struct vgpu_clock_bounds bounds;
 	unsigned int seq;
@@ -62,7 +63,7 @@ static struct vgpu_clock_bounds clock_read(struct vgpu_clock *clock)
  */
 void vgpu_clock_add(struct vgpu_clock *clock, const struct vgpu_clock_sample *sample)
 {
-	struct vgpu_clock_bounds bounds = clock_read(clock);
+	struct vgpu_clock_bounds bounds = vgpu_clock_read(clock);
 
 	/* Most calls narrow nothing: skip the lock. */
 	if (!vgpu_clock_bounds_narrower(&bounds, sample))
@@ -104,14 +105,14 @@ static void clock_ask(struct vgpu_host *host)
 static s64 clock_offset(struct vgpu_host *host)
 {
 	struct vgpu_clock *clock = &host->clock;
-	struct vgpu_clock_bounds bounds = clock_read(clock);
+	struct vgpu_clock_bounds bounds = vgpu_clock_read(clock);
 	unsigned long ask_at = READ_ONCE(clock->ask_at);
 
 	if (vgpu_clock_bounds_width(&bounds, ktime_get_ns()) <= CLOCK_WRONG_NS ||
 	    time_before(jiffies, ask_at) || cmpxchg(&clock->ask_at, ask_at, jiffies + HZ) != ask_at)
 		return bounds.offset;
 	clock_ask(host);
-	return clock_read(clock).offset;
+	return vgpu_clock_read(clock).offset;
 }
 
 /*

@@ -8,13 +8,15 @@
 #include "link/host.h"
 #include "link/session.h"
 
+#define VGPU_HOST_INSTANCE_LEN	16
+
 #define HOST_CONNECT_TIMEOUT_MS	2000
 #define HOST_MSG_TIMEOUT_MS	10000	/* timeout of a handshake, and of the rest of a message */
 /* Minimum number of lanes: one is for calls of class mm, one for all others. */
 #define HOST_LANES_MIN		2
 
 /* Random number of this load of the module, by which a host tells a new guest from an old one. */
-static u8 host_instance[16];
+static u8 vgpu_host_instance[VGPU_HOST_INSTANCE_LEN];
 static const struct vgpu_host_ops *host_ops;
 
 /**
@@ -24,7 +26,7 @@ static const struct vgpu_host_ops *host_ops;
 void vgpu_host_global_init(const struct vgpu_host_ops *ops)
 {
 	host_ops = ops;
-	get_random_bytes(host_instance, sizeof(host_instance));
+	get_random_bytes(vgpu_host_instance, sizeof(vgpu_host_instance));
 }
 
 /* Return: the @ops of vgpu_host_global_init(). */
@@ -65,7 +67,7 @@ static int host_hello(struct vgpu_host *host)
 	};
 	struct kvec vec = { .iov_base = &hello, .iov_len = sizeof(hello) };
 
-	memcpy(hello.instance, host_instance, sizeof(hello.instance));
+	memcpy(hello.instance, vgpu_host_instance, sizeof(hello.instance));
 	return vgpu_conn_send(&host->conn, &vec, 1, sizeof(hello), HOST_MSG_TIMEOUT_MS);
 }
 
@@ -169,7 +171,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 	INIT_LIST_HEAD(&host->mappings);
 	INIT_LIST_HEAD(&host->move_todo);
 	init_waitqueue_head(&host->move_wait);
-	ret = host_ops->init(host);
+	ret = vgpu_host_ops()->init(host);
 	if (ret)
 		goto err_free_host;
 
@@ -180,7 +182,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 	ret = host_handshake(host, buf, refused);
 	if (ret)
 		goto err_fini_conn;
-	ret = host_ops->start(host);
+	ret = vgpu_host_ops()->start(host);
 	if (ret)
 		goto err_fini_conn;
 	kfree(buf);
@@ -189,7 +191,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 err_fini_conn:
 	vgpu_conn_fini(&host->conn);
 err_fini_host:
-	host_ops->fini(host);
+	vgpu_host_ops()->fini(host);
 err_free_host:
 	kfree(host);
 err_free_buf:
@@ -210,9 +212,9 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 	case VGPU_MSG_PONG:
 		return 0;
 	}
-	for (i = 0; i < host_ops->nr_handlers; i++)
-		if (host_ops->handlers[i].type == type)
-			return host_ops->handlers[i].handle(host, buf);
+	for (i = 0; i < vgpu_host_ops()->nr_handlers; i++)
+		if (vgpu_host_ops()->handlers[i].type == type)
+			return vgpu_host_ops()->handlers[i].handle(host, buf);
 	return -EPROTO;
 }
 
@@ -263,7 +265,7 @@ int vgpu_host_serve(struct vgpu_host *host)
 	for (;;) {
 		/* Settle after a burst of messages: a card and its render node are one device. */
 		if (!vgpu_conn_pending(&host->conn))
-			host_ops->settle(host);
+			vgpu_host_ops()->settle(host);
 		ret = host_wait(host, &pinged, &pinged_at, &seq) ?: host_recv(host, buf) ?:
 		      host_dispatch(host, buf);
 		if (ret)
@@ -295,9 +297,9 @@ void vgpu_host_abort(struct vgpu_host *host)
 	spin_unlock(&host->lock);
 	vgpu_conn_shutdown(&host->conn);
 	vgpu_session_abort_all(host);
-	host_ops->abort(host);
+	vgpu_host_ops()->abort(host);
 	vgpu_control_end(&host->control);
-	host_ops->end(host);
+	vgpu_host_ops()->end(host);
 	vgpu_conn_fini(&host->conn);
 	vgpu_host_put(host);
 }
@@ -313,7 +315,7 @@ static void host_free(struct kref *ref)
 {
 	struct vgpu_host *host = container_of(ref, struct vgpu_host, ref);
 
-	host_ops->fini(host);
+	vgpu_host_ops()->fini(host);
 	kfree_sensitive(host);
 }
 
