@@ -24,7 +24,7 @@
 #include "file/file.h"
 #include "file/object.h"
 #include "link/call.h"
-#include "link/clock.h"
+#include "link/clock_convert.h"
 #include "link/export.h"
 #include "link/host.h"
 

@@ -21,7 +21,7 @@
 #include "file/object.h"
 #include "file/op.h"
 #include "link/call.h"
-#include "link/clock.h"
+#include "link/clock_convert.h"
 #include "link/export.h"
 #include "link/host.h"
 #include "link/session.h"

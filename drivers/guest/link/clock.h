@@ -12,9 +12,6 @@
 
 #include "link/clock_bounds.h"
 
-struct vgpu_host;
-struct vgpu_reply;
-
 /**
  * struct vgpu_clock - relation of a host's CLOCK_MONOTONIC to this machine's
  * @lock: guards @bounds; taken for writing by any thread whose call has ended
@@ -43,10 +40,9 @@ struct vgpu_clock_file {
 };
 
 void vgpu_clock_init(struct vgpu_clock *clock);
+struct vgpu_clock_bounds vgpu_clock_read(struct vgpu_clock *clock);
 void vgpu_clock_add(struct vgpu_clock *clock, const struct vgpu_clock_sample *sample);
 
 void vgpu_clock_file_init(struct vgpu_clock_file *times);
-void vgpu_clock_convert(struct vgpu_host *host, struct vgpu_clock_file *times,
-			const struct vgpu_reply *reply, u32 clock, s64 *time);
 
 #endif /* VGPU_CLOCK_H */
