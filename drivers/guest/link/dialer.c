@@ -22,6 +22,7 @@
 #include <linux/sysfs.h>
 #include <linux/wait.h>
 
+#include "link/connection.h"
 #include "link/dialer.h"
 #include "link/host.h"
 
