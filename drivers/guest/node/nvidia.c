@@ -52,7 +52,8 @@
 #define NVIDIA_HOST_PROC	"proc/" NVIDIA_PROC "/"
 #define NVIDIA_BUS_ID_LEN	sizeof("0000:00:00.0")
 
-enum nvidia_driver {
+/* Drivers of NVIDIA, each of which has a module. */
+enum vgpu_nvidia_driver {
 	NVIDIA_MAIN,
 	NVIDIA_UVM,
 	NVIDIA_MODESET,
@@ -62,7 +63,7 @@ enum nvidia_driver {
 struct vgpu_nvidia;
 
 /**
- * struct nvidia_file - file in /proc
+ * struct vgpu_nvidia_file - file in /proc
  * @owner: node that the file belongs to
  * @wanted: true if the file should exist
  * @sync: work item that creates or removes the file
@@ -71,7 +72,7 @@ struct vgpu_nvidia;
  * @len: number of bytes of @data
  * @data: contents of the file
  */
-struct nvidia_file {
+struct vgpu_nvidia_file {
 	struct vgpu_nvidia *owner;
 	bool wanted;
 	struct work_struct sync;
@@ -83,7 +84,7 @@ struct nvidia_file {
 
 enum { NVIDIA_PARAMS, NVIDIA_VERSION, NVIDIA_INFORMATION, NVIDIA_FILES };
 
-static const char *const nvidia_file_names[NVIDIA_FILES] = {
+static const char *const vgpu_nvidia_file_names[NVIDIA_FILES] = {
 	[NVIDIA_PARAMS] = "params",
 	[NVIDIA_VERSION] = "version",
 	[NVIDIA_INFORMATION] = "information",
@@ -112,12 +113,12 @@ struct vgpu_nvidia {
 	struct list_head entry;
 	struct device dev;
 	struct cdev cdev;
-	enum nvidia_driver driver;
+	enum vgpu_nvidia_driver driver;
 	char bus_id[NVIDIA_BUS_ID_LEN];
 	struct proc_dir_entry *dir;
 	char dir_name[NVIDIA_BUS_ID_LEN];
 	struct list_head dir_entry;
-	struct nvidia_file files[NVIDIA_FILES];
+	struct vgpu_nvidia_file files[NVIDIA_FILES];
 	unsigned int release;
 };
 
@@ -140,7 +141,7 @@ static struct nvidia_module nvidia_modules[NVIDIA_DRIVERS] = {
 	[NVIDIA_MODESET] = { .name = "nvidia_modeset" },
 };
 
-static dev_t nvidia_uvm_devt;
+static dev_t vgpu_nvidia_uvm_devt;
 static LIST_HEAD(nvidia_nodes);
 
 /*
@@ -329,7 +330,7 @@ static void nvidia_del_main(void)
  * Get a driver. The directory in /sys/module is created first: it keeps the real driver out,
  * whose files in /proc would collide with these.
  */
-static int nvidia_driver_get(enum nvidia_driver driver)
+static int nvidia_driver_get(enum vgpu_nvidia_driver driver)
 {
 	struct nvidia_module *module = &nvidia_modules[driver];
 	int ret = 0;
@@ -342,7 +343,8 @@ static int nvidia_driver_get(enum nvidia_driver driver)
 	if (driver == NVIDIA_MAIN)
 		ret = nvidia_add_main();
 	else if (driver == NVIDIA_UVM)
-		ret = alloc_chrdev_region(&nvidia_uvm_devt, 0, NVIDIA_UVM_MINORS, "nvidia-uvm");
+		ret = alloc_chrdev_region(&vgpu_nvidia_uvm_devt, 0, NVIDIA_UVM_MINORS,
+					  "nvidia-uvm");
 	if (ret)
 		goto err_del_module;
 	return 0;
@@ -354,7 +356,7 @@ err_put:
 	return ret;
 }
 
-static void nvidia_driver_put(enum nvidia_driver driver)
+static void nvidia_driver_put(enum vgpu_nvidia_driver driver)
 {
 	struct nvidia_module *module = &nvidia_modules[driver];
 
@@ -363,12 +365,12 @@ static void nvidia_driver_put(enum nvidia_driver driver)
 	if (driver == NVIDIA_MAIN)
 		nvidia_del_main();
 	else if (driver == NVIDIA_UVM)
-		unregister_chrdev_region(nvidia_uvm_devt, NVIDIA_UVM_MINORS);
+		unregister_chrdev_region(vgpu_nvidia_uvm_devt, NVIDIA_UVM_MINORS);
 	nvidia_module_del(module);
 }
 
 /* Get a driver and the main driver, which all others need. */
-static int nvidia_drivers_get(enum nvidia_driver driver)
+static int vgpu_nvidia_driver_get(enum vgpu_nvidia_driver driver)
 {
 	int ret = nvidia_driver_get(NVIDIA_MAIN);
 
@@ -380,7 +382,8 @@ static int nvidia_drivers_get(enum nvidia_driver driver)
 	return ret;
 }
 
-static void nvidia_drivers_put(enum nvidia_driver driver)
+/* Put a driver and the main driver. */
+static void vgpu_nvidia_driver_put(enum vgpu_nvidia_driver driver)
 {
 	if (driver != NVIDIA_MAIN)
 		nvidia_driver_put(driver);
@@ -391,7 +394,7 @@ static void nvidia_drivers_put(enum nvidia_driver driver)
 
 static int nvidia_file_show(struct seq_file *m, void *v)
 {
-	struct nvidia_file *file = m->private;
+	struct vgpu_nvidia_file *file = m->private;
 
 	mutex_lock(&file->lock);
 	seq_write(m, file->data, file->len);
@@ -399,7 +402,7 @@ static int nvidia_file_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-static void nvidia_file_remove(struct nvidia_file *file)
+static void nvidia_file_remove(struct vgpu_nvidia_file *file)
 {
 	struct vgpu_nvidia *nvidia = file->owner;
 
@@ -419,7 +422,7 @@ static void nvidia_file_remove(struct nvidia_file *file)
  */
 static void nvidia_dir_create(struct vgpu_nvidia *nvidia)
 {
-	struct nvidia_file *file = &nvidia->files[NVIDIA_INFORMATION];
+	struct vgpu_nvidia_file *file = &nvidia->files[NVIDIA_INFORMATION];
 	char name[NVIDIA_BUS_ID_LEN];
 	struct vgpu_nvidia *other;
 
@@ -443,7 +446,7 @@ static void nvidia_dir_create(struct vgpu_nvidia *nvidia)
 	list_add(&nvidia->dir_entry, &nvidia_dirs);
 }
 
-static void nvidia_file_create(struct nvidia_file *file)
+static void nvidia_file_create(struct vgpu_nvidia_file *file)
 {
 	struct vgpu_nvidia *nvidia = file->owner;
 	int which = file - nvidia->files;
@@ -454,13 +457,13 @@ static void nvidia_file_create(struct nvidia_file *file)
 		dir = nvidia->dir;
 	}
 	if (dir && !file->pde)
-		file->pde = proc_create_single_data(nvidia_file_names[which], 0444, dir,
+		file->pde = proc_create_single_data(vgpu_nvidia_file_names[which], 0444, dir,
 						    nvidia_file_show, file);
 }
 
 static void nvidia_file_sync(struct work_struct *sync)
 {
-	struct nvidia_file *file = container_of(sync, struct nvidia_file, sync);
+	struct vgpu_nvidia_file *file = container_of(sync, struct vgpu_nvidia_file, sync);
 
 	if (READ_ONCE(file->wanted))
 		nvidia_file_create(file);
@@ -470,7 +473,8 @@ static void nvidia_file_sync(struct work_struct *sync)
 	put_device(&file->owner->dev);
 }
 
-static void nvidia_file_want(struct nvidia_file *file, bool wanted)
+/* Create or remove a file, and wait for that, but no longer than NVIDIA_PROC_WAIT. */
+static void vgpu_nvidia_file_want(struct vgpu_nvidia_file *file, bool wanted)
 {
 	if (file->wanted == wanted)
 		return;
@@ -491,8 +495,15 @@ static void nvidia_replace(u8 *data, u32 len, const char *there, const char *her
 			memcpy(data + i, here, n);
 }
 
-/* Set the contents of a file. @there: host's name of the card, replaced by @bus_id, or NULL. */
-static void nvidia_file_set(struct nvidia_file *file, const u8 *data, u32 len, const char *there)
+/**
+ * vgpu_nvidia_file_set - set the contents of a file
+ * @file: the file, which is created if there is none
+ * @data: contents; copied
+ * @len: number of bytes at @data
+ * @there: host's name of the card, which @bus_id replaces in the contents, or NULL
+ */
+static void vgpu_nvidia_file_set(struct vgpu_nvidia_file *file, const u8 *data, u32 len,
+				 const char *there)
 {
 	u8 *copy = kvmalloc(len, GFP_KERNEL), *old;
 
@@ -507,7 +518,7 @@ static void nvidia_file_set(struct nvidia_file *file, const u8 *data, u32 len, c
 	file->len = len;
 	mutex_unlock(&file->lock);
 	kvfree(old);
-	nvidia_file_want(file, true);
+	vgpu_nvidia_file_want(file, true);
 }
 
 /* Parse a name of the form "0000:01:00.0/information". */
@@ -522,7 +533,7 @@ static bool nvidia_parse_information(const char *name, char *bus_id)
 		bus_id[i] = name[i];
 	}
 	bus_id[i] = '\0';
-	return name[i] == '/' && !strcmp(name + i + 1, nvidia_file_names[NVIDIA_INFORMATION]);
+	return name[i] == '/' && !strcmp(name + i + 1, vgpu_nvidia_file_names[NVIDIA_INFORMATION]);
 }
 
 /*
@@ -531,7 +542,7 @@ static bool nvidia_parse_information(const char *name, char *bus_id)
  */
 static bool nvidia_card_dir(struct vgpu_nvidia *nvidia, const char *bus_id)
 {
-	struct nvidia_file *file = &nvidia->files[NVIDIA_INFORMATION];
+	struct vgpu_nvidia_file *file = &nvidia->files[NVIDIA_INFORMATION];
 	struct vgpu_nvidia *other;
 
 	if (file->wanted)
@@ -572,29 +583,29 @@ static void nvidia_card_file(struct vgpu_nvidia *nvidia, const char *name, const
 	here = nvidia_name_here(nvidia, there);
 	if (!data) {
 		if (!strcmp(nvidia->bus_id, here))
-			nvidia_file_want(&nvidia->files[NVIDIA_INFORMATION], false);
+			vgpu_nvidia_file_want(&nvidia->files[NVIDIA_INFORMATION], false);
 		return;
 	}
 	if (nvidia_card_dir(nvidia, here))
-		nvidia_file_set(&nvidia->files[NVIDIA_INFORMATION], data, len, there);
+		vgpu_nvidia_file_set(&nvidia->files[NVIDIA_INFORMATION], data, len, there);
 }
 
 static void nvidia_ctl_file(struct vgpu_nvidia *nvidia, const char *name, const u8 *data, u32 len)
 {
-	int which = match_string(nvidia_file_names, NVIDIA_INFORMATION, name);
+	int which = match_string(vgpu_nvidia_file_names, NVIDIA_INFORMATION, name);
 
 	if (which < 0)
 		return;
 	if (data && which == NVIDIA_VERSION)
 		vgpu_nvidia_version_told(nvidia->node.export, data, len, &nvidia->release);
 	if (data)
-		nvidia_file_set(&nvidia->files[which], data, len, NULL);
+		vgpu_nvidia_file_set(&nvidia->files[which], data, len, NULL);
 	else
-		nvidia_file_want(&nvidia->files[which], false);
+		vgpu_nvidia_file_want(&nvidia->files[which], false);
 }
 
 /* Handle a file of the host if it is known: the host does not choose the names in /proc. */
-static void nvidia_file(struct vgpu_node *node, const char *name, const u8 *data, u32 len)
+static void nvidia_node_file(struct vgpu_node *node, const char *name, const u8 *data, u32 len)
 {
 	struct vgpu_nvidia *nvidia = container_of(node, struct vgpu_nvidia, node);
 
@@ -635,11 +646,12 @@ static void nvidia_destroy_group(struct vgpu_node_group *group)
 }
 
 /* Find the driver and the minor number of a node by its name. */
-static bool nvidia_parse_name(const char *name, enum nvidia_driver *driver, unsigned int *minor)
+static bool nvidia_parse_name(const char *name, enum vgpu_nvidia_driver *driver,
+			      unsigned int *minor)
 {
 	static const struct {
 		const char *name;
-		enum nvidia_driver driver;
+		enum vgpu_nvidia_driver driver;
 		unsigned int minor;
 	} names[] = {
 		{ "nvidiactl", NVIDIA_MAIN, NVIDIA_CTL_MINOR },
@@ -693,7 +705,7 @@ static void nvidia_free(struct device *dev)
 }
 
 static struct vgpu_nvidia *nvidia_add(struct vgpu_export *export, struct device *parent,
-				      enum nvidia_driver driver, unsigned int minor)
+				      enum vgpu_nvidia_driver driver, unsigned int minor)
 {
 	struct vgpu_nvidia *nvidia = kzalloc(sizeof(*nvidia), GFP_KERNEL);
 	int i, ret;
@@ -709,7 +721,7 @@ static struct vgpu_nvidia *nvidia_add(struct vgpu_export *export, struct device 
 	device_initialize(&nvidia->dev);
 	nvidia->dev.class = &nvidia_class;
 	nvidia->dev.parent = parent;
-	nvidia->dev.devt = driver == NVIDIA_UVM ? nvidia_uvm_devt + minor :
+	nvidia->dev.devt = driver == NVIDIA_UVM ? vgpu_nvidia_uvm_devt + minor :
 			   MKDEV(NVIDIA_MAJOR, minor);
 	nvidia->dev.release = nvidia_free;
 	nvidia->node.export = vgpu_export_get(export);
@@ -730,7 +742,7 @@ static struct vgpu_nvidia *nvidia_add(struct vgpu_export *export, struct device 
 static struct vgpu_node *nvidia_create(struct vgpu_node_group *group, struct vgpu_export *export)
 {
 	struct vgpu_nvidia *nvidia;
-	enum nvidia_driver driver;
+	enum vgpu_nvidia_driver driver;
 	unsigned int minor;
 	const char *why;
 	int ret;
@@ -738,7 +750,7 @@ static struct vgpu_node *nvidia_create(struct vgpu_node_group *group, struct vgp
 	if (!nvidia_parse_name(export->title, &driver, &minor))
 		return ERR_PTR(-EINVAL);
 	why = nvidia_refusal(export);
-	ret = why ? -EEXIST : nvidia_drivers_get(driver);
+	ret = why ? -EEXIST : vgpu_nvidia_driver_get(driver);
 	if (ret == -EBUSY)
 		why = "this machine has NVIDIA's driver, or another one of its numbers";
 	if (why)
@@ -748,7 +760,7 @@ static struct vgpu_node *nvidia_create(struct vgpu_node_group *group, struct vgp
 		return ERR_PTR(ret);
 	nvidia = nvidia_add(export, group->parent, driver, minor);
 	if (IS_ERR(nvidia)) {
-		nvidia_drivers_put(driver);
+		vgpu_nvidia_driver_put(driver);
 		return ERR_CAST(nvidia);
 	}
 	if (nvidia_is_card(nvidia))
@@ -760,17 +772,17 @@ static struct vgpu_node *nvidia_create(struct vgpu_node_group *group, struct vgp
 static void nvidia_destroy(struct vgpu_node *node)
 {
 	struct vgpu_nvidia *nvidia = container_of(node, struct vgpu_nvidia, node);
-	enum nvidia_driver driver = nvidia->driver;
+	enum vgpu_nvidia_driver driver = nvidia->driver;
 	int i;
 
 	if (nvidia_is_card(nvidia))
 		vgpu_nvidia_address_clear(node->export);
 	list_del(&nvidia->entry);
 	for (i = 0; i < NVIDIA_FILES; i++)
-		nvidia_file_want(&nvidia->files[i], false);
+		vgpu_nvidia_file_want(&nvidia->files[i], false);
 	cdev_device_del(&nvidia->cdev, &nvidia->dev);
 	put_device(&nvidia->dev);
-	nvidia_drivers_put(driver);
+	vgpu_nvidia_driver_put(driver);
 }
 
 const struct vgpu_node_ops vgpu_nvidia_node_ops = {
@@ -779,7 +791,7 @@ const struct vgpu_node_ops vgpu_nvidia_node_ops = {
 	.destroy_group = nvidia_destroy_group,
 	.create = nvidia_create,
 	.destroy = nvidia_destroy,
-	.file = nvidia_file,
+	.file = nvidia_node_file,
 };
 
 int vgpu_nvidia_global_init(void)
