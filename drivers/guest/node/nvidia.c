@@ -306,6 +306,21 @@ static void nvidia_proc_main_sync(struct work_struct *sync)
 
 static DECLARE_WORK(nvidia_proc_main, nvidia_proc_main_sync);
 
+/* Create the directory of the drivers in /proc. */
+static void vgpu_nvidia_proc_add(void)
+{
+	WRITE_ONCE(nvidia_proc_wanted, true);
+	nvidia_proc_sync(&nvidia_proc_main);
+}
+
+/* Remove that directory, and wait for that, but no longer than NVIDIA_PROC_WAIT. */
+static void vgpu_nvidia_proc_del(void)
+{
+	WRITE_ONCE(nvidia_proc_wanted, false);
+	nvidia_proc_sync(&nvidia_proc_main);
+	nvidia_proc_settle();
+}
+
 static int nvidia_add_main(void)
 {
 	int ret;
@@ -313,16 +328,13 @@ static int nvidia_add_main(void)
 	ret = register_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1, "nvidia");
 	if (ret)
 		return ret;
-	WRITE_ONCE(nvidia_proc_wanted, true);
-	nvidia_proc_sync(&nvidia_proc_main);
+	vgpu_nvidia_proc_add();
 	return 0;
 }
 
 static void nvidia_del_main(void)
 {
-	WRITE_ONCE(nvidia_proc_wanted, false);
-	nvidia_proc_sync(&nvidia_proc_main);
-	nvidia_proc_settle();
+	vgpu_nvidia_proc_del();
 	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
 }
 
@@ -388,6 +400,18 @@ static void vgpu_nvidia_driver_put(enum vgpu_nvidia_driver driver)
 	if (driver != NVIDIA_MAIN)
 		nvidia_driver_put(driver);
 	nvidia_driver_put(NVIDIA_MAIN);
+}
+
+/* Have the real driver's modules refused from now on, while there are nodes. */
+static int vgpu_nvidia_driver_init(void)
+{
+	return register_module_notifier(&nvidia_module_notifier);
+}
+
+/* Undo vgpu_nvidia_driver_init(). */
+static void vgpu_nvidia_driver_exit(void)
+{
+	unregister_module_notifier(&nvidia_module_notifier);
 }
 
 /* --- /proc ---------------------------------------------------------------- */
@@ -519,6 +543,40 @@ static void vgpu_nvidia_file_set(struct vgpu_nvidia_file *file, const u8 *data, 
 	mutex_unlock(&file->lock);
 	kvfree(old);
 	vgpu_nvidia_file_want(file, true);
+}
+
+/* Initialize the files of a node, none of which is in /proc yet. */
+static void vgpu_nvidia_files_init(struct vgpu_nvidia *nvidia)
+{
+	int i;
+
+	for (i = 0; i < NVIDIA_FILES; i++) {
+		nvidia->files[i].owner = nvidia;
+		INIT_WORK(&nvidia->files[i].sync, nvidia_file_sync);
+		mutex_init(&nvidia->files[i].lock);
+	}
+}
+
+/* Free the contents of the files of a node without users. */
+static void vgpu_nvidia_files_fini(struct vgpu_nvidia *nvidia)
+{
+	int i;
+
+	for (i = 0; i < NVIDIA_FILES; i++)
+		kvfree(nvidia->files[i].data);
+}
+
+/* Make the queue of the work items. */
+static int vgpu_nvidia_proc_init(void)
+{
+	nvidia_proc_queue = alloc_ordered_workqueue("vgpu_nvidia", 0);
+	return nvidia_proc_queue ? 0 : -ENOMEM;
+}
+
+/* Destroy the queue, after waiting for readers of removed files. */
+static void vgpu_nvidia_proc_exit(void)
+{
+	destroy_workqueue(nvidia_proc_queue);
 }
 
 /* Parse a name of the form "0000:01:00.0/information". */
@@ -695,10 +753,8 @@ static const char *nvidia_refusal(const struct vgpu_export *export)
 static void nvidia_free(struct device *dev)
 {
 	struct vgpu_nvidia *nvidia = container_of(dev, struct vgpu_nvidia, dev);
-	int i;
 
-	for (i = 0; i < NVIDIA_FILES; i++)
-		kvfree(nvidia->files[i].data);
+	vgpu_nvidia_files_fini(nvidia);
 	vgpu_export_put(nvidia->node.export);
 	kfree(nvidia);
 	vgpu_device_end();
@@ -708,15 +764,11 @@ static struct vgpu_nvidia *nvidia_add(struct vgpu_export *export, struct device 
 				      enum vgpu_nvidia_driver driver, unsigned int minor)
 {
 	struct vgpu_nvidia *nvidia = kzalloc(sizeof(*nvidia), GFP_KERNEL);
-	int i, ret;
+	int ret;
 
 	if (!nvidia)
 		return ERR_PTR(-ENOMEM);
-	for (i = 0; i < NVIDIA_FILES; i++) {
-		nvidia->files[i].owner = nvidia;
-		INIT_WORK(&nvidia->files[i].sync, nvidia_file_sync);
-		mutex_init(&nvidia->files[i].lock);
-	}
+	vgpu_nvidia_files_init(nvidia);
 	vgpu_device_begin();
 	device_initialize(&nvidia->dev);
 	nvidia->dev.class = &nvidia_class;
@@ -798,29 +850,29 @@ int vgpu_nvidia_global_init(void)
 {
 	int ret;
 
-	nvidia_proc_queue = alloc_ordered_workqueue("vgpu_nvidia", 0);
-	if (!nvidia_proc_queue)
-		return -ENOMEM;
+	ret = vgpu_nvidia_proc_init();
+	if (ret)
+		return ret;
 	ret = class_register(&nvidia_class);
 	if (ret)
-		goto err_destroy_queue;
-	ret = register_module_notifier(&nvidia_module_notifier);
+		goto err_exit_proc;
+	ret = vgpu_nvidia_driver_init();
 	if (ret)
 		goto err_unregister_class;
 	return 0;
 
 err_unregister_class:
 	class_unregister(&nvidia_class);
-err_destroy_queue:
-	destroy_workqueue(nvidia_proc_queue);
+err_exit_proc:
+	vgpu_nvidia_proc_exit();
 	return ret;
 }
 
 /* Unregister the class, after waiting for readers of removed files. */
 void vgpu_nvidia_global_exit(void)
 {
-	unregister_module_notifier(&nvidia_module_notifier);
-	destroy_workqueue(nvidia_proc_queue);
+	vgpu_nvidia_driver_exit();
+	vgpu_nvidia_proc_exit();
 	class_unregister(&nvidia_class);
 }
 
