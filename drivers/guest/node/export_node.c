@@ -20,6 +20,7 @@
 #include "node/drm.h"
 #include "node/export_node.h"
 #include "node/node.h"
+#include "node/nvidia.h"
 #include "node/parent.h"
 #include "node/sound.h"
 #include "node/video_queue.h"

@@ -16,6 +16,7 @@
 #include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
+#include "node/nvidia.h"
 #include "node/parent.h"
 #include "node/pci.h"
 

@@ -8,7 +8,6 @@
 
 struct device;
 struct file;
-struct vgpu_class_ops;
 struct vgpu_export;
 struct vgpu_node_ops;
 
@@ -64,11 +63,6 @@ struct vgpu_node_ops {
 extern const struct vgpu_node_ops vgpu_video_node_ops;
 extern const struct vgpu_node_ops vgpu_sound_node_ops;
 extern const struct vgpu_node_ops vgpu_media_node_ops;
-extern const struct vgpu_node_ops vgpu_nvidia_node_ops;
-extern const struct vgpu_class_ops vgpu_nvidia_class_ops;
-
-int vgpu_nvidia_global_init(void);
-void vgpu_nvidia_global_exit(void);
 
 int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *held);
 void vgpu_node_add(struct vgpu_export *export);
