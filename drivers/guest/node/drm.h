@@ -6,12 +6,9 @@
 #include <linux/types.h>
 
 struct device;
-struct vgpu_class_ops;
 struct vgpu_export;
 struct vgpu_export_change;
 struct vgpu_host;
-
-extern const struct vgpu_class_ops vgpu_drm_class_ops;
 
 void vgpu_drm_add(struct vgpu_export *export);
 void vgpu_drm_del(struct vgpu_export *export);

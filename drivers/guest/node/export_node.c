@@ -18,6 +18,7 @@
 #include "link/host.h"
 #include "node/device.h"
 #include "node/drm.h"
+#include "node/drm_ioctl.h"
 #include "node/export_node.h"
 #include "node/node.h"
 #include "node/nvidia.h"
