@@ -22,6 +22,7 @@
 #include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
+#include "node/node_open.h"
 
 /**
  * struct vgpu_media - media node; freed with its last open file

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nodes of exports in device classes other than DRM: creation, removal and common functions.
+ * Nodes of exports in device classes other than DRM: creation and removal.
  * The classes themselves are in video.c, sound.c, media.c and nvidia.c.
  */
 #include <linux/device.h>
 #include <linux/err.h>
-#include <linux/fs.h>
 #include <linux/kconfig.h>
 #include <linux/list.h>
-#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
-#include "file/file.h"
-#include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
 #include "node/nvidia.h"
@@ -22,29 +18,6 @@
 
 static DEFINE_MUTEX(node_lock);
 static LIST_HEAD(node_groups);
-
-/**
- * vgpu_node_open - open the export of a node by a file of a class
- * @file: file that was opened by the node's cdev
- * @node: the node
- * @held: device of which the class has a reference for the file; the object takes the reference
- *	over if it has none yet, else it is dropped. NULL: none. After an error the class drops
- *	the reference
- *
- * Return: 0 or -errno, as vgpu_file_open_export().
- */
-int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *held)
-{
-	int ret;
-
-	/* The node's cdev holds a reference of this module already. */
-	__module_get(THIS_MODULE);
-	replace_fops(file, &vgpu_file_fops);
-	ret = vgpu_file_open_export(file, node->export, NULL, &vgpu_file_fops_no_poll);
-	if (!ret && held && cmpxchg(&vgpu_file_object(file)->node, NULL, held))
-		put_device(held);
-	return ret;
-}
 
 /* Return: operations of the class; NULL if the kernel has no such class. */
 static const struct vgpu_node_ops *node_ops(u32 kind)

@@ -7,7 +7,6 @@
 #include <linux/types.h>
 
 struct device;
-struct file;
 struct vgpu_export;
 struct vgpu_node_ops;
 
@@ -64,7 +63,6 @@ extern const struct vgpu_node_ops vgpu_video_node_ops;
 extern const struct vgpu_node_ops vgpu_sound_node_ops;
 extern const struct vgpu_node_ops vgpu_media_node_ops;
 
-int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *held);
 void vgpu_node_add(struct vgpu_export *export);
 void vgpu_node_del(struct vgpu_export *export);
 void vgpu_node_orphan(struct device *parent);

@@ -29,6 +29,7 @@
 #include "link/host.h"
 #include "node/device.h"
 #include "node/node.h"
+#include "node/node_open.h"
 #include "node/nvidia.h"
 #include "node/nvidia_address.h"
 #include "node/nvidia_driver.h"
