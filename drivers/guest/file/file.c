@@ -30,7 +30,7 @@
 			 O_DSYNC | FASYNC | O_DIRECT | O_LARGEFILE | O_NOATIME | __O_SYNC)
 
 /* Flags that each call carries: the access mode, and the flags that fcntl() can change. */
-#define FILE_CALL_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+#define VGPU_FILE_CALL_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 
 /**
  * vgpu_file_object - get the object that a file shows
@@ -79,7 +79,7 @@ void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, lo
 	 * for 32-bit programs.
 	 */
 	xcall->msg.flags = cpu_to_le16(in_ia32_syscall() ? VGPU_CALL_COMPAT : 0);
-	xcall->msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
+	xcall->msg.f_flags = cpu_to_le32(file->f_flags & VGPU_FILE_CALL_FLAGS);
 	xcall->msg.pos = cpu_to_le64(pos);
 	xcall->stats = &object->export->stats;
 }
@@ -107,12 +107,12 @@ s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 	ret = vgpu_op_run(session, object, xcall);
 	vgpu_session_put(session);
 	/*
-	 * Mark the object before vgpu_poll_touch(): after the touch no answer may be stored that
+	 * Mark the object before vgpu_ready_touch(): after the touch no answer may be stored that
 	 * the call, which the host may still run, could change.
 	 */
 	if (ret && xcall->sent)
-		vgpu_poll_unsure(object);
-	vgpu_poll_touch(object);
+		vgpu_ready_unsure(object);
+	vgpu_ready_touch(object);
 	if (ret)
 		return ret;
 	*replied = true;
@@ -143,7 +143,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	if (IS_ERR(session))
 		return PTR_ERR(session);
 	vgpu_xcall_init(&xcall, VGPU_OP_OPEN, 0);
-	xcall.msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
+	xcall.msg.f_flags = cpu_to_le32(file->f_flags & VGPU_FILE_CALL_FLAGS);
 	xcall.msg.args.open.export = cpu_to_le32(export->id);
 	xcall.msg.args.open.flags = cpu_to_le32(file->f_flags & FILE_OPEN_FLAGS);
 	xcall.stats = &export->stats;

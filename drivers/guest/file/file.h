@@ -66,14 +66,14 @@ long vgpu_map_ioctl(struct file *file, const struct vgpu_schema_map *map, u32 cm
 /* poll.c */
 
 /**
- * struct vgpu_poll_seen - state of an object before a call
+ * struct vgpu_ready_seen - state of an object before a call
  * @gen: value of the object's poll_gen
  * @number: value of the object's poll_number
  * @own: number of the call, which becomes the object's poll_number if no other call ends before
  * @missed: value of host->events_missed
  * @calls: value of host->calls
  */
-struct vgpu_poll_seen {
+struct vgpu_ready_seen {
 	u32 gen;
 	u32 number;
 	u32 own;
@@ -83,14 +83,14 @@ struct vgpu_poll_seen {
 
 int vgpu_fasync(int fd, struct file *file, int on);
 __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
-void vgpu_poll_touch(struct vgpu_object *object);
-u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen);
-void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
-			 const struct vgpu_out_ioctl *out);
-void vgpu_poll_unsure(struct vgpu_object *object);
-void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
-			   const struct vgpu_poll_seen *call);
-void vgpu_poll_fence_closed(struct vgpu_object *object);
-void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *event);
+void vgpu_ready_touch(struct vgpu_object *object);
+u32 vgpu_ready_ioctl_begin(struct vgpu_object *object, struct vgpu_ready_seen *seen);
+void vgpu_ready_ioctl_end(struct vgpu_object *object, const struct vgpu_ready_seen *seen,
+			  const struct vgpu_out_ioctl *out);
+void vgpu_ready_unsure(struct vgpu_object *object);
+void vgpu_ready_fence_given(struct vgpu_object *object, u32 flags,
+			    const struct vgpu_ready_seen *call);
+void vgpu_ready_fence_closed(struct vgpu_object *object);
+void vgpu_ready_event(struct vgpu_object *object, const struct vgpu_poll_event *event);
 
 #endif /* VGPU_FILE_H */

@@ -54,7 +54,7 @@ struct vgpu_ioctl {
 	struct vgpu_marshal m;
 	unsigned long low;
 	u64 low_len;
-	struct vgpu_poll_seen seen;
+	struct vgpu_ready_seen seen;
 	struct vgpu_blank_call blank;
 	struct vgpu_keep_call kept;
 	bool refused;
@@ -99,7 +99,7 @@ static int ioctl_fd_reserve(void *data, const struct vgpu_object_desc *desc, voi
 				   ioctl->session, ioctl->object);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
-	vgpu_poll_fence_given(object, le32_to_cpu(desc->flags), &ioctl->seen);
+	vgpu_ready_fence_given(object, le32_to_cpu(desc->flags), &ioctl->seen);
 	fd = get_unused_fd_flags(le32_to_cpu(desc->flags) & VGPU_OBJECT_CLOEXEC ? O_CLOEXEC : 0);
 	if (fd < 0) {
 		vgpu_object_put(object);
@@ -235,8 +235,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 		flags |= VGPU_CALL_ADMIN;
 	if (m->wants_clocks)
 		flags |= VGPU_CALL_CLOCKS;
-	xcall->msg.args.ioctl.number = cpu_to_le32(vgpu_poll_ioctl_begin(ioctl->object,
-									 &ioctl->seen));
+	xcall->msg.args.ioctl.number = cpu_to_le32(vgpu_ready_ioctl_begin(ioctl->object,
+									  &ioctl->seen));
 	xcall->msg.flags = cpu_to_le16(flags);
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
 	xcall->msg.pos = cpu_to_le64(file->f_pos);
@@ -271,8 +271,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 		vgpu_stats_unknown(xcall->stats, cmd, 0, m->command);
 	if (raw)
 		vgpu_keep_raw_end(session, ioctl->object, !ret || !xcall->sent);
-	vgpu_poll_ioctl_end(ioctl->object, &ioctl->seen,
-			    ret ? NULL : &xcall->reply.reply->out.ioctl);
+	vgpu_ready_ioctl_end(ioctl->object, &ioctl->seen,
+			     ret ? NULL : &xcall->reply.reply->out.ioctl);
 	if (ret)
 		return ret;
 	ret = vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));

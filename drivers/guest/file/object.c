@@ -221,7 +221,7 @@ void vgpu_object_release(struct vgpu_object *object)
 	if (!kref_put(&object->ref, object_unhash))
 		return;
 	if (object->kind == VGPU_OBJECT_SYNC_FILE) {
-		vgpu_poll_fence_closed(object);
+		vgpu_ready_fence_closed(object);
 		atomic64_inc(&object->export->stats.calls);
 		vgpu_control_close_late(object->host, object->id, object->reference);
 	} else if (vgpu_keep_may(object)) {
@@ -264,7 +264,7 @@ void vgpu_object_poll_event(struct vgpu_host *host, const struct vgpu_poll_event
 	spin_lock(&host->lock);
 	hash_for_each_possible(host->objects, object, hash, id) {
 		if (object->id == id) {
-			vgpu_poll_event(object, event);
+			vgpu_ready_event(object, event);
 			found = true;
 		}
 	}

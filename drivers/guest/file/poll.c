@@ -38,11 +38,12 @@
 #include "link/session.h"
 #include "memory/space.h"
 
-#define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
+#define VGPU_READY_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
 /* Number of fences closed without a poll, after which new fences are not watched any more. */
 #define POLL_FENCES	16
 
-static bool poll_is_fence(const struct vgpu_object *object)
+/* Returns true if the object is a fence: once signaled, it stays signaled. */
+static bool vgpu_ready_is_fence(const struct vgpu_object *object)
 {
 	return object->kind == VGPU_OBJECT_SYNC_FILE;
 }
@@ -56,7 +57,7 @@ static bool poll_is_fence(const struct vgpu_object *object)
  * host found none of @wanted.
  */
 static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __poll_t *mask,
-		     struct vgpu_poll_seen *seen)
+		     struct vgpu_ready_seen *seen)
 {
 	bool ask;
 
@@ -76,7 +77,7 @@ static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __
  * a call whose reply said that the object is not ready.
  * @before: value before the call; returned if other calls have ended meanwhile.
  */
-static s64 poll_calls_after(struct vgpu_host *host, s64 before)
+static s64 ready_calls_after(struct vgpu_host *host, s64 before)
 {
 	s64 now = atomic64_read(&host->calls);
 
@@ -84,7 +85,7 @@ static s64 poll_calls_after(struct vgpu_host *host, s64 before)
 }
 
 /* Remembers that a POLL call found none of @wanted, unless an event came before the reply. */
-static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
+static void poll_arm(struct vgpu_object *object, const struct vgpu_ready_seen *seen,
 		     __poll_t wanted)
 {
 	spin_lock(&object->poll_lock);
@@ -134,9 +135,9 @@ static void poll_renew(struct vgpu_object *object, u32 gen)
  */
 static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen, bool dropped)
 {
-	if (!poll_is_fence(object)) {
+	if (!vgpu_ready_is_fence(object)) {
 		/* The driver's poll may have changed the readiness: earlier answers are void. */
-		vgpu_poll_touch(object);
+		vgpu_ready_touch(object);
 		return;
 	}
 	spin_lock(&object->poll_lock);
@@ -173,7 +174,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 			ret = -EIO;
 		if (!ret)
 			*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents) &
-				POLL_EVENTS;
+				VGPU_READY_EVENTS;
 		vgpu_xcall_fini(&xcall);
 	} while (again);
 	vgpu_session_put(session);
@@ -183,9 +184,9 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 /* f_op->poll */
 __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 {
-	__poll_t wanted = (poll_requested_events(wait) & POLL_EVENTS) | EPOLLERR | EPOLLHUP;
+	__poll_t wanted = (poll_requested_events(wait) & VGPU_READY_EVENTS) | EPOLLERR | EPOLLHUP;
 	struct vgpu_object *object = file->private_data;
-	struct vgpu_poll_seen seen;
+	struct vgpu_ready_seen seen;
 	__poll_t mask, ahead;
 	int ret;
 
@@ -194,7 +195,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		return EPOLLHUP | EPOLLERR;
 	if (!(object->fops & VGPU_FOP_POLL))
 		return DEFAULT_POLLMASK;
-	if (poll_is_fence(object) && !READ_ONCE(object->polled)) {
+	if (vgpu_ready_is_fence(object) && !READ_ONCE(object->polled)) {
 		WRITE_ONCE(object->polled, true);
 		atomic_set(&object->export->fences, POLL_FENCES);
 	}
@@ -244,20 +245,20 @@ int vgpu_fasync(int fd, struct file *file, int on)
 }
 
 /* Voids all answers about the readiness of @object after a call on it that was no ioctl. */
-void vgpu_poll_touch(struct vgpu_object *object)
+void vgpu_ready_touch(struct vgpu_object *object)
 {
-	vgpu_poll_ioctl_end(object, NULL, NULL);
+	vgpu_ready_ioctl_end(object, NULL, NULL);
 }
 
 /**
- * vgpu_poll_ioctl_begin - note an object's state before an ioctl
+ * vgpu_ready_ioctl_begin - note an object's state before an ioctl
  * @object: object of the ioctl
- * @seen: out: state for vgpu_poll_ioctl_end()
+ * @seen: out: state for vgpu_ready_ioctl_end()
  *
  * Return: the number of the ioctl. No other call of the object has the same number, so an
  * answer that the host gives after this ioctl is never taken for an answer after another call.
  */
-u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen)
+u32 vgpu_ready_ioctl_begin(struct vgpu_object *object, struct vgpu_ready_seen *seen)
 {
 	spin_lock(&object->poll_lock);
 	seen->gen = object->poll_gen;
@@ -270,17 +271,17 @@ u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *see
 }
 
 /**
- * vgpu_poll_ioctl_end - update the readiness of an object after a call on it
+ * vgpu_ready_ioctl_end - update the readiness of an object after a call on it
  * @object: object of the call
- * @seen: state from vgpu_poll_ioctl_begin(), or NULL if the call was no ioctl
+ * @seen: state from vgpu_ready_ioctl_begin(), or NULL if the call was no ioctl
  * @out: part of the reply about the readiness, or NULL if there is no reply
  */
-void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
-			 const struct vgpu_out_ioctl *out)
+void vgpu_ready_ioctl_end(struct vgpu_object *object, const struct vgpu_ready_seen *seen,
+			  const struct vgpu_out_ioctl *out)
 {
 	bool alone, quiet;
 
-	if (poll_is_fence(object))
+	if (vgpu_ready_is_fence(object))
 		return;
 	spin_lock(&object->poll_lock);
 	/*
@@ -300,8 +301,8 @@ void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen
 	if (alone && out && (le32_to_cpu(out->flags) & VGPU_POLL_ANSWER)) {
 		object->poll_ready = (__force __poll_t)le32_to_cpu(out->revents);
 		if (quiet && !object->poll_ready) {
-			object->poll_armed = POLL_EVENTS;
-			object->poll_calls = poll_calls_after(object->host, seen->calls);
+			object->poll_armed = VGPU_READY_EVENTS;
+			object->poll_calls = ready_calls_after(object->host, seen->calls);
 		}
 	}
 	spin_unlock(&object->poll_lock);
@@ -311,7 +312,7 @@ void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen
  * Ignores answers for @object from now on: the host may still run a call, such as READ or WRITE,
  * that was given up.
  */
-void vgpu_poll_unsure(struct vgpu_object *object)
+void vgpu_ready_unsure(struct vgpu_object *object)
 {
 	spin_lock(&object->poll_lock);
 	object->poll_unsure = true;
@@ -319,13 +320,13 @@ void vgpu_poll_unsure(struct vgpu_object *object)
 }
 
 /**
- * vgpu_poll_fence_given - note the state of a fence that a reply reports
+ * vgpu_ready_fence_given - note the state of a fence that a reply reports
  * @object: object in the reply, perhaps no fence, perhaps an old one; other threads can find it
  * @flags: VGPU_OBJECT_* in the reply
- * @call: state from vgpu_poll_ioctl_begin() of the call
+ * @call: state from vgpu_ready_ioctl_begin() of the call
  */
-void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
-			   const struct vgpu_poll_seen *call)
+void vgpu_ready_fence_given(struct vgpu_object *object, u32 flags,
+			    const struct vgpu_ready_seen *call)
 {
 	struct vgpu_host *host = object->host;
 	bool seen;
@@ -343,25 +344,25 @@ void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
 	if (flags & VGPU_OBJECT_SIGNALED) {
 		object->poll_ready |= EPOLLIN;
 	} else if (seen && !object->poll_gen) {
-		object->poll_armed = POLL_EVENTS;
-		object->poll_calls = poll_calls_after(host, call->calls);
+		object->poll_armed = VGPU_READY_EVENTS;
+		object->poll_calls = ready_calls_after(host, call->calls);
 	}
 	spin_unlock(&object->poll_lock);
 }
 
 /* Counts a fence that was closed without a poll. */
-void vgpu_poll_fence_closed(struct vgpu_object *object)
+void vgpu_ready_fence_closed(struct vgpu_object *object)
 {
 	if (!object->polled)
 		atomic_add_unless(&object->export->fences, -1, 0);
 }
 
 /**
- * vgpu_poll_event - handle a POLL_EVENT
+ * vgpu_ready_event - handle a POLL_EVENT
  * @object: the object; host->lock is held
  * @event: the message
  */
-void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *event)
+void vgpu_ready_event(struct vgpu_object *object, const struct vgpu_poll_event *event)
 {
 	__poll_t revents = (__force __poll_t)le32_to_cpu(event->revents);
 	bool answer = le32_to_cpu(event->flags) & VGPU_POLL_ANSWER;
@@ -371,7 +372,7 @@ void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *e
 	object->poll_gen++;
 	object->poll_ready = 0;
 	if (answer && !object->poll_unsure &&
-	    (poll_is_fence(object) || le32_to_cpu(event->number) == object->poll_number))
+	    (vgpu_ready_is_fence(object) || le32_to_cpu(event->number) == object->poll_number))
 		object->poll_ready = revents;
 	spin_unlock(&object->poll_lock);
 	/*
