@@ -17,6 +17,8 @@
 #include "file/file.h"
 #include "file/object.h"
 #include "file/op.h"
+#include "file/poll.h"
+#include "file/ready.h"
 #include "link/call.h"
 #include "link/export.h"
 #include "link/host.h"

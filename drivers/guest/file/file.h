@@ -9,7 +9,6 @@
 #include "file/object.h"
 
 struct vgpu_export;
-struct vgpu_out_ioctl;
 struct vgpu_schema_map;
 struct vgpu_xcall;
 struct seq_file;
@@ -62,35 +61,5 @@ long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
 /* map_ioctl.c */
 long vgpu_map_ioctl(struct file *file, const struct vgpu_schema_map *map, u32 cmd,
 		    unsigned long addr, bool compat);
-
-/* poll.c */
-
-/**
- * struct vgpu_ready_seen - state of an object before a call
- * @gen: value of the object's poll_gen
- * @number: value of the object's poll_number
- * @own: number of the call, which becomes the object's poll_number if no other call ends before
- * @missed: value of host->events_missed
- * @calls: value of host->calls
- */
-struct vgpu_ready_seen {
-	u32 gen;
-	u32 number;
-	u32 own;
-	u32 missed;
-	s64 calls;
-};
-
-int vgpu_fasync(int fd, struct file *file, int on);
-__poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
-void vgpu_ready_touch(struct vgpu_object *object);
-u32 vgpu_ready_ioctl_begin(struct vgpu_object *object, struct vgpu_ready_seen *seen);
-void vgpu_ready_ioctl_end(struct vgpu_object *object, const struct vgpu_ready_seen *seen,
-			  const struct vgpu_out_ioctl *out);
-void vgpu_ready_unsure(struct vgpu_object *object);
-void vgpu_ready_fence_given(struct vgpu_object *object, u32 flags,
-			    const struct vgpu_ready_seen *call);
-void vgpu_ready_fence_closed(struct vgpu_object *object);
-void vgpu_ready_event(struct vgpu_object *object, const struct vgpu_poll_event *event);
 
 #endif /* VGPU_FILE_H */

@@ -20,6 +20,7 @@
 #include "file/file.h"
 #include "file/object.h"
 #include "file/op.h"
+#include "file/ready.h"
 #include "link/call.h"
 #include "link/clock_convert.h"
 #include "link/export.h"

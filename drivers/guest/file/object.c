@@ -24,6 +24,7 @@
 #include "file/file.h"
 #include "file/object.h"
 #include "file/op.h"
+#include "file/ready.h"
 #include "link/call.h"
 #include "link/control.h"
 #include "link/export.h"

@@ -22,6 +22,7 @@
 
 #include "compat.h"
 #include "file/file.h"
+#include "file/poll.h"
 #include "link/export.h"
 #include "link/host.h"
 #include "node/connector.h"
