@@ -17,6 +17,7 @@
 
 #include "base/deadline.h"
 #include "file/file.h"
+#include "file/file_call.h"
 #include "file/object.h"
 #include "link/call.h"
 #include "link/export.h"

@@ -10,7 +10,6 @@
 
 struct vgpu_export;
 struct vgpu_schema_map;
-struct vgpu_xcall;
 struct seq_file;
 
 /*
@@ -48,8 +47,6 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 			  const struct file_operations *no_poll);
 void vgpu_file_attach(struct file *file, struct vgpu_object *object);
 struct vgpu_object *vgpu_file_object(struct file *file);
-void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos);
-s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied);
 
 /* fdinfo.c */
 void vgpu_fdinfo_show(struct seq_file *seq, struct file *file);

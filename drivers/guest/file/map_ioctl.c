@@ -15,6 +15,7 @@
 
 #include "argument/schema.h"
 #include "file/file.h"
+#include "file/file_call.h"
 #include "file/object.h"
 #include "link/call.h"
 #include "link/export.h"
