@@ -21,7 +21,6 @@
 
 #include "argument/marshal.h"
 #include "file/ahead.h"
-#include "file/file.h"
 #include "file/file_call.h"
 #include "file/object.h"
 #include "link/call.h"

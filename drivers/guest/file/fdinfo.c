@@ -16,7 +16,7 @@
 #include <drm/drm_device.h>
 
 #include "base/deadline.h"
-#include "file/file.h"
+#include "file/fdinfo.h"
 #include "file/file_call.h"
 #include "file/object.h"
 #include "link/call.h"

@@ -6,11 +6,11 @@
 #include <linux/fs.h>
 #include <linux/poll.h>
 
+#include "file/fdinfo.h"
+#include "file/ioctl.h"
 #include "file/object.h"
 
 struct vgpu_export;
-struct vgpu_schema_map;
-struct seq_file;
 
 /*
  * There is one set for each combination of what a file has: ->poll, ->fasync. A file that
@@ -47,16 +47,5 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 			  const struct file_operations *no_poll);
 void vgpu_file_attach(struct file *file, struct vgpu_object *object);
 struct vgpu_object *vgpu_file_object(struct file *file);
-
-/* fdinfo.c */
-void vgpu_fdinfo_show(struct seq_file *seq, struct file *file);
-
-/* ioctl.c */
-long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg);
-long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
-
-/* map_ioctl.c */
-long vgpu_map_ioctl(struct file *file, const struct vgpu_schema_map *map, u32 cmd,
-		    unsigned long addr, bool compat);
 
 #endif /* VGPU_FILE_H */

@@ -14,8 +14,8 @@
 #include <linux/uaccess.h>
 
 #include "argument/schema.h"
-#include "file/file.h"
 #include "file/file_call.h"
+#include "file/map_ioctl.h"
 #include "file/object.h"
 #include "link/call.h"
 #include "link/export.h"

@@ -21,7 +21,6 @@
 #include "file/ahead.h"
 #include "file/class.h"
 #include "file/event.h"
-#include "file/file.h"
 #include "file/object.h"
 #include "file/op.h"
 #include "file/ready.h"

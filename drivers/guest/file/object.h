@@ -5,7 +5,6 @@
 
 #include "memory/object.h"
 
-struct file;
 struct vgpu_export;
 struct vgpu_host;
 struct vgpu_object_desc;
@@ -21,8 +20,5 @@ void vgpu_object_put(struct vgpu_object *object);
 void vgpu_object_release(struct vgpu_object *object);
 void vgpu_object_hangup_all(struct vgpu_host *host);
 void vgpu_object_poll_event(struct vgpu_host *host, const struct vgpu_poll_event *event);
-
-/* proxy.c: files for objects that calls return */
-struct file *vgpu_proxy_file(struct vgpu_object *object, struct file *from);
 
 #endif /* VGPU_FILE_OBJECT_H */

@@ -14,6 +14,7 @@
 #include "compat.h"
 #include "file/file.h"
 #include "file/object.h"
+#include "file/proxy.h"
 
 static const char *proxy_name(u32 kind)
 {
