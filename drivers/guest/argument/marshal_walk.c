@@ -10,7 +10,7 @@
 #include "argument/marshal_mem.h"
 
 /**
- * struct level - struct whose fields are being processed
+ * struct vgpu_walk_level - struct whose fields are being processed
  * @up: struct whose pointer led here; NULL: this is the argument
  * @body: fields of the argument; set only in the argument's level
  * @seg: index of the segment that holds the struct
@@ -19,8 +19,8 @@
  * @index: index of the struct in its array
  * @depth: number of structs above it
  */
-struct level {
-	const struct level *up;
+struct vgpu_walk_level {
+	const struct vgpu_walk_level *up;
 	const struct vgpu_schema_struct *body;
 	u16 seg;
 	u32 base;
@@ -29,24 +29,25 @@ struct level {
 	u8 depth;
 };
 
-static int walk_struct(struct vgpu_marshal *m, const struct level *level,
+static int walk_struct(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		       const struct vgpu_schema_struct *body);
 
 /* Note that the driver may read memory that no schema describes. */
-static int leave_raw(struct vgpu_marshal *m)
+static int vgpu_walk_leave_raw(struct vgpu_marshal *m)
 {
 	m->raw = true;
 	return 0;
 }
 
 /* Ignore errors after which the pointer can stay unchanged. */
-static int leave(struct vgpu_marshal *m, int error)
+static int vgpu_walk_leave(struct vgpu_marshal *m, int error)
 {
-	return error == -EFAULT || error == -E2BIG ? leave_raw(m) : error;
+	return error == -EFAULT || error == -E2BIG ? vgpu_walk_leave_raw(m) : error;
 }
 
-static bool level_get(const struct vgpu_marshal *m, const struct level *level, u32 offset,
-		      u8 size, u64 *value)
+/* Get an integer of the struct. Return: false if it was not sent to the host. */
+static bool vgpu_walk_get(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			  u32 offset, u8 size, u64 *value)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
 
@@ -60,7 +61,7 @@ static bool level_get(const struct vgpu_marshal *m, const struct level *level, u
 
 /* Return: segment of the memory of the pointer at @via in the struct, or NULL. */
 static const struct vgpu_marshal_seg *target_find(const struct vgpu_marshal *m,
-						  const struct level *level, u16 via)
+						  const struct vgpu_walk_level *level, u16 via)
 {
 	u32 i;
 
@@ -75,7 +76,7 @@ static const struct vgpu_marshal_seg *target_find(const struct vgpu_marshal *m,
 }
 
 /* Get a number from the memory of a pointer. @index: index of the element that refers to it. */
-static bool target_get(const struct vgpu_marshal *m, const struct level *level,
+static bool target_get(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		       const struct vgpu_schema_ref *ref, u32 index, u64 *value)
 {
 	const struct vgpu_marshal_seg *info = target_find(m, level, ref->via);
@@ -104,8 +105,8 @@ static bool target_get(const struct vgpu_marshal *m, const struct level *level,
 }
 
 /* Get a number. Return: false if it is not known in the guest. */
-static bool ref_get(const struct vgpu_marshal *m, const struct level *level,
-		    const struct vgpu_schema_ref *ref, u64 *value)
+static bool vgpu_walk_number(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			     const struct vgpu_schema_ref *ref, u64 *value)
 {
 	const u32 index = level->index;
 	u8 up;
@@ -119,7 +120,7 @@ static bool ref_get(const struct vgpu_marshal *m, const struct level *level,
 		*value = ref->value;
 		return true;
 	case VGPU_REF_FIELD:
-		return level_get(m, level, ref->offset, ref->size, value);
+		return vgpu_walk_get(m, level, ref->offset, ref->size, value);
 	case VGPU_REF_TARGET:
 	case VGPU_REF_SUM:
 	case VGPU_REF_BESIDE:
@@ -129,8 +130,9 @@ static bool ref_get(const struct vgpu_marshal *m, const struct level *level,
 	}
 }
 
-static bool when_holds(const struct vgpu_marshal *m, const struct level *level,
-		       const struct vgpu_schema_when *when)
+/* Return: true if the condition holds; a condition on an unknown number does not. */
+static bool vgpu_walk_when(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			   const struct vgpu_schema_when *when)
 {
 	u32 learned;
 	u64 value;
@@ -138,31 +140,33 @@ static bool when_holds(const struct vgpu_marshal *m, const struct level *level,
 	if (when->ref.kind == VGPU_REF_NONE)
 		return true;
 	if (!when->learned)
-		return ref_get(m, level, &when->ref, &value) &&
+		return vgpu_walk_number(m, level, &when->ref, &value) &&
 			vgpu_marshal_when(when, value);
 	if (!m->learned)
 		return false;
 	learned = READ_ONCE(m->learned->number[when->learned - 1]);
-	return learned && ref_get(m, level, &when->ref, &value) && value == learned;
+	return learned && vgpu_walk_number(m, level, &when->ref, &value) && value == learned;
 }
 
 /*
  * Compute the size of an array in bytes, and in @unit that of an element. The counts come from
  * the caller and may have any value. Return: 0 if the array cannot be followed.
  */
-static u32 array_bytes(const struct vgpu_marshal *m, const struct level *level,
+static u32 array_bytes(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		       const struct vgpu_schema_field *field, u32 *unit)
 {
 	u64 n = 1, times, each = field->unit, bytes;
 
 	if (!each)
 		each = field->elem ? field->elem->size : 1;
-	if (field->stride.kind != VGPU_REF_NONE && !ref_get(m, level, &field->stride, &each))
+	if (field->stride.kind != VGPU_REF_NONE &&
+	    !vgpu_walk_number(m, level, &field->stride, &each))
 		return 0;
-	if (field->count.kind != VGPU_REF_NONE && !ref_get(m, level, &field->count, &n))
+	if (field->count.kind != VGPU_REF_NONE && !vgpu_walk_number(m, level, &field->count, &n))
 		return 0;
 	if (field->times.kind != VGPU_REF_NONE &&
-	    (!ref_get(m, level, &field->times, &times) || check_mul_overflow(n, times, &n)))
+	    (!vgpu_walk_number(m, level, &field->times, &times) ||
+	     check_mul_overflow(n, times, &n)))
 		return 0;
 	if (check_mul_overflow(n, each, &bytes) || bytes > U32_MAX - 8 ||
 	    (field->max && bytes > field->max))
@@ -175,7 +179,7 @@ static u32 array_bytes(const struct vgpu_marshal *m, const struct level *level,
  * Find out if memory lies in the argument itself and can be part of its segment: it must not
  * contain fields of pointers or fds, as the host replaces these.
  */
-static bool inside_argument(const struct vgpu_marshal *m, const struct level *level,
+static bool inside_argument(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 			    const struct vgpu_schema_field *field, u64 addr, u32 len, u32 *offset)
 {
 	const struct vgpu_marshal_seg *info = &m->info[0];
@@ -196,7 +200,7 @@ static bool inside_argument(const struct vgpu_marshal *m, const struct level *le
 	return true;
 }
 
-static int ptr_fixup(struct vgpu_marshal *m, const struct level *level,
+static int ptr_fixup(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		     const struct vgpu_schema_field *field, u32 target, u32 target_offset)
 {
 	u16 type = field->size == 4 ? VGPU_FIXUP_PTR32 : VGPU_FIXUP_PTR;
@@ -205,14 +209,14 @@ static int ptr_fixup(struct vgpu_marshal *m, const struct level *level,
 				      target_offset);
 }
 
-static int walk_elems(struct vgpu_marshal *m, const struct level *up, int seg,
+static int walk_elems(struct vgpu_marshal *m, const struct vgpu_walk_level *up, int seg,
 		      const struct vgpu_schema_struct *elem, u32 bytes, u32 step)
 {
-	struct level level = { .up = up, .seg = seg, .depth = up->depth + 1 };
+	struct vgpu_walk_level level = { .up = up, .seg = seg, .depth = up->depth + 1 };
 	int error;
 
 	if (level.depth >= VGPU_SCHEMA_DEPTH || !step)
-		return leave_raw(m);
+		return vgpu_walk_leave_raw(m);
 	for (level.base = 0; level.base < bytes; level.base += step) {
 		level.len = min(bytes - level.base, step);
 		error = walk_struct(m, &level, elem);
@@ -224,20 +228,20 @@ static int walk_elems(struct vgpu_marshal *m, const struct level *up, int seg,
 	return 0;
 }
 
-static int walk_ptr(struct vgpu_marshal *m, const struct level *level,
+static int walk_ptr(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		    const struct vgpu_schema_field *field, u64 addr)
 {
 	u32 unit = 0, offset = 0, bytes = array_bytes(m, level, field, &unit);
 	int seg, error;
 
 	if (!bytes)
-		return leave_raw(m);
+		return vgpu_walk_leave_raw(m);
 	if (inside_argument(m, level, field, addr, bytes, &offset))
-		return leave(m, min(ptr_fixup(m, level, field, 0, offset), 0));
+		return vgpu_walk_leave(m, min(ptr_fixup(m, level, field, 0, offset), 0));
 
 	seg = vgpu_marshal_seg_add(m, addr, bytes, field->dir);
 	if (seg < 0)
-		return leave(m, seg);
+		return vgpu_walk_leave(m, seg);
 	m->info[seg].field = field;
 	m->info[seg].parent = level->seg;
 	m->info[seg].parent_base = level->base;
@@ -305,24 +309,24 @@ static int node_add(struct vgpu_marshal *m, const struct vgpu_schema_chain *chai
 	return seg;
 }
 
-static int walk_chain(struct vgpu_marshal *m, const struct level *up,
+static int walk_chain(struct vgpu_marshal *m, const struct vgpu_walk_level *up,
 		      const struct vgpu_schema_field *field, u64 addr)
 {
 	const struct vgpu_schema_chain *chain = field->chain;
 	const struct vgpu_schema_node *node;
-	struct level level = { .up = up, .depth = up->depth + 1 };
+	struct vgpu_walk_level level = { .up = up, .depth = up->depth + 1 };
 	u32 place = up->base + field->offset;
 	u16 from = up->seg;
 	int seg, error;
 	u32 i;
 
 	if (level.depth >= VGPU_SCHEMA_DEPTH)
-		return leave_raw(m);
+		return vgpu_walk_leave_raw(m);
 	/* A chain may be a ring: the limit ends the loop here, and the driver has its own. */
 	for (i = 0; addr && i < chain->max; i++) {
 		seg = node_add(m, chain, addr, &node);
 		if (seg < 0)
-			return leave(m, seg);
+			return vgpu_walk_leave(m, seg);
 		error = vgpu_marshal_fixup_add(m, VGPU_FIXUP_PTR, from, place, seg, 0);
 		if (error < 0)
 			return error;
@@ -333,14 +337,15 @@ static int walk_chain(struct vgpu_marshal *m, const struct level *up,
 			return error;
 		from = seg;
 		place = chain->next;
-		level_get(m, &level, chain->next, sizeof(u64), &addr);
+		vgpu_walk_get(m, &level, chain->next, sizeof(u64), &addr);
 		cond_resched();
 	}
-	return addr ? leave_raw(m) : 0;
+	return addr ? vgpu_walk_leave_raw(m) : 0;
 }
 
-static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
-		      const struct vgpu_schema_field *field, int fd)
+/* Replace an fd of the caller by its object, or by an fd that is never open. */
+static int vgpu_walk_fd_in(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			   const struct vgpu_schema_field *field, int fd)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
 	bool event = field->type == VGPU_FIELD_EVENT_IN;
@@ -385,10 +390,10 @@ static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
 					  level->seg, held.offset, object, 0), 0);
 }
 
-static int walk_inside(struct vgpu_marshal *m, const struct level *up,
+static int walk_inside(struct vgpu_marshal *m, const struct vgpu_walk_level *up,
 		       const struct vgpu_schema_field *field)
 {
-	const struct level level = {
+	const struct vgpu_walk_level level = {
 		.up = up,
 		.seg = up->seg,
 		.base = up->base + field->offset,
@@ -397,11 +402,12 @@ static int walk_inside(struct vgpu_marshal *m, const struct level *up,
 	};
 
 	return level.depth < VGPU_SCHEMA_DEPTH ? walk_struct(m, &level, field->elem) :
-		leave_raw(m);
+		vgpu_walk_leave_raw(m);
 }
 
-static int walk_hide(struct vgpu_marshal *m, const struct level *level,
-		     const struct vgpu_schema_field *field)
+/* Note bits that are hidden from the program. */
+static int vgpu_walk_hide(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			  const struct vgpu_schema_field *field)
 {
 	const struct vgpu_marshal_held held = {
 		.kind = VGPU_HELD_HIDDEN,
@@ -416,8 +422,8 @@ static int walk_hide(struct vgpu_marshal *m, const struct level *level,
 }
 
 /* Send a value that the driver would not write, to find out if the driver wrote the field. */
-static int walk_rdev(struct vgpu_marshal *m, const struct level *level,
-		     const struct vgpu_schema_field *field)
+static int vgpu_walk_rdev(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			  const struct vgpu_schema_field *field)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
 	const struct vgpu_marshal_held held = {
@@ -437,8 +443,8 @@ static int walk_rdev(struct vgpu_marshal *m, const struct level *level,
 }
 
 /* Send the program's own value: the result of the ioctl says if the driver wrote the field. */
-static int walk_pid(struct vgpu_marshal *m, const struct level *level,
-		    const struct vgpu_schema_field *field)
+static int vgpu_walk_pid(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			 const struct vgpu_schema_field *field)
 {
 	const struct vgpu_schema_ref *ref = &field->out_count;
 	const struct vgpu_marshal_held held = {
@@ -460,8 +466,8 @@ static int walk_pid(struct vgpu_marshal *m, const struct level *level,
  * and an id of another process that equals the shadow's becomes one that no process has, as a
  * shadow is alone in its namespace.
  */
-static int walk_pids(struct vgpu_marshal *m, const struct level *level,
-		     const struct vgpu_schema_field *field)
+static int vgpu_walk_pids(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			  const struct vgpu_schema_field *field)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
 	struct vgpu_marshal_held held = {
@@ -507,8 +513,9 @@ static int object_add(struct vgpu_marshal *m, u16 type, struct vgpu_marshal_held
 	return min(vgpu_marshal_held_add(m, held), 0);
 }
 
-static int walk_fd_out(struct vgpu_marshal *m, const struct level *level,
-		       const struct vgpu_schema_field *field)
+/* Note the place of an fd that the driver returns. */
+static int vgpu_walk_fd_out(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			    const struct vgpu_schema_field *field)
 {
 	struct vgpu_marshal_held held = {
 		.seg = level->seg,
@@ -531,8 +538,8 @@ int vgpu_marshal_fd_ret(struct vgpu_marshal *m)
  * Convert an absolute time to a time from now, as each machine has its own CLOCK_MONOTONIC.
  * Times in the past and the time that never comes are the same on both machines.
  */
-static int walk_time(struct vgpu_marshal *m, const struct level *level,
-		     const struct vgpu_schema_field *field, s64 time)
+static int vgpu_walk_time(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			  const struct vgpu_schema_field *field, s64 time)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
 	u32 place = level->base + field->offset;
@@ -549,8 +556,9 @@ static int walk_time(struct vgpu_marshal *m, const struct level *level,
 	return 0;
 }
 
-static int walk_stamp(struct vgpu_marshal *m, const struct level *level,
-		      const struct vgpu_schema_field *field)
+/* Note the place of a time that the driver writes. */
+static int vgpu_walk_stamp(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			   const struct vgpu_schema_field *field)
 {
 	const struct vgpu_marshal_held held = {
 		.kind = VGPU_HELD_STAMP,
@@ -567,7 +575,7 @@ static int walk_stamp(struct vgpu_marshal *m, const struct level *level,
 }
 
 /* Note the choice of a clock, SNDRV_PCM_TSTAMP_TYPE_* of ALSA; the driver rejects other values. */
-static int walk_clock(struct vgpu_marshal *m, u64 type)
+static int vgpu_walk_clock(struct vgpu_marshal *m, u64 type)
 {
 	static const u8 clocks[] = {
 		VGPU_CLOCK_REALTIME, VGPU_CLOCK_MONOTONIC, VGPU_CLOCK_RAW,
@@ -580,7 +588,8 @@ static int walk_clock(struct vgpu_marshal *m, u64 type)
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
-static bool can_keep(const struct vgpu_marshal *m, bool alone)
+/* Return: true if the host can get pages that the device keeps; @alone: without other calls. */
+static bool vgpu_walk_can_keep(const struct vgpu_marshal *m, bool alone)
 {
 	return m->limits->features & (alone ? VGPU_FEATURE_KEEP_ALONE : VGPU_FEATURE_KEEP);
 }
@@ -609,16 +618,16 @@ static int kept_add(struct vgpu_marshal *m, const struct vgpu_schema_field *fiel
  * are in a KEPT segment of the call already are not added again: one plane of a picture may
  * begin in the page in which another one ends.
  */
-static int walk_kept(struct vgpu_marshal *m, const struct level *level,
-		     const struct vgpu_schema_field *field, u64 addr)
+static int vgpu_walk_kept(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			  const struct vgpu_schema_field *field, u64 addr)
 {
 	const u64 mask = VGPU_PAGE_SIZE - 1;
 	u64 n = 1, bytes, end, gap;
 	int error;
 
-	if (!can_keep(m, field->alone))
+	if (!vgpu_walk_can_keep(m, field->alone))
 		return -field->error;
-	if (field->count.kind != VGPU_REF_NONE && !ref_get(m, level, &field->count, &n))
+	if (field->count.kind != VGPU_REF_NONE && !vgpu_walk_number(m, level, &field->count, &n))
 		return 0;
 	if (check_mul_overflow(n, (u64)(field->unit ?: 1), &bytes) ||
 	    check_add_overflow(bytes, (u64)field->mask, &bytes) || !bytes ||
@@ -634,27 +643,27 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 	for (; vgpu_marshal_kept_gap(m, &addr, end, &gap); addr = gap) {
 		error = kept_add(m, field, addr, gap);
 		if (error)
-			return leave(m, error);
+			return vgpu_walk_leave(m, error);
 	}
 	return 0;
 }
 
 /* Note the unknown class and pass the pointer to the driver unchanged. */
-static int walk_unknown(struct vgpu_marshal *m, const struct level *level,
+static int walk_unknown(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 			const struct vgpu_schema_field *field)
 {
 	u64 class;
 
-	if (ref_get(m, level, &field->count, &class))
+	if (vgpu_walk_number(m, level, &field->count, &class))
 		m->unknown_class = class;
-	return leave_raw(m);
+	return vgpu_walk_leave_raw(m);
 }
 
-static int walk_field(struct vgpu_marshal *m, const struct level *level,
+static int walk_field(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		      const struct vgpu_schema_field *field)
 {
 	u64 value = 0;
-	bool known = level_get(m, level, field->offset, field->size, &value);
+	bool known = vgpu_walk_get(m, level, field->offset, field->size, &value);
 
 	switch (field->type) {
 	case VGPU_FIELD_PTR:
@@ -667,13 +676,13 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return walk_inside(m, level, field);
 	case VGPU_FIELD_FD_IN:
 	case VGPU_FIELD_EVENT_IN:
-		return known ? walk_fd_in(m, level, field, (int)(u32)value) : 0;
+		return known ? vgpu_walk_fd_in(m, level, field, (int)(u32)value) : 0;
 	case VGPU_FIELD_FD_OUT:
-		return walk_fd_out(m, level, field);
+		return vgpu_walk_fd_out(m, level, field);
 	case VGPU_FIELD_USERPTR:
 		return value ? -field->error : 0;
 	case VGPU_FIELD_KEPT:
-		return value ? walk_kept(m, level, field, value) : 0;
+		return value ? vgpu_walk_kept(m, level, field, value) : 0;
 	case VGPU_FIELD_LIVE:
 		m->wants_live = true;
 		return m->live ? 0 : -field->error;
@@ -683,19 +692,19 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 	case VGPU_FIELD_RESULT_FD:
 		return vgpu_marshal_fd_ret(m);
 	case VGPU_FIELD_HIDE:
-		return walk_hide(m, level, field);
+		return vgpu_walk_hide(m, level, field);
 	case VGPU_FIELD_RDEV:
-		return walk_rdev(m, level, field);
+		return vgpu_walk_rdev(m, level, field);
 	case VGPU_FIELD_PID:
-		return walk_pid(m, level, field);
+		return vgpu_walk_pid(m, level, field);
 	case VGPU_FIELD_PIDS:
-		return walk_pids(m, level, field);
+		return vgpu_walk_pids(m, level, field);
 	case VGPU_FIELD_TIME:
-		return known ? walk_time(m, level, field, value) : 0;
+		return known ? vgpu_walk_time(m, level, field, value) : 0;
 	case VGPU_FIELD_STAMP:
-		return walk_stamp(m, level, field);
+		return vgpu_walk_stamp(m, level, field);
 	case VGPU_FIELD_CLOCK:
-		return known ? walk_clock(m, value) : 0;
+		return known ? vgpu_walk_clock(m, value) : 0;
 	case VGPU_FIELD_COMMAND:
 		m->command = value;
 		return 0;
@@ -704,7 +713,7 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 	}
 }
 
-static int walk_struct(struct vgpu_marshal *m, const struct level *level,
+static int walk_struct(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		       const struct vgpu_schema_struct *body)
 {
 	u32 i, settled = U32_MAX;
@@ -721,12 +730,12 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		 */
 		if (end > level->len ||
 		    ((level->base + field->offset) & min(field->size - 1, 3))) {
-			leave_raw(m);
+			vgpu_walk_leave_raw(m);
 			continue;
 		}
 		if ((alternative && field->offset == settled) ||
-		    (field->unkept && can_keep(m, field->alone)) ||
-		    (field->type != VGPU_FIELD_STAMP && !when_holds(m, level, &field->when)))
+		    (field->unkept && vgpu_walk_can_keep(m, field->alone)) ||
+		    (field->type != VGPU_FIELD_STAMP && !vgpu_walk_when(m, level, &field->when)))
 			continue;
 		if (alternative)
 			settled = field->offset;
@@ -739,7 +748,7 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 
 int vgpu_marshal_walk(struct vgpu_marshal *m, const struct vgpu_schema_struct *body)
 {
-	const struct level level = { .body = body, .len = m->info[0].len };
+	const struct vgpu_walk_level level = { .body = body, .len = m->info[0].len };
 
 	return walk_struct(m, &level, body);
 }
