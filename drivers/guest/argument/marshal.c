@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Conversion of an ioctl's argument to a call. */
 #include "argument/marshal_mem.h"
+#include "argument/marshal_value.h"
+#include "argument/marshal_walk.h"
 
 /* DRM_IOCTL_BASE */
 #define MARSHAL_DRM_TYPE	'd'

@@ -7,6 +7,7 @@
  * not write them.
  */
 #include "argument/marshal_mem.h"
+#include "argument/marshal_stamp.h"
 
 static int copy_changes(u64 addr, const u8 *old, const u8 *new, u32 len)
 {

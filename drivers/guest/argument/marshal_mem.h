@@ -73,18 +73,6 @@ int vgpu_marshal_held_add(struct vgpu_marshal *m, const struct vgpu_marshal_held
 /* Return: true if the reply has room for another object. */
 bool vgpu_marshal_object_fits(const struct vgpu_marshal *m);
 
-/* Add a fixup for a result that is an fd. */
-int vgpu_marshal_fd_ret(struct vgpu_marshal *m);
-
-/* Process the fields of @body, a struct at the start of segment 0, and the memory behind them. */
-int vgpu_marshal_walk(struct vgpu_marshal *m, const struct vgpu_schema_struct *body);
-
-/* Return: true if the field's condition on the struct at @base, as the driver left it, holds. */
-bool vgpu_marshal_stamp_counts(const struct vgpu_schema_field *field, const u8 *base, u32 len);
-/* Convert the time at @place to the guest's clock. Values that are no time stay unchanged. */
-void vgpu_marshal_stamp(const struct vgpu_schema_field *field, u8 *place,
-			const struct vgpu_marshal_fds *fds, void *fds_data);
-
 /* Return: true if @value fulfils the condition. */
 static inline bool vgpu_marshal_when(const struct vgpu_schema_when *when, u64 value)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Conversion of times that a driver writes, in results of ioctls and of read(). */
 #include "argument/marshal_mem.h"
+#include "argument/marshal_stamp.h"
 
 bool vgpu_marshal_stamp_counts(const struct vgpu_schema_field *field, const u8 *base, u32 len)
 {
