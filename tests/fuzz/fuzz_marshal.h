@@ -8,6 +8,7 @@
 
 #include "argument/schema.h"
 #include "argument/schema/i915.h"
+#include "argument/schema/tables.h"
 
 #define NR_RELOCS	8
 #define MEMORY_MAX	(4 * 4096)

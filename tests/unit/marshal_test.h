@@ -5,6 +5,8 @@
 
 #include "fake_host.h"
 #include "argument/marshal_user.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 #include "tap.h"
 #include "tests/mock/vgpu_mock.h"

@@ -5,6 +5,7 @@
 
 #include "argument/schema.h"
 #include "argument/schema/i915.h"
+#include "argument/schema/tables.h"
 
 static const struct vgpu_schema *const all_schemas[] = {
 	&vgpu_schema_drm, &vgpu_schema_drm_mode, &vgpu_schema_virtgpu, &vgpu_schema_vgem,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "fake_host.h"
+#include "argument/schema/tables.h"
 #include "argument/schema_uapi.h"
 #include "tap.h"
 

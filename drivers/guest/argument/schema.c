@@ -6,6 +6,7 @@
 #include <uapi/linux/vgpu_wire.h>
 #endif
 #include "argument/schema.h"
+#include "argument/schema/tables.h"
 
 static const struct {
 	const char *driver;

@@ -48,6 +48,8 @@
 #endif
 #endif
 
+#include "argument/schema_number.h"
+
 /* Maximum nesting of structs for the marshaller; deeper ones are left to demand paging. */
 #define VGPU_SCHEMA_DEPTH	6
 
@@ -60,81 +62,6 @@
 #define VGPU_OUT	2
 /* The driver reads the memory, or fills a part of it, or writes to it on failure as well. */
 #define VGPU_INOUT	3
-
-enum vgpu_schema_ref_kind {
-	VGPU_REF_NONE,		/* no number */
-	VGPU_REF_CONST,		/* @value */
-	VGPU_REF_FIELD,		/* an integer of the struct */
-	VGPU_REF_TARGET,	/* an integer in the memory of a pointer of the struct */
-	VGPU_REF_SUM,		/* sum of all integers in the memory of a pointer */
-	VGPU_REF_BESIDE,	/* integer at this struct's index in that memory */
-};
-
-/**
- * struct vgpu_schema_ref - place of a number
- * @kind: enum vgpu_schema_ref_kind
- * @up: number of levels to go up to the struct: 0: the struct of the field, 1: the struct whose
- *	pointer led to that, and so on
- * @size: size of the integer: 1, 2, 4 or 8 bytes
- * @offset: offset of the integer; FIELD: in the struct, TARGET: in the memory
- * @via: TARGET, SUM, BESIDE: offset of the pointer in the struct; the pointer's field stands
- *	earlier in the table
- * @value: CONST: the number
- */
-struct vgpu_schema_ref {
-	u8 kind;
-	u8 up;
-	u8 size;
-	u16 offset;
-	u16 via;
-	u32 value;
-};
-
-/* Maximum number of names whose numbers a schema learns, as a device assigns them at run time. */
-#define VGPU_LEARNED_MAX	4
-
-/**
- * struct vgpu_schema_learned - numbers that were learned from one device
- * @number: number of each name; 0: not learned yet. Written once, or again with the same value;
- *	read without a lock
- */
-struct vgpu_schema_learned {
-	u32 number[VGPU_LEARNED_MAX];
-};
-
-/**
- * struct vgpu_schema_lesson - ioctl that returns the name of a number
- * @number: offset of the number in the argument, 4 bytes
- * @name: offset of the name in the argument after the call
- * @name_len: size of the name's buffer in bytes
- * @names: names to learn, VGPU_LEARNED_MAX at most, terminated by NULL
- */
-struct vgpu_schema_lesson {
-	u16 number;
-	u16 name;
-	u16 name_len;
-	const char *const *names;
-};
-
-/**
- * struct vgpu_schema_when - condition: (@ref & @mask) == @value
- * @ref: place of the number; NONE: the condition always holds
- * @mask: bits of the number that are compared
- * @value: value to compare with
- * @least: true if the condition is (@ref & @mask) >= @value
- * @learned: not 0: index of a learned name, from 1; the condition is that @ref equals its
- *	number
- *
- * Alternatives are fields with the same offset and different conditions: a tag says what a
- * pointer means, or a flag says whether it means anything.
- */
-struct vgpu_schema_when {
-	struct vgpu_schema_ref ref;
-	u64 mask;
-	u64 value;
-	bool least;
-	u8 learned;
-};
 
 /*
  * Types of fields. Among fields for the same place, which are adjacent in the table, the first
@@ -467,105 +394,6 @@ struct vgpu_schema {
 	u32 nr_events;
 	const struct vgpu_schema_event *events;
 };
-
-/* --- for tables ----------------------------------------------------------- */
-
-#define VGPU_PLACE(t, s, member) \
-	.type = (t), .offset = offsetof(s, member), .size = sizeof_field(s, member)
-#define VGPU_PTR(s, member)	VGPU_PLACE(VGPU_FIELD_PTR, s, member)
-#define VGPU_CHAIN(s, member)	VGPU_PLACE(VGPU_FIELD_CHAIN, s, member)
-#define VGPU_UNKNOWN(s, member)	VGPU_PLACE(VGPU_FIELD_UNKNOWN, s, member)
-#define VGPU_COMMAND(s, member)	VGPU_PLACE(VGPU_FIELD_COMMAND, s, member)
-#define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
-#define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
-#define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)
-#define VGPU_KEPT(s, member)	VGPU_PLACE(VGPU_FIELD_KEPT, s, member)
-#define VGPU_LIVE(s, member)	VGPU_PLACE(VGPU_FIELD_LIVE, s, member)
-#define VGPU_COPIED(s, member)	VGPU_PLACE(VGPU_FIELD_COPIED, s, member)
-#define VGPU_EVENT_IN(s, member) VGPU_PLACE(VGPU_FIELD_EVENT_IN, s, member)
-#define VGPU_TIME(s, member)	VGPU_PLACE(VGPU_FIELD_TIME, s, member)
-#define VGPU_PLAIN_IF(s, member) VGPU_PLACE(VGPU_FIELD_PLAIN, s, member)
-#define VGPU_HIDE(s, member)	VGPU_PLACE(VGPU_FIELD_HIDE, s, member)
-#define VGPU_RDEV(s, member)	VGPU_PLACE(VGPU_FIELD_RDEV, s, member)
-#define VGPU_PID(s, member)	VGPU_PLACE(VGPU_FIELD_PID, s, member)
-#define VGPU_PIDS(s, member)	VGPU_PLACE(VGPU_FIELD_PIDS, s, member)
-/* Field with a time of CLOCK_MONOTONIC in nanoseconds. */
-#define VGPU_STAMP(s, member)	VGPU_PLACE(VGPU_FIELD_STAMP, s, member)
-/*
- * Field with a time in two integers, @n bytes together, the first of which is @first: see
- * @unit.
- */
-#define VGPU_STAMP_PARTS(s, first, n, u) \
-	.type = VGPU_FIELD_STAMP, .offset = offsetof(s, first), .size = (n), .unit = (u)
-#define VGPU_CHOOSE_CLOCK(s, member) VGPU_PLACE(VGPU_FIELD_CLOCK, s, member)
-#define VGPU_INSIDE(s, member) \
-	.type = VGPU_FIELD_STRUCT, .offset = offsetof(s, member), .size = 1
-#define VGPU_RESULT_FD()	.type = VGPU_FIELD_RESULT_FD, .size = 1
-
-#define VGPU_CONST(n)		{ .kind = VGPU_REF_CONST, .value = (n) }
-#define VGPU_FIELD(s, member) \
-	{ .kind = VGPU_REF_FIELD, .offset = offsetof(s, member), .size = sizeof_field(s, member) }
-#define VGPU_FIELD_UP(n, s, member) \
-	{ .kind = VGPU_REF_FIELD, .up = (n), .offset = offsetof(s, member), \
-	  .size = sizeof_field(s, member) }
-#define VGPU_TARGET(s, pointer, t, member) \
-	{ .kind = VGPU_REF_TARGET, .via = offsetof(s, pointer), \
-	  .offset = offsetof(t, member), .size = sizeof_field(t, member) }
-#define VGPU_SUM(s, pointer, integer) \
-	{ .kind = VGPU_REF_SUM, .via = offsetof(s, pointer), .size = sizeof(integer) }
-
-#define VGPU_WHEN_BESIDE(s, pointer, integer, n) \
-	{ .ref = { .kind = VGPU_REF_BESIDE, .up = 1, .via = offsetof(s, pointer), \
-		   .size = sizeof(integer) }, .learned = (n) }
-#define VGPU_WHEN_FLAG(s, member, flag) \
-	{ .ref = VGPU_FIELD(s, member), .mask = (flag), .value = (flag) }
-#define VGPU_WHEN_EQUAL(s, member, v) \
-	{ .ref = VGPU_FIELD(s, member), .mask = ~0ULL, .value = (v) }
-#define VGPU_WHEN_LEAST(s, member, v) \
-	{ .ref = VGPU_FIELD(s, member), .mask = ~0ULL, .value = (v), .least = true }
-
-/* Entry for a new buffer with handle @member; entry for an ioctl that returns its mmap @place. */
-#define VGPU_BLANK_MADE(s, member)	{ .makes = true, .handle = VGPU_FIELD(s, member) }
-#define VGPU_BLANK_PLACED(s, member, place) \
-	{ .handle = VGPU_FIELD(s, member), .offset = VGPU_FIELD(s, place) }
-
-#define VGPU_STRUCT(s, f)	{ .size = sizeof(s), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
-#define VGPU_PLAIN(s)		{ .size = sizeof(s) }
-
-/* Entry for an ioctl whose argument is plain data, or has the fields of a table. */
-#define VGPU_IOCTL(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
-#define VGPU_IOCTL_WITH(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
-#define VGPU_IOCTL_NO_ARG(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_VALUE
-#define VGPU_IOCTL_FD(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_FD
-#define VGPU_IOCTL_MAP(c, s, m)	.cmd = (c), .name = #c, .arg = VGPU_ARG_MAP, \
-	.body = VGPU_PLAIN(s), .map = (m)
-#define VGPU_IOCTL_REFUSE(c, e)	.cmd = (c), .name = #c, .arg = VGPU_ARG_REFUSED, .error = (e)
-
-/* --- tables --------------------------------------------------------------- */
-
-extern const struct vgpu_schema vgpu_schema_drm;
-extern const struct vgpu_schema vgpu_schema_drm_mode;
-extern const struct vgpu_schema vgpu_schema_virtgpu;
-extern const struct vgpu_schema vgpu_schema_vgem;
-extern const struct vgpu_schema vgpu_schema_vkms;
-extern const struct vgpu_schema vgpu_schema_nouveau;
-extern const struct vgpu_schema vgpu_schema_amdgpu;
-extern const struct vgpu_schema vgpu_schema_i915;
-extern const struct vgpu_schema vgpu_schema_xe;
-extern const struct vgpu_schema vgpu_schema_panfrost;
-extern const struct vgpu_schema vgpu_schema_panthor;
-extern const struct vgpu_schema vgpu_schema_nvidia;
-extern const struct vgpu_schema vgpu_schema_uvm;
-extern const struct vgpu_schema vgpu_schema_v4l2;
-extern const struct vgpu_schema vgpu_schema_media;
-extern const struct vgpu_schema vgpu_schema_mock;
-extern const struct vgpu_schema vgpu_schema_mock_apart;
-extern const struct vgpu_schema vgpu_schema_dma_buf;
-extern const struct vgpu_schema vgpu_schema_dma_heap;
-extern const struct vgpu_schema vgpu_schema_udmabuf;
-extern const struct vgpu_schema vgpu_schema_sync_file;
-extern const struct vgpu_schema vgpu_schema_sound;
-extern const struct vgpu_schema vgpu_schema_sound_control;
 
 /**
  * vgpu_schema_for_export - find the schema of the files of an export

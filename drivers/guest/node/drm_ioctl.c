@@ -8,6 +8,7 @@
 #include <drm/drm_device.h>
 
 #include "argument/schema.h"
+#include "argument/schema/tables.h"
 #include "argument/schema_uapi.h"
 #include "compat.h"
 #include "file/class.h"

@@ -11,6 +11,7 @@
 #include <linux/sysfs.h>
 
 #include "argument/schema.h"
+#include "argument/schema/tables.h"
 #include "compat.h"
 #include "file/class.h"
 #include "file/file.h"

@@ -20,6 +20,7 @@
 
 #include "argument/marshal.h"
 #include "argument/schema.h"
+#include "argument/schema/tables.h"
 #include "file/object.h"
 #include "link/export.h"
 #include "link/host.h"

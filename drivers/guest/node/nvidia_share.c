@@ -10,6 +10,7 @@
 
 #include "argument/marshal.h"
 #include "argument/schema.h"
+#include "argument/schema/tables.h"
 #include "file/object.h"
 #include "node/nvidia_share.h"
 

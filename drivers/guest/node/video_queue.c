@@ -20,6 +20,7 @@
 #include <linux/xarray.h>
 
 #include "argument/schema.h"
+#include "argument/schema/tables.h"
 #include "argument/schema_uapi.h"
 #include "file/class.h"
 #include "file/file.h"

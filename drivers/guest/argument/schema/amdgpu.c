@@ -7,7 +7,8 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
-#include "argument/schema.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
 /* Entry for an array of @t that the driver reads, and for one that it may fill. */

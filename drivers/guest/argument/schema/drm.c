@@ -9,7 +9,8 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
-#include "argument/schema.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
 /* drm_copy_field() copies as much as fits, and returns the whole length. */

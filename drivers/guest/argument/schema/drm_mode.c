@@ -9,7 +9,8 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
-#include "argument/schema.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
 /* Entry for an array of @t that the driver may fill, and for one that it reads. */

@@ -7,6 +7,8 @@
 #include <linux/kernel.h>
 #endif
 #include "argument/schema/i915.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 
 /* Entry for an array of @t that the driver reads, and for one that it may fill. */
 #define READS(s, pointer, t, n) \

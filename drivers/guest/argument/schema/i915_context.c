@@ -7,6 +7,8 @@
 #include <linux/kernel.h>
 #endif
 #include "argument/schema/i915.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 
 #define PARAM	struct drm_i915_gem_context_param
 

@@ -8,7 +8,8 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
-#include "argument/schema.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 #include "tests/mock/vgpu_mock.h"
 
 /* Entry for an array of @t whose count is in the same struct. */

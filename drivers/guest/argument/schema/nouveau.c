@@ -8,7 +8,8 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
-#include "argument/schema.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
 #define READS(s, pointer, t, n) \

@@ -18,7 +18,8 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
-#include "argument/schema.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 #include "nvidia_rm.h"
 
 #define NV(nr, s)	_IOC(_IOC_READ | _IOC_WRITE, 'F', nr, sizeof(s))

@@ -3,7 +3,8 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
-#include "argument/schema.h"
+#include "argument/schema/tables.h"
+#include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
 #define SUBMIT	struct drm_panfrost_submit
