@@ -83,9 +83,9 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	xa_init_flags(&object->queued, XA_FLAGS_ACCOUNT);
 	mutex_init(&object->file_lock);
 	init_waitqueue_head(&object->wait);
-	spin_lock_init(&object->poll_lock);
-	/* Must differ from poll_gen, which begins with 0. */
-	object->poll_renewed = U32_MAX;
+	spin_lock_init(&object->readiness.lock);
+	/* Must differ from readiness.gen, which begins with 0. */
+	object->readiness.renewed = U32_MAX;
 	vgpu_clock_file_init(&object->times);
 	object->space = vgpu_space_get(object->host, le64_to_cpu(desc->space));
 	if (IS_ERR(object->space)) {

@@ -44,14 +44,14 @@ static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __
 {
 	bool ask;
 
-	spin_lock(&object->poll_lock);
-	*mask = wanted & object->poll_ready;
-	seen->gen = object->poll_gen;
-	seen->number = object->poll_number;
+	spin_lock(&object->readiness.lock);
+	*mask = wanted & object->readiness.ready;
+	seen->gen = object->readiness.gen;
+	seen->number = object->readiness.number;
 	seen->calls = atomic64_read(&object->host->calls);
-	ask = !*mask && ((wanted & ~object->poll_armed) ||
-			 (!waits && object->poll_calls != seen->calls));
-	spin_unlock(&object->poll_lock);
+	ask = !*mask && ((wanted & ~object->readiness.armed) ||
+			 (!waits && object->readiness.calls != seen->calls));
+	spin_unlock(&object->readiness.lock);
 	return ask;
 }
 
@@ -59,12 +59,12 @@ static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __
 static void poll_arm(struct vgpu_object *object, const struct vgpu_ready_seen *seen,
 		     __poll_t wanted)
 {
-	spin_lock(&object->poll_lock);
-	if (object->poll_gen == seen->gen) {
-		object->poll_armed |= wanted;
-		object->poll_calls = seen->calls;
+	spin_lock(&object->readiness.lock);
+	if (object->readiness.gen == seen->gen) {
+		object->readiness.armed |= wanted;
+		object->readiness.calls = seen->calls;
 	}
-	spin_unlock(&object->poll_lock);
+	spin_unlock(&object->readiness.lock);
 }
 
 /*
@@ -80,29 +80,29 @@ static bool poll_drop(struct vgpu_object *object)
 }
 
 /*
- * Drops cached device memory for an object that is ready as of poll_gen @gen, unless it was
+ * Drops cached device memory for an object that is ready as of readiness.gen @gen, unless it was
  * dropped for @gen already. Waits for the host if programs have written to mapped memory.
  */
 static void poll_renew(struct vgpu_object *object, u32 gen)
 {
 	bool renew;
 
-	spin_lock(&object->poll_lock);
-	renew = object->poll_renewed != gen;
-	spin_unlock(&object->poll_lock);
+	spin_lock(&object->readiness.lock);
+	renew = object->readiness.renewed != gen;
+	spin_unlock(&object->readiness.lock);
 	if (!renew)
 		return;
 	if (!poll_drop(object))
 		return;
 	/* Set this last: another poll must not report readiness before the memory was dropped. */
-	spin_lock(&object->poll_lock);
-	object->poll_renewed = gen;
-	spin_unlock(&object->poll_lock);
+	spin_lock(&object->readiness.lock);
+	object->readiness.renewed = gen;
+	spin_unlock(&object->readiness.lock);
 }
 
 /*
- * Notes that a POLL call, made at poll_gen @gen, found @mask. @dropped: result of poll_drop() after
- * the call.
+ * Notes that a POLL call, made at readiness.gen @gen, found @mask. @dropped: result of poll_drop()
+ * after the call.
  */
 static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen, bool dropped)
 {
@@ -111,11 +111,11 @@ static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen, bool 
 		vgpu_ready_touch(object);
 		return;
 	}
-	spin_lock(&object->poll_lock);
-	object->poll_ready |= mask;
+	spin_lock(&object->readiness.lock);
+	object->readiness.ready |= mask;
 	if (dropped)
-		object->poll_renewed = gen;
-	spin_unlock(&object->poll_lock);
+		object->readiness.renewed = gen;
+	spin_unlock(&object->readiness.lock);
 }
 
 /* Makes a POLL call for the events @asked. Return: a negative errno, or 0 with *@mask. */
@@ -166,8 +166,8 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		return EPOLLHUP | EPOLLERR;
 	if (!(object->fops & VGPU_FOP_POLL))
 		return DEFAULT_POLLMASK;
-	if (vgpu_ready_is_fence(object) && !READ_ONCE(object->polled)) {
-		WRITE_ONCE(object->polled, true);
+	if (vgpu_ready_is_fence(object) && !READ_ONCE(object->readiness.polled)) {
+		WRITE_ONCE(object->readiness.polled, true);
 		atomic_set(&object->export->fences, POLL_FENCES);
 	}
 	/*
@@ -211,6 +211,6 @@ int vgpu_fasync(int fd, struct file *file, int on)
 	__poll_t mask;
 
 	if (ret > 0 && on)
-		poll_call(file, VGPU_POLL_STAY, 0, READ_ONCE(object->poll_number), &mask);
+		poll_call(file, VGPU_POLL_STAY, 0, READ_ONCE(object->readiness.number), &mask);
 	return ret;
 }

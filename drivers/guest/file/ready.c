@@ -49,13 +49,13 @@ void vgpu_ready_touch(struct vgpu_object *object)
  */
 u32 vgpu_ready_ioctl_begin(struct vgpu_object *object, struct vgpu_ready_seen *seen)
 {
-	spin_lock(&object->poll_lock);
-	seen->gen = object->poll_gen;
-	seen->number = object->poll_number;
-	seen->own = ++object->poll_last;
+	spin_lock(&object->readiness.lock);
+	seen->gen = object->readiness.gen;
+	seen->number = object->readiness.number;
+	seen->own = ++object->readiness.last;
 	seen->calls = atomic64_read(&object->host->calls);
 	seen->missed = READ_ONCE(object->host->events_missed);
-	spin_unlock(&object->poll_lock);
+	spin_unlock(&object->readiness.lock);
 	return seen->own;
 }
 
@@ -72,29 +72,29 @@ void vgpu_ready_ioctl_end(struct vgpu_object *object, const struct vgpu_ready_se
 
 	if (vgpu_ready_is_fence(object))
 		return;
-	spin_lock(&object->poll_lock);
+	spin_lock(&object->readiness.lock);
 	/*
 	 * Use no answer if other calls have ended meanwhile: on the host they may have run after
 	 * this call, and changed the readiness.
 	 */
-	alone = seen && object->poll_number == seen->number && !object->poll_unsure;
+	alone = seen && object->readiness.number == seen->number && !object->readiness.unsure;
 	/*
 	 * Do not arm the object if a wakeup came meanwhile: the wakeup may be newer than the
 	 * answer, and the host does not report it again.
 	 */
-	quiet = seen && object->poll_gen == seen->gen;
-	object->poll_armed = 0;
-	object->poll_gen++;
-	object->poll_ready = 0;
-	object->poll_number = alone ? seen->own : ++object->poll_last;
+	quiet = seen && object->readiness.gen == seen->gen;
+	object->readiness.armed = 0;
+	object->readiness.gen++;
+	object->readiness.ready = 0;
+	object->readiness.number = alone ? seen->own : ++object->readiness.last;
 	if (alone && out && (le32_to_cpu(out->flags) & VGPU_POLL_ANSWER)) {
-		object->poll_ready = (__force __poll_t)le32_to_cpu(out->revents);
-		if (quiet && !object->poll_ready) {
-			object->poll_armed = VGPU_READY_EVENTS;
-			object->poll_calls = ready_calls_after(object->host, seen->calls);
+		object->readiness.ready = (__force __poll_t)le32_to_cpu(out->revents);
+		if (quiet && !object->readiness.ready) {
+			object->readiness.armed = VGPU_READY_EVENTS;
+			object->readiness.calls = ready_calls_after(object->host, seen->calls);
 		}
 	}
-	spin_unlock(&object->poll_lock);
+	spin_unlock(&object->readiness.lock);
 }
 
 /*
@@ -103,9 +103,9 @@ void vgpu_ready_ioctl_end(struct vgpu_object *object, const struct vgpu_ready_se
  */
 void vgpu_ready_unsure(struct vgpu_object *object)
 {
-	spin_lock(&object->poll_lock);
-	object->poll_unsure = true;
-	spin_unlock(&object->poll_lock);
+	spin_lock(&object->readiness.lock);
+	object->readiness.unsure = true;
+	spin_unlock(&object->readiness.lock);
 }
 
 /**
@@ -129,20 +129,20 @@ void vgpu_ready_fence_given(struct vgpu_object *object, u32 flags,
 	spin_lock(&host->lock);
 	seen = host->events_missed == call->missed;
 	spin_unlock(&host->lock);
-	spin_lock(&object->poll_lock);
+	spin_lock(&object->readiness.lock);
 	if (flags & VGPU_OBJECT_SIGNALED) {
-		object->poll_ready |= EPOLLIN;
-	} else if (seen && !object->poll_gen) {
-		object->poll_armed = VGPU_READY_EVENTS;
-		object->poll_calls = ready_calls_after(host, call->calls);
+		object->readiness.ready |= EPOLLIN;
+	} else if (seen && !object->readiness.gen) {
+		object->readiness.armed = VGPU_READY_EVENTS;
+		object->readiness.calls = ready_calls_after(host, call->calls);
 	}
-	spin_unlock(&object->poll_lock);
+	spin_unlock(&object->readiness.lock);
 }
 
 /* Counts a fence that was closed without a poll. */
 void vgpu_ready_fence_closed(struct vgpu_object *object)
 {
-	if (!object->polled)
+	if (!object->readiness.polled)
 		atomic_add_unless(&object->export->fences, -1, 0);
 }
 
@@ -156,14 +156,14 @@ void vgpu_ready_event(struct vgpu_object *object, const struct vgpu_poll_event *
 	__poll_t revents = (__force __poll_t)le32_to_cpu(event->revents);
 	bool answer = le32_to_cpu(event->flags) & VGPU_POLL_ANSWER;
 
-	spin_lock(&object->poll_lock);
-	object->poll_armed = 0;
-	object->poll_gen++;
-	object->poll_ready = 0;
-	if (answer && !object->poll_unsure &&
-	    (vgpu_ready_is_fence(object) || le32_to_cpu(event->number) == object->poll_number))
-		object->poll_ready = revents;
-	spin_unlock(&object->poll_lock);
+	spin_lock(&object->readiness.lock);
+	object->readiness.armed = 0;
+	object->readiness.gen++;
+	object->readiness.ready = 0;
+	if (answer && !object->readiness.unsure &&
+	    (vgpu_ready_is_fence(object) || le32_to_cpu(event->number) == object->readiness.number))
+		object->readiness.ready = revents;
+	spin_unlock(&object->readiness.lock);
 	/*
 	 * Wake all pollers, because the host reports one wakeup only. With EPOLLERR or EPOLLHUP
 	 * the driver's wakeup may have had no key, so none is passed on: some waiters take the

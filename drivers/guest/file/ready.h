@@ -18,9 +18,10 @@ struct vgpu_poll_event;
 
 /**
  * struct vgpu_ready_seen - state of an object before a call
- * @gen: value of the object's poll_gen
- * @number: value of the object's poll_number
- * @own: number of the call, which becomes the object's poll_number if no other call ends before
+ * @gen: value of the object's readiness.gen
+ * @number: value of the object's readiness.number
+ * @own: number of the call, which becomes the object's readiness.number if no other call ends
+ *	before
  * @missed: value of host->events_missed
  * @calls: value of host->calls
  */

@@ -22,7 +22,7 @@
  *	host->lock			spinlock: sessions, objects, exports, down
  *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
  *	session->lock			spinlock: lanes
- *	object->poll_lock		spinlock: cached readiness
+ *	object->readiness.lock		spinlock: cached readiness
  *	host->control.lock		spinlock: numbers and queue of messages
  *	keep_users_lock (keep.c)	spinlock: pinned pages of each user; taken inside
  *					no other lock than host->memory->keeps.lock

@@ -30,6 +30,35 @@ struct vgpu_schema;
 struct vgpu_space;
 
 /**
+ * struct vgpu_readiness - readiness of an object, see file/ready.c
+ * @lock: guards all other fields but @polled
+ * @armed: events for which the object was not ready and whose next wakeup the host reports
+ * @gen: generation, incremented by each event and call that may have changed the readiness
+ * @ready: events for which the object is ready, as the host last said; 0 after any call that may
+ *	have changed the readiness
+ * @calls: value of host->calls when the host last found the object ready for none of @armed
+ * @renewed: value of @gen for which cached device memory was dropped
+ * @number: number of the last call that has ended and may have changed the readiness
+ * @last: newest number that was given to any call
+ * @unsure: true if a call of vgpu_file_call(), such as READ or WRITE, was given up, which the host
+ *	may run at any time
+ * @polled: true if a program has polled the object; only used for fences; read and
+ *	written without @lock
+ */
+struct vgpu_readiness {
+	spinlock_t lock;
+	__poll_t armed;
+	u32 gen;
+	__poll_t ready;
+	s64 calls;
+	u32 renewed;
+	u32 number;
+	u32 last;
+	bool unsure;
+	bool polled;
+};
+
+/**
  * struct vgpu_object - one object; private_data of its file
  * @ref: references: the file holds one, and a caller that is about to make the file
  * @host: host of the object, with a reference
@@ -66,19 +95,7 @@ struct vgpu_space;
  * @file: file that shows the object, without a reference, or NULL
  * @wait: wait queue of pollers
  * @fasync: list of the files that want SIGIO
- * @poll_lock: guards all fields below
- * @poll_armed: events for which the object was not ready and whose next wakeup the host reports
- * @poll_gen: generation, incremented by each event and call that may have changed the readiness
- * @poll_ready: events for which the object is ready, as the host last said; 0 after any call
- *	that may have changed the readiness
- * @poll_calls: value of host->calls when the host last found the object ready for none of
- *	@poll_armed
- * @poll_renewed: value of poll_gen for which cached device memory was dropped
- * @poll_number: number of the last call that has ended and may have changed the readiness
- * @poll_last: newest number that was given to any call
- * @poll_unsure: true if a call of vgpu_file_call(), such as READ or WRITE, was given up, which the
- *	host may run at any time
- * @polled: true if a program has polled the object; only used for fences
+ * @readiness: readiness as the host has last reported it
  */
 struct vgpu_object {
 	struct kref ref;
@@ -114,16 +131,7 @@ struct vgpu_object {
 
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;
-	spinlock_t poll_lock;
-	__poll_t poll_armed;
-	u32 poll_gen;
-	__poll_t poll_ready;
-	s64 poll_calls;
-	u32 poll_renewed;
-	u32 poll_number;
-	u32 poll_last;
-	bool poll_unsure;
-	bool polled;
+	struct vgpu_readiness readiness;
 };
 
 #endif /* VGPU_OBJECT_H */
