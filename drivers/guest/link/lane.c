@@ -27,11 +27,11 @@ static bool lane_unlist_locked(struct vgpu_session *session, struct vgpu_lane *l
 	if (list_empty(&lane->entry))
 		return false;
 	list_del_init(&lane->entry);
-	session->nr_idle -= !list_empty(&lane->idle_entry);
+	session->pool.nr_idle -= !list_empty(&lane->idle_entry);
 	list_del_init(&lane->idle_entry);
-	if (session->mm_lane == lane)
-		session->mm_lane = NULL;
-	session->nr_lanes--;
+	if (session->pool.mm_lane == lane)
+		session->pool.mm_lane = NULL;
+	session->pool.nr_lanes--;
 	return true;
 }
 
@@ -42,7 +42,7 @@ void vgpu_lane_ended(void *data)
 	struct vgpu_session *session = lane->session;
 
 	/* The session outlives the callbacks of its lanes. */
-	if (READ_ONCE(session->mm_lane) == lane && vgpu_conn_was_ended(&lane->conn))
+	if (READ_ONCE(session->pool.mm_lane) == lane && vgpu_conn_was_ended(&lane->conn))
 		vgpu_session_check_later(session);
 }
 
@@ -57,7 +57,7 @@ void vgpu_lane_ended(void *data)
 bool vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane)
 {
 	lockdep_assert_held(&session->lock);
-	WRITE_ONCE(session->mm_lane, lane);
+	WRITE_ONCE(session->pool.mm_lane, lane);
 	/* Pairs with the barrier in conn_changed(), which comes before vgpu_lane_ended(). */
 	smp_mb();
 	return vgpu_conn_was_ended(&lane->conn);
@@ -69,11 +69,11 @@ bool vgpu_lane_keep_idle_locked(struct vgpu_session *session)
 	struct vgpu_lane *lane;
 
 	lockdep_assert_held(&session->lock);
-	lane = list_first_entry_or_null(&session->idle, struct vgpu_lane, idle_entry);
-	if (!lane || session->mm_lane || session->mm_lane_busy)
+	lane = list_first_entry_or_null(&session->pool.idle, struct vgpu_lane, idle_entry);
+	if (!lane || session->pool.mm_lane || session->pool.mm_lane_busy)
 		return false;
 	list_del_init(&lane->idle_entry);
-	session->nr_idle--;
+	session->pool.nr_idle--;
 	return vgpu_lane_keep_mm_locked(session, lane);
 }
 
@@ -101,7 +101,7 @@ void vgpu_lane_check(struct vgpu_session *session)
 	bool ended;
 
 	spin_lock(&session->lock);
-	ended = session->mm_lane && vgpu_conn_was_ended(&session->mm_lane->conn);
+	ended = session->pool.mm_lane && vgpu_conn_was_ended(&session->pool.mm_lane->conn);
 	spin_unlock(&session->lock);
 	if (ended)
 		vgpu_lane_lost(session);
@@ -119,17 +119,17 @@ void vgpu_lane_drop(struct vgpu_lane *lane)
 	/* Check first: an unlisted lane for class mm would not be looked at. */
 	vgpu_lane_check(session);
 	spin_lock(&session->lock);
-	mm_lane = session->mm_lane == lane;
+	mm_lane = session->pool.mm_lane == lane;
 	listed = lane_unlist_locked(session, lane);
 	if (mm_lane) {
-		session->mm_lane_busy = false;
+		session->pool.mm_lane_busy = false;
 		ended = vgpu_lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
 	vgpu_conn_shutdown(&lane->conn);
 	if (ended)
 		vgpu_session_check_later(session);
-	wake_up_all(&session->wait);
+	wake_up_all(&session->pool.wait);
 	if (listed)
 		kref_put(&lane->ref, vgpu_lane_free);
 	kref_put(&lane->ref, vgpu_lane_free);
@@ -142,7 +142,7 @@ void vgpu_lane_end_all(struct vgpu_session *session)
 
 	for (;;) {
 		spin_lock(&session->lock);
-		lane = list_first_entry_or_null(&session->lanes, struct vgpu_lane, entry);
+		lane = list_first_entry_or_null(&session->pool.lanes, struct vgpu_lane, entry);
 		if (lane)
 			lane_unlist_locked(session, lane);
 		spin_unlock(&session->lock);

@@ -15,8 +15,8 @@ struct vgpu_session;
  * struct vgpu_lane - one lane
  * @ref: references: one of the session's list, one of the call on the lane
  * @session: session of the lane; valid while a call is on the lane
- * @entry: entry in session->lanes (session->lock); empty once the lane is unlisted
- * @idle_entry: entry in session->idle (session->lock)
+ * @entry: entry in session->pool.lanes (session->lock); empty once the lane is unlisted
+ * @idle_entry: entry in session->pool.idle (session->lock)
  * @kind: kind of the call on the lane; 0: none, or a call that does not wait (session->lock)
  * @conn: connection; the thread of the call sends and receives on it
  * @seq: number of the last call. Used by the thread of the call only, like all fields below

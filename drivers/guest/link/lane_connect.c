@@ -111,7 +111,7 @@ static int lane_connect_conn(struct vgpu_lane *lane, unsigned long deadline)
 }
 
 /*
- * Tries once to connect a lane, which session->nr_lanes counts already; a failure uncounts the
+ * Tries once to connect a lane, which session->pool.nr_lanes counts already; a failure uncounts the
  * lane.
  *
  * Return: the lane with a reference for the caller, or an ERR_PTR(): -ECONNRESET if the host
@@ -142,7 +142,7 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigne
 	dead = session->dead;
 	if (!dead) {
 		kref_get(&lane->ref);
-		list_add(&lane->entry, &session->lanes);
+		list_add(&lane->entry, &session->pool.lanes);
 	}
 	spin_unlock(&session->lock);
 	if (dead) {
@@ -166,9 +166,9 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigne
 
 err_uncount:
 	spin_lock(&session->lock);
-	session->nr_lanes--;
+	session->pool.nr_lanes--;
 	spin_unlock(&session->lock);
-	wake_up_all(&session->wait);
+	wake_up_all(&session->pool.wait);
 	return ERR_PTR(ret);
 }
 
@@ -198,7 +198,7 @@ struct vgpu_lane *vgpu_lane_connect(struct vgpu_session *session, unsigned long 
 		if (fatal_signal_pending(current))
 			return ERR_PTR(-EINTR);
 		spin_lock(&session->lock);
-		session->nr_lanes++;
+		session->pool.nr_lanes++;
 		spin_unlock(&session->lock);
 	}
 }

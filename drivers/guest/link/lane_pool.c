@@ -28,8 +28,8 @@
 #define LANE_RESERVE		8U
 
 /**
- * struct lane_coming - a lane that is being connected and counted in session->nr_lanes
- * @entry: entry in session->coming (session->lock)
+ * struct lane_coming - a lane that is being connected and counted in session->pool.nr_lanes
+ * @entry: entry in session->pool.coming (session->lock)
  * @kind: kind of the call that waits for the lane
  */
 struct lane_coming {
@@ -69,7 +69,7 @@ int vgpu_lane_start(struct vgpu_session *session)
 	bool ended = false;
 
 	spin_lock(&session->lock);
-	session->nr_lanes++;
+	session->pool.nr_lanes++;
 	spin_unlock(&session->lock);
 	lane = vgpu_lane_connect(session, 0);
 	if (IS_ERR(lane))
@@ -87,10 +87,11 @@ int vgpu_lane_start(struct vgpu_session *session)
 /* Returns how many more lanes may be connected; room for the lane for class mm is set aside. */
 static unsigned int lane_room_locked(const struct vgpu_session *session)
 {
-	unsigned int used = session->nr_lanes + (!session->mm_lane && !session->mm_lane_busy);
+	const struct vgpu_lane_pool *pool = &session->pool;
+	unsigned int used = pool->nr_lanes + (!pool->mm_lane && !pool->mm_lane_busy);
 
 	lockdep_assert_held(&session->lock);
-	return used < session->lanes_max ? session->lanes_max - used : 0;
+	return used < pool->lanes_max ? pool->lanes_max - used : 0;
 }
 
 static bool lane_has_kind_locked(const struct vgpu_session *session, u64 kind)
@@ -99,11 +100,11 @@ static bool lane_has_kind_locked(const struct vgpu_session *session, u64 kind)
 	const struct vgpu_lane *lane;
 
 	lockdep_assert_held(&session->lock);
-	list_for_each_entry(lane, &session->lanes, entry) {
+	list_for_each_entry(lane, &session->pool.lanes, entry) {
 		if (lane->kind == kind)
 			return true;
 	}
-	list_for_each_entry(coming, &session->coming, entry) {
+	list_for_each_entry(coming, &session->pool.coming, entry) {
 		if (coming->kind == kind)
 			return true;
 	}
@@ -114,9 +115,9 @@ static bool lane_has_kind_locked(const struct vgpu_session *session, u64 kind)
 static bool lane_is_for_locked(const struct vgpu_session *session,
 			       const struct vgpu_lane_want *want)
 {
-	unsigned int spare = session->nr_idle + lane_room_locked(session);
+	unsigned int spare = session->pool.nr_idle + lane_room_locked(session);
 
-	if (spare > clamp(session->lanes_max / 8, 1U, LANE_RESERVE))
+	if (spare > clamp(session->pool.lanes_max / 8, 1U, LANE_RESERVE))
 		return true;
 	if (!spare || want->mm_class)
 		return false;
@@ -142,30 +143,30 @@ static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
 	spin_lock(&session->lock);
 	any = lane_is_for_locked(session, want);
 	if (any)
-		lane = list_first_entry_or_null(&session->idle, struct vgpu_lane, idle_entry);
+		lane = list_first_entry_or_null(&session->pool.idle, struct vgpu_lane, idle_entry);
 	if (session->dead) {
 		lane = ERR_PTR(-ENODEV);
 	} else if (lane) {
 		list_del_init(&lane->idle_entry);
-		session->nr_idle--;
+		session->pool.nr_idle--;
 		lane->kind = want->kind;
 		kref_get(&lane->ref);
-	} else if (want->mm_class && session->mm_lane && !session->mm_lane_busy) {
-		lane = session->mm_lane;
-		session->mm_lane_busy = true;
+	} else if (want->mm_class && session->pool.mm_lane && !session->pool.mm_lane_busy) {
+		lane = session->pool.mm_lane;
+		session->pool.mm_lane_busy = true;
 		kref_get(&lane->ref);
-	} else if (want->mm_class && !session->mm_lane && !session->mm_lane_busy) {
+	} else if (want->mm_class && !session->pool.mm_lane && !session->pool.mm_lane_busy) {
 		/* A call that was killed or late has ended the lane: connect another. */
-		session->mm_lane_busy = true;
-		session->nr_lanes++;
+		session->pool.mm_lane_busy = true;
+		session->pool.nr_lanes++;
 		*connect = LANE_CONNECT_MM;
 	} else if (any && !want->connected) {
-		session->nr_lanes++;
+		session->pool.nr_lanes++;
 		*connect = LANE_CONNECT_ANY;
 	}
 	if (*connect != LANE_CONNECT_NONE) {
 		coming->kind = want->kind;
-		list_add(&coming->entry, &session->coming);
+		list_add(&coming->entry, &session->pool.coming);
 	}
 	spin_unlock(&session->lock);
 	return lane;
@@ -177,8 +178,8 @@ static bool lane_may_get(struct vgpu_session *session, const struct vgpu_lane_wa
 	bool may;
 
 	spin_lock(&session->lock);
-	may = session->dead || (want->mm_class && !session->mm_lane_busy) ||
-		((session->nr_idle || !want->connected) && lane_is_for_locked(session, want));
+	may = session->dead || (want->mm_class && !session->pool.mm_lane_busy) ||
+		((session->pool.nr_idle || !want->connected) && lane_is_for_locked(session, want));
 	spin_unlock(&session->lock);
 	return may;
 }
@@ -192,10 +193,10 @@ static int lane_wait(struct vgpu_session *session, const struct vgpu_lane_want *
 	long left = vgpu_deadline_left(want->deadline);
 
 	if (want->interruptible)
-		left = wait_event_interruptible_timeout(session->wait,
+		left = wait_event_interruptible_timeout(session->pool.wait,
 							lane_may_get(session, want), left);
 	else
-		left = wait_event_killable_timeout(session->wait, lane_may_get(session, want),
+		left = wait_event_killable_timeout(session->pool.wait, lane_may_get(session, want),
 						   left);
 	if (left > 0)
 		return 0;
@@ -213,13 +214,13 @@ static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
 	if (!IS_ERR(lane) && !list_empty(&lane->entry)) {
 		ended = vgpu_lane_keep_mm_locked(session, lane);
 	} else if (IS_ERR(lane)) {
-		session->mm_lane_busy = false;
+		session->pool.mm_lane_busy = false;
 		ended = vgpu_lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
 	if (ended)
 		vgpu_session_check_later(session);
-	wake_up_all(&session->wait);
+	wake_up_all(&session->pool.wait);
 }
 
 /* Unlists @coming; @lane is the lane that was connected, or an ERR_PTR(). */
@@ -236,7 +237,7 @@ static void lane_has_come(struct vgpu_session *session, struct lane_coming *comi
 	 * themselves now.
 	 */
 	if (IS_ERR(lane))
-		wake_up_all(&session->wait);
+		wake_up_all(&session->pool.wait);
 }
 
 /*
@@ -250,8 +251,8 @@ static bool lane_limit(struct vgpu_session *session, int error)
 	if (error != -EMFILE)
 		return false;
 	spin_lock(&session->lock);
-	if (session->nr_lanes > 1) {
-		session->lanes_max = session->nr_lanes;
+	if (session->pool.nr_lanes > 1) {
+		session->pool.lanes_max = session->pool.nr_lanes;
 		limited = true;
 	}
 	spin_unlock(&session->lock);
@@ -314,17 +315,17 @@ void vgpu_lane_put(struct vgpu_lane *lane)
 
 	spin_lock(&session->lock);
 	lane->kind = 0;
-	if (session->mm_lane == lane) {
-		session->mm_lane_busy = false;
+	if (session->pool.mm_lane == lane) {
+		session->pool.mm_lane_busy = false;
 	} else if (!list_empty(&lane->entry)) {
-		list_add(&lane->idle_entry, &session->idle);
-		session->nr_idle++;
+		list_add(&lane->idle_entry, &session->pool.idle);
+		session->pool.nr_idle++;
 		ended = vgpu_lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
 	if (ended)
 		vgpu_session_check_later(session);
-	if (wq_has_sleeper(&session->wait))
-		wake_up_all(&session->wait);
+	if (wq_has_sleeper(&session->pool.wait))
+		wake_up_all(&session->pool.wait);
 	kref_put(&lane->ref, vgpu_lane_free);
 }

@@ -3,7 +3,9 @@
 #ifndef VGPU_LANE_POOL_H
 #define VGPU_LANE_POOL_H
 
+#include <linux/list.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 struct vgpu_lane;
 struct vgpu_session;
@@ -23,6 +25,31 @@ struct vgpu_lane_want {
 	bool connected;
 	bool interruptible;
 	unsigned long deadline;
+};
+
+/**
+ * struct vgpu_lane_pool - lanes of a session; all fields are guarded by session->lock
+ * @lanes: list of all lanes
+ * @coming: list of struct lane_coming for lanes that are being connected
+ * @idle: list of the lanes that no call uses
+ * @nr_idle: number of lanes in @idle
+ * @mm_lane: lane kept for calls of class mm, whose end means the shadow's end; its own
+ *	callbacks read the pointer without the lock
+ * @mm_lane_busy: true while a call uses @mm_lane, or the lane is being connected
+ * @nr_lanes: number of lanes that are connected or being connected
+ * @lanes_max: limit of @nr_lanes
+ * @wait: wait queue of calls that need a lane
+ */
+struct vgpu_lane_pool {
+	struct list_head lanes;
+	struct list_head coming;
+	struct list_head idle;
+	unsigned int nr_idle;
+	struct vgpu_lane *mm_lane;
+	bool mm_lane_busy;
+	unsigned int nr_lanes;
+	unsigned int lanes_max;
+	wait_queue_head_t wait;
 };
 
 int vgpu_lane_start(struct vgpu_session *session);

@@ -187,11 +187,11 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 	init_completion(&session->started);
 	mutex_init(&session->reserve_lock);
 	spin_lock_init(&session->lock);
-	INIT_LIST_HEAD(&session->lanes);
-	INIT_LIST_HEAD(&session->coming);
-	INIT_LIST_HEAD(&session->idle);
-	session->lanes_max = host->lanes_max;
-	init_waitqueue_head(&session->wait);
+	INIT_LIST_HEAD(&session->pool.lanes);
+	INIT_LIST_HEAD(&session->pool.coming);
+	INIT_LIST_HEAD(&session->pool.idle);
+	session->pool.lanes_max = host->lanes_max;
+	init_waitqueue_head(&session->pool.wait);
 	return session;
 }
 
@@ -372,7 +372,7 @@ void vgpu_session_kill(struct vgpu_session *session)
 	WRITE_ONCE(session->dead, true);
 	spin_unlock(&session->lock);
 	vgpu_lane_end_all(session);
-	wake_up_all(&session->wait);
+	wake_up_all(&session->pool.wait);
 }
 
 /* Kills all sessions of a host whose connection is lost. */

@@ -11,14 +11,14 @@
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "uapi/linux/vgpu_wire.h"
 
+#include "link/lane_pool.h"
+
 struct mm_struct;
 struct vgpu_host;
-struct vgpu_lane;
 struct vgpu_mm;
 struct vgpu_session_memory;
 
@@ -46,18 +46,9 @@ struct vgpu_session_memory;
  * @memory: state of the session's memory (memory/state.h); constant
  * @reserve_lock: mutex held while the reserved range is set up
  * @is_reserved: true if the reserved range is kept free in @mm
- * @lock: guards all fields below
+ * @lock: guards @dead and @pool
  * @dead: true if no calls are possible any more; set once, read without the lock
- * @lanes: list of all lanes
- * @coming: list of struct lane_coming for lanes that are being connected
- * @idle: list of the lanes that no call uses
- * @nr_idle: number of lanes in @idle
- * @mm_lane: lane kept for calls of class mm, whose end means the shadow's end; its own
- *	callbacks read the pointer without the lock
- * @mm_lane_busy: true while a call uses @mm_lane, or the lane is being connected
- * @nr_lanes: number of lanes that are connected or being connected
- * @lanes_max: limit of @nr_lanes
- * @wait: wait queue of calls that need a lane
+ * @pool: lanes of the session
  */
 struct vgpu_session {
 	struct kref ref;
@@ -85,15 +76,7 @@ struct vgpu_session {
 
 	spinlock_t lock;
 	bool dead;
-	struct list_head lanes;
-	struct list_head coming;
-	struct list_head idle;
-	unsigned int nr_idle;
-	struct vgpu_lane *mm_lane;
-	bool mm_lane_busy;
-	unsigned int nr_lanes;
-	unsigned int lanes_max;
-	wait_queue_head_t wait;
+	struct vgpu_lane_pool pool;
 };
 
 /* Flags of vgpu_session_current(). */
