@@ -45,7 +45,7 @@ struct pci_root {
 
 /**
  * struct vgpu_pci - a device
- * @entry: list entry in pci_devices
+ * @entry: list entry in vgpu_pci_devices
  * @rcu: head for kfree_rcu()
  * @bridge: host bridge of this device alone; NULL: the device is on a bus of this machine
  * @bus: bus of the device
@@ -66,13 +66,13 @@ struct vgpu_pci {
 };
 
 /* List of all devices; changed with pci_lock_rescan_remove() held, read under RCU. */
-static LIST_HEAD(pci_devices);
+static LIST_HEAD(vgpu_pci_devices);
 
 static const struct vgpu_pci *pci_find_present(const struct pci_bus *bus, unsigned int devfn)
 {
 	const struct vgpu_pci *pci;
 
-	list_for_each_entry_rcu(pci, &pci_devices, entry)
+	list_for_each_entry_rcu(pci, &vgpu_pci_devices, entry)
 		if (pci->bus == bus && pci->devfn == devfn && READ_ONCE(pci->present))
 			return pci;
 	return NULL;
@@ -161,7 +161,7 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 {
 	struct vgpu_pci *pci;
 
-	list_for_each_entry(pci, &pci_devices, entry)
+	list_for_each_entry(pci, &vgpu_pci_devices, entry)
 		if (pci->bus == pdev->bus && pci->devfn == pdev->devfn)
 			pci_vanish(pci);
 	vgpu_drm_orphan(&pdev->dev);
@@ -262,7 +262,7 @@ static int pci_attach(struct vgpu_pci *pci)
 	int ret;
 
 	pci->present = true;
-	list_add_rcu(&pci->entry, &pci_devices);
+	list_add_rcu(&pci->entry, &vgpu_pci_devices);
 	/* A scan of the whole bus would find functions above 0 only if there is a function 0. */
 	pci->pdev = pci_dev_get(pci_scan_single_device(pci->bus, pci->devfn));
 	if (!pci->pdev) {
@@ -459,7 +459,7 @@ void vgpu_pci_destroy(struct device *dev)
 	struct vgpu_pci *pci;
 
 	pci_lock_rescan_remove();
-	list_for_each_entry(pci, &pci_devices, entry)
+	list_for_each_entry(pci, &vgpu_pci_devices, entry)
 		if (&pci->pdev->dev == dev)
 			break;
 	pci_detach(pci);
