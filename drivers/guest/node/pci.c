@@ -27,6 +27,7 @@
 #include "node/drm.h"
 #include "node/node.h"
 #include "node/pci.h"
+#include "node/pci_header.h"
 #include "node/pci_layer.h"
 
 #define PCI_DOMAIN_FIRST	0x8000
@@ -42,82 +43,6 @@ struct pci_root {
 	struct pci_sysdata sysdata;
 	struct resource busn;
 };
-
-/**
- * struct vgpu_pci - a device
- * @entry: list entry in vgpu_pci_devices
- * @rcu: head for kfree_rcu()
- * @bridge: host bridge of this device alone; NULL: the device is on a bus of this machine
- * @bus: bus of the device
- * @devfn: slot and function of the device
- * @present: true if the device answers; without @bridge it is then a user of a layer over @bus
- * @pdev: PCI device of the core (a reference)
- * @header: configuration space
- */
-struct vgpu_pci {
-	struct list_head entry;
-	struct rcu_head rcu;
-	struct pci_host_bridge *bridge;
-	struct pci_bus *bus;
-	unsigned int devfn;
-	bool present;
-	struct pci_dev *pdev;
-	u8 header[VGPU_PCI_HEADER_LEN];
-};
-
-/* List of all devices; changed with pci_lock_rescan_remove() held, read under RCU. */
-static LIST_HEAD(vgpu_pci_devices);
-
-static const struct vgpu_pci *pci_find_present(const struct pci_bus *bus, unsigned int devfn)
-{
-	const struct vgpu_pci *pci;
-
-	list_for_each_entry_rcu(pci, &vgpu_pci_devices, entry)
-		if (pci->bus == bus && pci->devfn == devfn && READ_ONCE(pci->present))
-			return pci;
-	return NULL;
-}
-
-/**
- * vgpu_pci_is_ours - find out if an address belongs to a device of this module
- * @bus: bus of the address
- * @devfn: slot and function
- */
-bool vgpu_pci_is_ours(const struct pci_bus *bus, unsigned int devfn)
-{
-	bool ours;
-
-	rcu_read_lock();
-	ours = pci_find_present(bus, devfn);
-	rcu_read_unlock();
-	return ours;
-}
-
-/**
- * vgpu_pci_read_header - read the configuration of a device of this module
- * @bus: bus of the device
- * @devfn: slot and function
- * @where: offset; any
- * @size: number of bytes, 1, 2 or 4, to which @where is aligned
- * @val: out: value
- *
- * Return: true if there is such a device.
- */
-bool vgpu_pci_read_header(const struct pci_bus *bus, unsigned int devfn, int where, int size,
-			  u32 *val)
-{
-	const struct vgpu_pci *pci;
-
-	rcu_read_lock();
-	pci = pci_find_present(bus, devfn);
-	if (pci) {
-		*val = 0;
-		if (where + size <= sizeof(pci->header))
-			memcpy(val, pci->header + where, size);
-	}
-	rcu_read_unlock();
-	return pci;
-}
 
 static int vgpu_pci_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *val)
 {

@@ -16,9 +16,6 @@ void vgpu_pci_global_exit(void);
 bool vgpu_pci_valid(const char *bus_id, const u8 *header);
 struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool same_address);
 void vgpu_pci_destroy(struct device *dev);
-bool vgpu_pci_is_ours(const struct pci_bus *bus, unsigned int devfn);
-bool vgpu_pci_read_header(const struct pci_bus *bus, unsigned int devfn, int where, int size,
-			  u32 *val);
 
 /* Lock PCI hotplug: no device is added to a PCI bus or removed from one while the lock is held. */
 static inline void vgpu_pci_lock(void)

@@ -15,7 +15,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-#include "node/pci.h"
+#include "node/pci_header.h"
 #include "node/pci_layer.h"
 
 /**
