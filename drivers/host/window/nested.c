@@ -80,9 +80,9 @@ int vgpu_nested_check(void)
 	flush_work(&look.work);
 	destroy_work_on_stack(&look.work);
 	if (look.ret == -EPERM)
-		pr_warn_ratelimited("vgpu_host: no window for a hypervisor: before Linux 6.13 that takes kvm_intel to be loaded with nested=0\n");
+		pr_warn_ratelimited("vgpu_host: refused a window to a hypervisor: before Linux 6.13 kvm_intel must be loaded with nested=0\n");
 	else if (look.ret)
-		pr_warn_ratelimited("vgpu_host: no window for a hypervisor: %s: error %d\n",
+		pr_warn_ratelimited("vgpu_host: refused a window to a hypervisor: cannot read %s (error %d)\n",
 				    NESTED_FILE, look.ret);
 	return look.ret ? -EPERM : 0;
 }
