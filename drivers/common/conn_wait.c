@@ -24,7 +24,7 @@
 static unsigned int poll_us = 500;
 module_param(poll_us, uint, 0644);
 MODULE_PARM_DESC(poll_us,
-		 "microseconds of a wait for the peer that are not slept, if waits are mostly as short");
+		 "microseconds (up to 10000, default 500) to busy-poll for the peer before sleeping, while most waits are that short");
 
 static u64 conn_poll_ns(void)
 {

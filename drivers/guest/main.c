@@ -34,7 +34,8 @@ MODULE_PARM_DESC(cid, "vsock context ids of the hosts (default: 2)");
 static unsigned int port[GUEST_HOSTS_MAX];
 static unsigned int nr_port;
 module_param_array(port, uint, &nr_port, 0444);
-MODULE_PARM_DESC(port, "port of each host (default: " __stringify(VGPU_WIRE_PORT) ")");
+MODULE_PARM_DESC(port, "vsock port of each host, in the order of cid (default: "
+		 __stringify(VGPU_WIRE_PORT) ")");
 
 static struct vgpu_dialer *dialers[GUEST_HOSTS_MAX];
 
@@ -180,7 +181,8 @@ static int guest_start_dialers(void)
 	for (i = 0; i < nr_cid; i++)
 		for (j = 0; j < i; j++)
 			if (cid[i] == cid[j] && guest_port(i) == guest_port(j)) {
-				pr_err("host %u:%u is named twice\n", cid[i], guest_port(i));
+				pr_err("host %u:%u is given twice by the parameters cid and port\n",
+				       cid[i], guest_port(i));
 				return -EINVAL;
 			}
 
@@ -295,7 +297,7 @@ static void __exit vgpu_guest_exit(void)
 }
 module_exit(vgpu_guest_exit);
 
-MODULE_DESCRIPTION("Devices of vgpu hosts");
+MODULE_DESCRIPTION("Guest side of vgpu: device files of the host");
 MODULE_AUTHOR("The vgpu authors");
 MODULE_LICENSE("GPL");
 /* Load whichever transport of vsock the machine has; this module loads without any. */

@@ -62,8 +62,8 @@ def nvidia_version(bed):
     must(guest, "dmesg -C; " + " && ".join(f"{TOOLS}/nvidia_use /dev/nvidiactl \"$(printf '{version}')\""
                                            for version in versions * 2), 240)
     for version in versions:
-        words = f"nvidia_use has libraries of NVIDIA's version {version}, but the driver of host .* is 580.1.2: install"
-        said = guest.run(f"dmesg | grep -c '{words}'".replace("NVIDIA's", "NVIDIA.s").replace("\\t", "\\\\t")).text
+        words = f"nvidia_use uses NVIDIA libraries of version {version}, but the driver of host .* has version 580.1.2: install"
+        said = guest.run(f"dmesg | grep -c '{words}'".replace("\\t", "\\\\t")).text
         if said != "1":
             raise Failure(f"the guest's log has {said} times: {words}")
 
@@ -78,7 +78,7 @@ def nvidia_windowless(bed):
     comes(guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
     # Managed memory causes no message, because a window would not help it.
     must(guest, f"{TOOLS}/nvidia_use /dev/nvidia-uvm")
-    words = "by nvidia.* of host .*: this machine needs a window (on the host: vgpuctl window create;"
+    words = "cannot use memory of nvidia.* of host .*, so this guest needs a window (on the host: vgpuctl window create;"
     for use, wanted in (("true", "0"), (f"{TOOLS}/nvidia_use /dev/nvidia0", "1"), (f"{TOOLS}/nvidia_use /dev/nvidiactl", "1")):
         must(guest, use)
         said = guest.run(f"dmesg | grep -c '{words}'").text
@@ -184,7 +184,7 @@ def nvidia_round(bed, bus):
     # A guest that has loaded NVIDIA's driver gets no nodes, and logs why; other devices go on.
     must(guest, "dmesg -C; modprobe vgpu_mock_nvidia")
     nvidia_export(bed)
-    comes(guest, "dmesg | grep -c 'no /dev/nvidia.*this machine has NVIDIA'", str(len(NVIDIA_NODES)))
+    comes(guest, "dmesg | grep -c 'cannot create /dev/nvidia.*this machine has loaded NVIDIA'", str(len(NVIDIA_NODES)))
     must(guest, "! ls /dev/nvidia* 2>/dev/null && [ ! -e /sys/module/nvidia ] && rmmod vgpu_mock_nvidia")
     works(bed)
     must(host, "vgpuctl unexport --nvidia 0 --to 2 --force")

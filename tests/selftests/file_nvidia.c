@@ -171,7 +171,7 @@ FIXTURE_TEARDOWN(host)
 	 * Each line with "nvidia" in the kernel's log must say that a node could not be made.
 	 * Lines with "nvidia_" do not count: they are the kernel's own, about slow quirks.
 	 */
-	EXPECT_EQ(said("nvidia[^_]"), said("no /dev/nvidia"))
+	EXPECT_EQ(said("nvidia[^_]"), said("cannot create /dev/nvidia"))
 		TH_LOG("%s", tool_run("dmesg | grep nvidia")->out);
 }
 
@@ -222,7 +222,7 @@ TEST_F_TIMEOUT(host, other_names, 120)
 		ASSERT_NE(send_node(names[i], NULL), 0);
 	ASSERT_TRUE(settled());
 	EXPECT_STREQ(traces(), "");
-	EXPECT_EQ(said("no /dev/nvidia"), 0);
+	EXPECT_EQ(said("cannot create /dev/nvidia"), 0);
 	ASSERT_NE(send_node("nvidia1", NULL), 0);
 	ASSERT_TRUE(settled());
 	EXPECT_STREQ(traces(), "dev/nvidia1 sys/module/nvidia ");
@@ -235,7 +235,7 @@ TEST_F_TIMEOUT(host, twice, 120)
 	ASSERT_NE(first = send_node("nvidiactl", NULL), 0);
 	ASSERT_NE(second = send_node("nvidiactl", NULL), 0);
 	ASSERT_TRUE(settled());
-	EXPECT_EQ(said("no /dev/nvidiactl of host .*: it is there already"), 1);
+	EXPECT_EQ(said("cannot create /dev/nvidiactl of host .*: a device with this name already exists"), 1);
 	/* The second export has no files, and removes none of the first. */
 	ASSERT_TRUE(send_text(first, "proc/driver/nvidia/params", "first\n"));
 	ASSERT_TRUE(send_text(second, "proc/driver/nvidia/params", "second\n"));
@@ -315,11 +315,11 @@ TEST_F_TIMEOUT(host, other_releases, 120)
 			ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", files[i].text));
 		ASSERT_TRUE(settled());
 		EXPECT_TRUE(text_is(PROC "/version", files[i].text));
-		EXPECT_EQ(said("which is none of those that this module knows (550 to 595): it is tried like them"),
+		EXPECT_EQ(said("which this module does not know (it knows 550 to 595)"),
 			  files[i].version ? 1 : 0)
 			TH_LOG("%s", files[i].text);
 		if (files[i].version) {
-			snprintf(words, sizeof(words), "host 1:.* is NVIDIA's %s, which",
+			snprintf(words, sizeof(words), "host 1:.* has NVIDIA driver %s, which",
 				 files[i].version);
 			EXPECT_EQ(said(words), 1);
 		}
@@ -595,7 +595,7 @@ FIXTURE_TEARDOWN(hosts)
 /* Only one host's cards are made. The log says that another host's are not, and why. */
 TEST_F_TIMEOUT(hosts, the_first_has_all, 120)
 {
-	static const char why[] = "another host has devices of NVIDIA.s here";
+	static const char why[] = "another host already provides NVIDIA devices";
 	uint32_t ctl;
 
 	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
@@ -607,8 +607,8 @@ TEST_F_TIMEOUT(hosts, the_first_has_all, 120)
 	ASSERT_NE(send_node("nvidia-uvm", NULL), 0);
 	ASSERT_TRUE(settled());
 	EXPECT_STREQ(traces(), "dev/nvidia0 dev/nvidiactl sys/module/nvidia ");
-	EXPECT_EQ(said("no /dev/nvidiactl of host 1:23000: another host has devices of NVIDIA.s here"), 1);
-	EXPECT_EQ(said("no /dev/nvidia1 of host 1:23000: another host has devices of NVIDIA.s here"), 1);
+	EXPECT_EQ(said("cannot create /dev/nvidiactl of host 1:23000: another host already"), 1);
+	EXPECT_EQ(said("cannot create /dev/nvidia1 of host 1:23000: another host already"), 1);
 	EXPECT_EQ(said(why), 3);
 	/* The first host can still add cards. */
 	host_switch();
@@ -661,7 +661,7 @@ TEST_F_TIMEOUT(host, another_driver, 240)
 		ASSERT_TRUE(settled());
 		ASSERT_TRUE(is_node("/dev/nvidiactl", 195, 255));
 		EXPECT_NE(tool_run("%s", loads[i])->status, 0);
-		EXPECT_EQ(said("the module nvidia is refused: devices of a host have the names and numbers"),
+		EXPECT_EQ(said("refused to load module nvidia: forwarded devices already use the names"),
 			  refused[i]);
 		EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
 		ASSERT_TRUE(send_gone(ctl));
@@ -673,7 +673,7 @@ TEST_F_TIMEOUT(host, another_driver, 240)
 		ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/params", "x\n"));
 		ASSERT_TRUE(settled());
 		EXPECT_NE(access("/dev/nvidiactl", F_OK), 0);
-		EXPECT_EQ(said("no /dev/nvidia.*this machine has NVIDIA"), 2);
+		EXPECT_EQ(said("cannot create /dev/nvidia.*this machine has loaded NVIDIA"), 2);
 		EXPECT_NE(tool_run("grep -q x " PROC "/params")->status, 0);
 		ASSERT_TRUE(forget_said());
 		EXPECT_EQ(tool_run("%s", unloads[i])->status, 0);

@@ -135,7 +135,7 @@ TEST_F_TIMEOUT(host, more_exports_than_devices, 120)
 	ASSERT_TRUE(say_export("after"));
 	EXPECT_TRUE(await_export("after"));
 	bursts = (tool_now_ms() - start) / 5000 + 1;
-	lines = atol(tool_run("dmesg | grep -c 'no device for export'")->out);
+	lines = atol(tool_run("dmesg | grep -c 'cannot create a device for export'")->out);
 	EXPECT_LT(0, lines);
 	EXPECT_GE(BURST * bursts, lines);
 }

@@ -482,9 +482,9 @@ TEST_F_TIMEOUT(pins, opens_where_another_lane_told, 120)
 	ASSERT_TRUE(forget_said());
 	end_session(newest);
 	/* No call is made meanwhile, as it would notice the shadow's death itself. */
-	for (tries = 0; !said("has ended its session") && tries < PATIENCE_MS / 10; tries++)
+	for (tries = 0; !said("has ended the session of this process") && tries < PATIENCE_MS / 10; tries++)
 		usleep(10000);
-	EXPECT_EQ(said("has ended its session"), 1);
+	EXPECT_EQ(said("has ended the session of this process"), 1);
 	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 2);
 }
 

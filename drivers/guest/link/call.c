@@ -286,7 +286,7 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	if (ret == -EINTR || ret == -ENOMEM || ret == -ETIMEDOUT)
 		return ret;
 	if (ret == -EPROTO)
-		pr_warn_ratelimited("host %s breaks the protocol in an answer to %s (%u), operation %u\n",
+		pr_warn_ratelimited("host %s violates the protocol in an answer to %s (pid %u), operation %u\n",
 				    session->host->name, session->comm, session->tgid,
 				    le16_to_cpu(xcall->msg.op));
 	return -ENODEV;

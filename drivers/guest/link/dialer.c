@@ -211,10 +211,10 @@ static void dialer_tell(struct vgpu_dialer *dialer, unsigned long *told)
 	if (test_and_set_bit(dialer->state, told))
 		return;
 	if (dialer->state == DIALER_ABSENT)
-		pr_info("host %u:%u does not answer (%d), trying on\n",
+		pr_info("host %u:%u does not answer (error %d), retrying\n",
 			dialer->cid, dialer->port, -dialer->error);
 	else
-		pr_info("host %u:%u: %s (%d), trying on\n", dialer->cid, dialer->port,
+		pr_info("host %u:%u: %s (error %d), retrying\n", dialer->cid, dialer->port,
 			dialer_words[dialer->state], -dialer->error);
 }
 
@@ -236,8 +236,8 @@ static int dialer_thread(void *data)
 			ret = dialer_serve(dialer, host);
 			dialer_set(dialer, DIALER_CONNECTING, 0);
 			if (!READ_ONCE(dialer->stopping))
-				pr_info("host %u:%u is lost (%d)\n", dialer->cid, dialer->port,
-					-ret);
+				pr_info("connection to host %u:%u is lost (error %d)\n",
+					dialer->cid, dialer->port, -ret);
 			delay = DIALER_DELAY_MIN_MS;
 			told = 0;
 		} else if (!READ_ONCE(dialer->stopping) && !READ_ONCE(dialers_asleep)) {

@@ -82,8 +82,8 @@ void vgpu_lane_lost(struct vgpu_session *session)
 {
 	/* Log the reason: the program only finds that its files are dead. */
 	if (!READ_ONCE(session->dead))
-		pr_info_ratelimited("%s (%u): host %s has ended its session\n", session->comm,
-				    session->tgid, session->host->name);
+		pr_info_ratelimited("%s (pid %u): host %s has ended the session of this process\n",
+				    session->comm, session->tgid, session->host->name);
 	vgpu_session_kill(session);
 }
 

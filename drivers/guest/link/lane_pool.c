@@ -50,8 +50,8 @@ static int lane_error(const struct vgpu_session *session, int error)
 	}
 	/* Log the error: the program only gets -ENODEV. */
 	if (!READ_ONCE(session->dead) && !vgpu_host_is_down(session->host))
-		pr_warn_ratelimited("%s (%u): no lane to host %s (%d)\n", session->comm,
-				    session->tgid, session->host->name, error);
+		pr_warn_ratelimited("%s (pid %u): cannot open a lane (connection) to host %s (error %d)\n",
+				    session->comm, session->tgid, session->host->name, error);
 	return -ENODEV;
 }
 

@@ -256,7 +256,7 @@ static void keep_unpin_work(struct work_struct *work)
  */
 static void keep_lose(struct vgpu_keep *keep)
 {
-	pr_warn_ratelimited("%lu KiB of programs' memory stay pinned: the host has not said that its devices are through with them\n",
+	pr_warn_ratelimited("%lu KiB of process memory stay pinned: the host has not confirmed that its devices no longer use them\n",
 			    keep->nr_pages << (PAGE_SHIFT - 10));
 	keep_uncharge(keep, keep->nr_pages, true);
 	keep_uncharge_number(keep);

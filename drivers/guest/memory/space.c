@@ -38,7 +38,7 @@
 static unsigned int expire_ms = 40;
 module_param(expire_ms, uint, 0644);
 MODULE_PARM_DESC(expire_ms,
-		 "milliseconds (up to 1000) after which cached pages of mappings go where no call comes, and then twice as late, up to eight times; 0: never");
+		 "milliseconds (up to 1000, default 40) after which cached pages of mappings are sent or dropped if no call does so; the time doubles each time, up to eightfold; 0: never");
 
 /* Value of page_private() of a page that was cached and has been dropped. */
 #define SPACE_PAGE_GONE		1

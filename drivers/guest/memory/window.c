@@ -114,7 +114,7 @@ void vgpu_window_missed(const struct vgpu_export *export)
 		host->window_missed = true;
 	spin_unlock(&host->lock);
 	if (is_new)
-		pr_notice_ratelimited("%s was refused by %s of host %s, whose memory is of no use to it as a copy: this machine needs a window (on the host: vgpuctl window create; see Documentation/admin/window.rst)\n",
+		pr_notice_ratelimited("%s cannot use memory of %s of host %s: this memory does not work as a copy, so this guest needs a window (on the host: vgpuctl window create; see Documentation/admin/window.rst)\n",
 				      current->comm, export->name, host->name);
 }
 

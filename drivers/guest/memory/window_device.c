@@ -278,7 +278,7 @@ static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len,
 		ret = hold->at ? 0 : -ENOMEM;
 		if (ret)
 			dev_warn_once(device->dev,
-				      "uncached memory: mappings go by copy; larger windows have other memory\n");
+				      "window memory cannot be mapped as the host maps it, device memory is copied instead: use a larger window\n");
 	}
 	if (!ret) {
 		spin_lock(&device->holds_lock);

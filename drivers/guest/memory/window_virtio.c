@@ -75,7 +75,7 @@ static int virtio_window_hide(struct virtio_device *vdev)
 {
 	if (vgpu_window_device_hide(vdev->priv))
 		return 0;
-	dev_warn(&vdev->dev, "the host does not take back what it shows\n");
+	dev_warn(&vdev->dev, "the hypervisor has not removed its mappings from the window\n");
 	return -EBUSY;
 }
 

@@ -217,8 +217,8 @@ void vgpu_connectors_show(struct vgpu_connectors *connectors, struct drm_device 
 			continue;
 		connector->dev = connector_register(connector, drm->primary);
 		if (IS_ERR(connector->dev)) {
-			dev_dbg(drm->dev, "no connector %s (%ld)\n", connector->name,
-				PTR_ERR(connector->dev));
+			dev_dbg(drm->dev, "cannot register connector %s (error %ld)\n",
+				connector->name, PTR_ERR(connector->dev));
 			connector->dev = NULL;
 		}
 	}
@@ -303,7 +303,7 @@ static void connector_dev_set(struct connector_dev *dev, int attr, struct connec
 	mutex_unlock(&dev->lock);
 	/* The lock is not held: sysfs_update_group() waits for readers, which take it. */
 	if (!old != !file && sysfs_update_group(&dev->dev.kobj, &connector_group))
-		dev_dbg(&dev->dev, "%s cannot be shown\n", connector_names[attr]);
+		dev_dbg(&dev->dev, "cannot update the sysfs attribute %s\n", connector_names[attr]);
 	kfree(old);
 }
 

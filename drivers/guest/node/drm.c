@@ -88,7 +88,7 @@ static const struct drm_driver drm_driver_render = {
 static void drm_link(struct vgpu_export *export, struct device *parent)
 {
 	if (export && sysfs_create_link(&export->dev.kobj, &parent->kobj, "drm"))
-		dev_dbg(&export->dev, "no link to its DRM device\n");
+		dev_dbg(&export->dev, "cannot create the sysfs link to the DRM device\n");
 }
 
 static void drm_unlink(struct vgpu_export *export)
@@ -268,7 +268,7 @@ static void drm_make_devices(struct vgpu_host *host)
 			continue;
 		drm_unregister(drm);
 		if (drm_register(drm))
-			dev_dbg(&(drm->primary ?: drm->render)->dev, "no DRM device\n");
+			dev_dbg(&(drm->primary ?: drm->render)->dev, "cannot register the DRM device\n");
 	}
 	mutex_unlock(&vgpu_drm_lock);
 	vgpu_pci_unlock();
@@ -277,7 +277,7 @@ static void drm_make_devices(struct vgpu_host *host)
 static void drm_say(struct drm_device *dev, char **envp)
 {
 	if (kobject_uevent_env(&dev->primary->kdev->kobj, KOBJ_CHANGE, envp))
-		dev_dbg(dev->dev, "a change is not known to programs\n");
+		dev_dbg(dev->dev, "cannot send a change uevent\n");
 }
 
 /* Send the uevent of drm_dev_wedged_event(), but without the process, whose id is the host's. */

@@ -38,7 +38,7 @@ static void drm_localize_unique(const struct vgpu_object *object, char __user *u
 	if (own_len != len || copy_from_user(text, unique, len) || memcmp(text, host, len))
 		return;
 	if (copy_to_user(unique, own, len))
-		dev_dbg(parent, "program took its memory away\n");
+		dev_dbg(parent, "cannot write the PCI address to the program's buffer\n");
 }
 
 /* Process the results of a successful ioctl on a DRM node. */

@@ -210,7 +210,8 @@ static void export_add_nodes(struct vgpu_export *export, const struct vgpu_expor
 		return;
 	parent = vgpu_parent_get(export->host, msg);
 	if (IS_ERR(parent)) {
-		dev_dbg(&export->dev, "no parent for its nodes (%ld)\n", PTR_ERR(parent));
+		dev_dbg(&export->dev, "cannot create the parent device of its nodes (error %ld)\n",
+			PTR_ERR(parent));
 		return;
 	}
 	export->parent = parent;
@@ -304,8 +305,8 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 	 * because the host must not be able to fill the log.
 	 */
 	if (ret)
-		pr_warn_ratelimited("no device for export %s of host %s (%d)\n", msg->name,
-				    host->name, ret);
+		pr_warn_ratelimited("cannot create a device for export %s of host %s (error %d)\n",
+				    msg->name, host->name, ret);
 	return 0;
 }
 

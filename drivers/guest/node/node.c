@@ -98,7 +98,7 @@ static int node_create(const struct vgpu_node_ops *ops, struct vgpu_export *expo
 	list_add(&node->entry, &group->nodes);
 	WRITE_ONCE(export->node, node->dev->devt);
 	if (sysfs_create_link(&export->dev.kobj, &node->dev->kobj, ops->class))
-		dev_dbg(&export->dev, "no link to its node\n");
+		dev_dbg(&export->dev, "cannot create the sysfs link to the device node\n");
 	return 0;
 }
 
@@ -119,7 +119,8 @@ void vgpu_node_add(struct vgpu_export *export)
 	mutex_unlock(&node_lock);
 	vgpu_pci_unlock();
 	if (ret)
-		dev_dbg(&export->dev, "no node of class %s (%d)\n", ops->class, ret);
+		dev_dbg(&export->dev, "cannot create a node of class %s (error %d)\n",
+			ops->class, ret);
 }
 
 static struct vgpu_node *node_find(const struct vgpu_export *export)

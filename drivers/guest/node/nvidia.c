@@ -218,9 +218,9 @@ static const char *nvidia_refusal(const struct vgpu_export *export)
 
 	list_for_each_entry(other, &nvidia_nodes, entry) {
 		if (other->node.export->host != export->host)
-			return "another host has devices of NVIDIA's here";
+			return "another host already provides NVIDIA devices to this machine";
 		if (!strcmp(dev_name(&other->dev), export->title))
-			return "it is there already";
+			return "a device with this name already exists";
 	}
 	return NULL;
 }
@@ -279,9 +279,9 @@ static struct vgpu_node *nvidia_create(struct vgpu_node_group *group, struct vgp
 	why = nvidia_refusal(export);
 	ret = why ? -EEXIST : vgpu_nvidia_driver_get(driver);
 	if (ret == -EBUSY)
-		why = "this machine has NVIDIA's driver, or another one of its numbers";
+		why = "this machine has loaded NVIDIA's driver or another with its numbers";
 	if (why)
-		pr_warn_ratelimited("no /dev/%s of host %s: %s\n", export->title,
+		pr_warn_ratelimited("cannot create /dev/%s of host %s: %s\n", export->title,
 				    export->host->name, why);
 	if (ret)
 		return ERR_PTR(ret);

@@ -123,7 +123,7 @@ static int nvidia_module_loads(struct notifier_block *unused, unsigned long stat
 		if (!READ_ONCE(nvidia_modules[i].kobj) ||
 		    strcmp(module->name, nvidia_modules[i].name))
 			continue;
-		pr_warn("the module %s is refused: devices of a host have the names and numbers of NVIDIA's driver here\n",
+		pr_warn("refused to load module %s: forwarded devices already use the names and numbers of NVIDIA's driver\n",
 			module->name);
 		return notifier_from_errno(-EBUSY);
 	}

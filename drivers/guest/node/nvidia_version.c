@@ -102,7 +102,7 @@ void vgpu_nvidia_version_checked(const struct vgpu_export *export, unsigned int 
 	if (!got.version[0] || !strcmp(given.version, got.version) ||
 	    !version_is_new(given.version))
 		return;
-	pr_warn_ratelimited("%s has libraries of NVIDIA's version %*pE, but the driver of host %s is %*pE: install the libraries of that version here\n",
+	pr_warn_ratelimited("%s uses NVIDIA libraries of version %*pE, but the driver of host %s has version %*pE: install the libraries of the driver's version in this machine\n",
 			    current->comm, (int)strlen(given.version), given.version,
 			    export->host->name, (int)strlen(got.version), got.version);
 }
@@ -143,6 +143,6 @@ void vgpu_nvidia_version_told(const struct vgpu_export *export, const u8 *data, 
 		return;
 	*said = release;
 	if (release < RELEASE_FIRST || release > RELEASE_LAST)
-		pr_notice_ratelimited("the driver of host %s is NVIDIA's %s, which is none of those that this module knows (%u to %u): it is tried like them\n",
+		pr_notice_ratelimited("host %s has NVIDIA driver %s, which this module does not know (it knows %u to %u): the driver is treated like a known one\n",
 				      export->host->name, word, RELEASE_FIRST, RELEASE_LAST);
 }

@@ -345,7 +345,7 @@ static int pci_add(struct vgpu_pci *pci, const char *bus_id, bool same_address)
 		return ret;
 	ret = pci_add_root(pci, ret, number);
 	if (!ret && same_address)
-		dev_info(&pci->pdev->dev, "the host's address %s is taken on this machine\n",
+		dev_info(&pci->pdev->dev, "the host's PCI address %s is in use on this machine: the device gets another address\n",
 			 bus_id);
 	return ret;
 }

@@ -134,7 +134,8 @@ static void sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd,
 	int offset = card < 0 ? -1 : sound_card_offset(cmd);
 
 	if (offset >= 0 && put_user(card, (int __user *)(arg + offset)))
-		pr_debug("%s: no number of a card\n", current->comm);
+		pr_debug("%s: cannot write the card number to the program's buffer\n",
+			 current->comm);
 }
 
 const struct vgpu_class_ops vgpu_sound_class_ops = {

@@ -315,7 +315,7 @@ static void buffer_done(struct vgpu_video_call *call, struct vgpu_object *object
 		ok = buffer_write(call, &now, &queued, arg);
 	}
 	if (!ok)
-		pr_debug("%s: no numbers of fds\n", current->comm);
+		pr_debug("%s: cannot replace the fds in the program's buffer\n", current->comm);
 }
 
 /* Read a buffer before an ioctl and store its fds. @data: out: struct vgpu_video_call */
