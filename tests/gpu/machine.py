@@ -554,7 +554,7 @@ class Machine:
         words = self.guest.boot()
         if self.rehearse and not again:
             self.wait_for("a guest that hides its port is refused",
-                          lambda: "export to it with any-port" in self.read("vgpud.log"), 30)
+                          lambda: "export to this guest with any-port" in self.read("vgpud.log"), 30)
             self.vgpuctl("unexport", "full")
             words += "; " + self.export(CID)
         try:

@@ -63,19 +63,19 @@ class Steps(Machine):
 
         with open(path, "w", encoding="ascii"):
             pass
-        refused("there is a file, or somebody listens there")
+        refused("a file of that name exists, or a process listens")
         os.unlink(path)
         with socket.socket(socket.AF_UNIX) as somebody:
             somebody.bind(path)
             somebody.listen()
-            refused("there is a file, or somebody listens there")
+            refused("a file of that name exists, or a process listens")
             # A socket that vgpud cannot have does not prevent another guest's socket.
             beside = self.start("beside", self.configure("beside", sockets + f"{CID + 1} = {directory}/beside\n"), "beside.log")
             self.wait_for("a vgpud with another guest", lambda: connects(os.path.join(directory, f"beside_{PORT}"), nobody)
                           is None, 30)
             end(beside, signal.SIGTERM)
         # A socket without a listener is still refused, because it belongs to another user.
-        refused("there is a file, or somebody listens there")
+        refused("a file of that name exists, or a process listens")
         os.chown(path, nobody, -1)
         other = listening()
         info = os.stat(path)

@@ -277,7 +277,7 @@ class Engine(unittest.TestCase):
         self.bind(shadow, thing, (MAPPINGS + 1) * PAGE)
         self.assertEqual(-12, self.answer(shadow)[0])
         log = os.pread(self.log.fileno(), 1 << 16, 0).decode()
-        self.assertIn(f"a guest's window has {MAPPINGS} mappings, the most", log)
+        self.assertIn(f"has reached the limit of {MAPPINGS} mappings", log)
         shadow.close()
         for at in range(MAPPINGS, 0, -1):
             self.hears(INVALIDATE, WINDOW, at * PAGE, PAGE)

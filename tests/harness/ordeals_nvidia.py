@@ -331,7 +331,7 @@ def nvidia_late(bed):
     retries."""
     guest, host = bed.guest, bed.host
     must(host, "mv /dev/nvidiactl /dev/other; vgpuctl export /dev/nvidia0 --to 2 --any-port")
-    comes(host, "grep -c 'nvidia0: guests do not get it yet, as vgpud cannot use it: No such file' /run/vgpud.log", "1")
+    comes(host, "grep -c 'nvidia0: guests cannot use this device yet, because vgpud cannot use it: No such file' /run/vgpud.log", "1")
     must(guest, "! vgpuctl list | grep nvidia")
     must(host, "mv /dev/other /dev/nvidiactl")
     comes(guest, "ls -d /dev/nvidia0", "/dev/nvidia0")

@@ -66,8 +66,8 @@ TEST(said_twice)
 	EXPECT_CHECK(3, "1.conf:4: [a]: the name is taken by " CHECK_DIR "/1.conf:1",
 		     A "[a]\npath = /dev/zero\nto = 4\n", NULL);
 	EXPECT_CHECK(3, "2.conf:1: [a]: the name is taken by " CHECK_DIR "/1.conf:1", A, A);
-	EXPECT_CHECK(3, "1.conf:4: [a]: path: it is set already", A "path = /dev/null\n", NULL);
-	EXPECT_CHECK(3, "1.conf:5: [a]: any-port: it is set already",
+	EXPECT_CHECK(3, "1.conf:4: [a]: path: this setting is given twice", A "path = /dev/null\n", NULL);
+	EXPECT_CHECK(3, "1.conf:5: [a]: any-port: this setting is given twice",
 		     A "any-port = yes\nany-port = no\n", NULL);
 	EXPECT_CHECK(3, "1.conf:4: [a]: to: guest 3 is named twice", A "to = 4, 3\n", NULL);
 	EXPECT_CHECK(3, "1.conf:4: [a]: to: guest 3:22586 is named twice", A "to = 3:22586\n",
@@ -92,7 +92,7 @@ TEST(settings_said_twice)
 	ASSERT_TRUE(write_file(CHECK_DIR ".conf", "[agent]\nport = 5\n[limits]\n[agent]\nport = 6\n"));
 	EXPECT_EQ(3, tool_run("vgpud --check --config " CHECK_DIR ".conf --exports-dir /nonexistent")->status);
 	EXPECT_NE(NULL, strstr(tool_run("vgpud --check --config " CHECK_DIR ".conf")->out,
-			       ".conf:5: [agent]: port: it is set already"));
+			       ".conf:5: [agent]: port: this setting is given twice"));
 	unlink(CHECK_DIR ".conf");
 }
 
@@ -109,30 +109,30 @@ TEST(lines_of_any_length)
 	sprintf(text + len, "\nfoo = 1\n");
 	EXPECT_CHECK(3, "1.conf:5: [a]: foo: there is no such setting", text, NULL);
 	sprintf(text + len, ", 0xffff\n");
-	EXPECT_CHECK(3, "1.conf:4: [a]: allow-ioctls: these are more than 1024", text, NULL);
+	EXPECT_CHECK(3, "1.conf:4: [a]: allow-ioctls: the list has more than 1024 ioctls", text, NULL);
 }
 
 /* A line means the same with and without blanks in front, whatever the line above is. */
 TEST(lines_that_are_indented)
 {
 	EXPECT_CHECK(0, "", "  [a]\n\tpath = /dev/null\n  to = 3\n  any-port = yes\n  ; so\n", NULL);
-	EXPECT_CHECK(3, "1.conf:4: [a]: not understood: neither [section] nor name = value",
+	EXPECT_CHECK(3, "1.conf:4: [a]: not understood: this line is neither [section] nor name = value",
 		     A "  4, 5\n", NULL);
-	EXPECT_CHECK(3, "1.conf:4: [a]: master: it is set already",
+	EXPECT_CHECK(3, "1.conf:4: [a]: master: this setting is given twice",
 		     "[a]\nmaster = yes\npath = /dev/null\n  master = no\nto = 3\n", NULL);
 }
 
 TEST(lines_that_say_nothing)
 {
-	EXPECT_CHECK(3, "1.conf:1: not understood: a setting is in no section", "to = 3\n", NULL);
-	EXPECT_CHECK(3, "1.conf:4: not understood: a section is [name]", A "[b] c\n", NULL);
-	EXPECT_CHECK(3, "1.conf:4: [a]: not understood: neither", A "= 5\n", NULL);
-	EXPECT_CHECK(3, "1.conf:4: [a]: not understood: neither", A "master\n", NULL);
+	EXPECT_CHECK(3, "1.conf:1: not understood: this setting is in no section", "to = 3\n", NULL);
+	EXPECT_CHECK(3, "1.conf:4: not understood: a section begins with [name]", A "[b] c\n", NULL);
+	EXPECT_CHECK(3, "1.conf:4: [a]: not understood: this line is neither", A "= 5\n", NULL);
+	EXPECT_CHECK(3, "1.conf:4: [a]: not understood: this line is neither", A "master\n", NULL);
 	/* All errors are reported. */
 	EXPECT_CHECK(3, "1.conf:5: [a]: y: there is no such setting", A "x = 1\ny = 2\n", NULL);
 	EXPECT_EQ(0, tool_run("printf '[a]\\npath = /dev/null\\000\\nto = 3' >" CHECK_DIR "/1.conf")->status);
 	EXPECT_NE(NULL, strstr(tool_run("vgpud --check --config /dev/null --exports-dir " CHECK_DIR)->out,
-			       "1.conf:2: [a]: not understood: a byte of it is 0"));
+			       "1.conf:2: [a]: not understood: this line has a byte that is 0"));
 	EXPECT_EQ(0, tool_run("rm " CHECK_DIR "/1.conf; mkdir " CHECK_DIR "/1.conf")->status);
 	EXPECT_EQ(3, tool_run("vgpud --check --config /dev/null --exports-dir " CHECK_DIR)->status);
 }
@@ -142,15 +142,15 @@ TEST(paths_of_no_device)
 {
 	EXPECT_CHECK(3, "1.conf:1: [a]: 'dev/null': give an absolute path",
 		     "[a]\npath = dev/null\nto = 3\n", NULL);
-	EXPECT_CHECK(3, "1.conf:1: [a]: /etc/passwd is no character device",
+	EXPECT_CHECK(3, "1.conf:1: [a]: /etc/passwd is not a character device",
 		     "[a]\npath = /etc/passwd\nto = 3\n", NULL);
-	EXPECT_CHECK(3, "1.conf:1: [a]: /dev is no character device", "[a]\npath = /dev\nto = 3\n",
+	EXPECT_CHECK(3, "1.conf:1: [a]: /dev is not a character device", "[a]\npath = /dev\nto = 3\n",
 		     NULL);
 	EXPECT_CHECK(3, "1.conf:1: [a]: /dev/null/x: Not a directory",
 		     "[a]\npath = /dev/null/x\nto = 3\n", NULL);
-	EXPECT_CHECK(3, "1.conf:1: [a]: a path has no blanks", "[a]\npath = /dev/nu ll\nto = 3\n",
+	EXPECT_CHECK(3, "1.conf:1: [a]: a path must not have blanks", "[a]\npath = /dev/nu ll\nto = 3\n",
 		     NULL);
-	EXPECT_CHECK(3, "1.conf:1: [a]: a path has no blanks and no control characters",
+	EXPECT_CHECK(3, "1.conf:1: [a]: a path must not have blanks or control characters",
 		     "[a]\npath = /dev/null\033[m\nto = 3\n", NULL);
 	/* The device may be plugged in later. */
 	EXPECT_CHECK(0, "", "[a]\npath = /dev/no-such-device\nto = 3\n", NULL);
@@ -169,7 +169,7 @@ TEST(paths_that_ignore_keys)
 {
 	ASSERT_EQ(0, mknod(VHOST_NODE, S_IFCHR | 0600, makedev(10, 241)));
 	/* The module of that number may not be loaded yet. */
-	EXPECT_CHECK(3, "1.conf:1: [a]: " VHOST_NODE " is of VFIO, iommufd or vhost",
+	EXPECT_CHECK(3, "1.conf:1: [a]: " VHOST_NODE " belongs to VFIO, iommufd or vhost",
 		     "[a]\npath = " VHOST_NODE "\nto = 3\n", NULL);
 	EXPECT_EQ(0, unlink(VHOST_NODE));
 }
@@ -210,12 +210,12 @@ TEST_F(room, for_open_files)
 		snprintf(text, sizeof(text), "[agent]\n%s[limits]\nobjects = %u\n",
 			 engines[i].engine, engines[i].most + 1);
 		EXPECT_SETTINGS(3, CHECK_DIR ".conf:4: [limits]: objects: ", text);
-		snprintf(text, sizeof(text), "room for %u open files", engines[i].files);
+		snprintf(text, sizeof(text), "needs up to %u open files", engines[i].files);
 		EXPECT_NE(NULL, strstr(tool_run(CHECK_SETTINGS)->out, text)) TH_LOG("%s", text);
 	}
 	/* The default is too large for this kernel, too, though no line sets it. */
 	ASSERT_TRUE(tool_write(NR_OPEN, "16384"));
-	EXPECT_SETTINGS(3, CHECK_DIR ".conf: [limits]: objects: with 16384 ", "");
+	EXPECT_SETTINGS(3, CHECK_DIR ".conf: [limits]: objects: with 16384, ", "");
 	unlink(CHECK_DIR ".conf");
 }
 

@@ -260,7 +260,7 @@ TEST_F_TIMEOUT(files, guest_added_by_hand, 240)
 	EXPECT_TRUE(logged(CONF ":1: [config-a]: vgpuctl has exported"));
 	ASSERT_TRUE(write_export(CONF, "config-a", "78", "read-only = yes\n"));
 	ASSERT_TRUE(reload());
-	EXPECT_TRUE(logged("[config-a]: vgpuctl has exported it to guest 78:22586 on other terms"));
+	EXPECT_TRUE(logged("[config-a]: vgpuctl has exported this name to guest 78:22586 with other options"));
 	EXPECT_TRUE(listed("^config-a .* 1 (connected), 78$"));
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --force")->status);
 }
@@ -277,7 +277,7 @@ TEST_F_TIMEOUT(files, terms_of_both, 120)
 	ASSERT_TRUE(write_export(CONF, "config-a", "66", "master = yes\n"));
 	run = tool_run("vgpuctl reload");
 	EXPECT_NE(0, run->status);
-	EXPECT_NE(NULL, strstr(run->out, "vgpuctl has exported it, as it was, to guest 78:22586"))
+	EXPECT_NE(NULL, strstr(run->out, "vgpuctl has exported this name with its old options to guest 78:22586"))
 		TH_LOG("%s", run->out);
 	EXPECT_TRUE(listed("^config-a .* 66, 78$"));
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --to 78")->status);
@@ -290,7 +290,7 @@ TEST_F_TIMEOUT(files, terms_of_both, 120)
 	ASSERT_TRUE(write_export(CONF, "config-a", "66", "any-port = yes\n"));
 	run = tool_run("vgpuctl reload");
 	EXPECT_NE(0, run->status);
-	EXPECT_NE(NULL, strstr(run->out, "vgpuctl has exported it to guest 66:22586 on other terms"))
+	EXPECT_NE(NULL, strstr(run->out, "vgpuctl has exported this name to guest 66:22586 with other options"))
 		TH_LOG("%s", run->out);
 	EXPECT_TRUE(listed("^config-a .* 66$"));
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --to 66")->status);
@@ -323,7 +323,7 @@ TEST_F_TIMEOUT(files, guests_together, 120)
 	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 70 --name config-w", real)->status);
 	run = tool_run("vgpuctl export %s --to 71 --to 70 --any-port --name config-w", real);
 	EXPECT_NE(0, run->status);
-	EXPECT_NE(NULL, strstr(run->out, "config-w is exported to guest 70:22586 on other terms"))
+	EXPECT_NE(NULL, strstr(run->out, "config-w is exported to guest 70:22586 with other options"))
 		TH_LOG("%s", run->out);
 	EXPECT_TRUE(listed("^config-w .* 70$"));
 	EXPECT_EQ(0, tool_run("vgpuctl export %s --to 71 --to 70 --name config-w", real)->status);
@@ -447,15 +447,15 @@ TEST_F_TIMEOUT(files, diff, 120)
 		{ "67, 68:22612", "", "export config-a: guest 66:22586 may not use it any more\n" },
 		{ "67, 68:22612", "read-only = yes\n", "export config-a: guest 67:22586 may only read\n" },
 		{ "67", "any-port = yes\n", "export config-a: guest 67:22586 may come from any port\n" },
-		{ "67", "deny-ioctls = 5, 6\n", "export config-a: is made anew, as its list of ioctls changes" },
+		{ "67", "deny-ioctls = 5, 6\n", "export config-a: is made anew, because its list of ioctls changes" },
 		{ "67", "deny-ioctls = 6\ndeny-ioctls = 5\n", "" },
-		{ "67", "allow-ioctls = 6, 5\n", "export config-a: is made anew, as its list of ioctls changes" },
+		{ "67", "allow-ioctls = 6, 5\n", "export config-a: is made anew, because its list of ioctls changes" },
 		{ "67", "allow-ioctls = 6, 5\ndemand = no\n",
-		  "export config-a: is made anew, as demand= changes" },
+		  "export config-a: is made anew, because demand= changes" },
 		{ "67", "allow-ioctls = 6, 5\ndemand = yes\n",
-		  "export config-a: is made anew, as demand= changes" },
+		  "export config-a: is made anew, because demand= changes" },
 		{ "67", "demand = yes\nallow-ioctls = 5, 6\n", "" },
-		{ "67, 66", "master = yes\n", "export config-a: is made anew, as master= changes" },
+		{ "67, 66", "master = yes\n", "export config-a: is made anew, because master= changes" },
 		{ "67, 66", "master = yes\nwindow = 1M\n", "window of guest 66:22586: " CONF " wants 1048576 bytes\n" },
 		{ "67", "master = yes\nwindow = 2M\nwindow-user = root\n",
 		  "window of guest 67:22586: " CONF " wants 2097152 bytes for user root\n" },

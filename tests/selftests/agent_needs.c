@@ -293,7 +293,7 @@ TEST_F_TIMEOUT(needs, shadow_without_room, 120)
 	EXPECT_EQ(-1, ioctl(fd, TWIN(VGPU_MOCK_IOC_STRUCTS), &arg));
 	EXPECT_TRUE(tool_write(MAPS_MAX, self->maps));
 	EXPECT_TRUE(await_logged(from, "shadow of agent_needs: "
-				 "the kernel has no room for one more mapping of it "
+				 "it has reached the kernel's limit of mappings "
 				 "(raise vm.max_map_count, or lower 'mappings' and 'pages' in [limits])"));
 	close(fd);
 	munmap(memory, 2 * NR * PAGE);
@@ -356,11 +356,12 @@ TEST_F_TIMEOUT(needs, shadow_is_refused_them, 240)
 	ASSERT_TRUE(agent_keep_exports());
 	self->stopped = true;
 	EXPECT_TRUE(open_fails(&faults, "shadow of agent_needs: "
-			       "faults of the kernel could not be served (userfaultfd)"));
-	EXPECT_TRUE(open_fails(&secret, "shadow of agent_needs: no secret memory (memfd_secret)"));
+			       "it could not serve page faults of the kernel (userfaultfd)"));
+	EXPECT_TRUE(open_fails(&secret, "shadow of agent_needs: "
+			       "secret memory could not be allocated (memfd_secret)"));
 }
 
-#define ADVICE(setting)	" and may not raise that (CAP_SYS_RESOURCE): give it more, or lower '" \
+#define ADVICE(setting)	" and vgpud may not raise it (CAP_SYS_RESOURCE): raise that limit, or lower '" \
 	setting "' in [limits]"
 
 /*
@@ -373,11 +374,11 @@ TEST_F_TIMEOUT(needs, room_in_limits, 120)
 		const char *limit, *words;
 	} limits[] = {
 		{ "--nofile=1024 --memlock=unlimited --nproc=unlimited",
-		  "open files, and vgpud has 1024" ADVICE("objects") },
+		  "open files, but the limit of vgpud is 1024" ADVICE("objects") },
 		{ "--nofile=65536 --memlock=65536 --nproc=unlimited",
-		  "bytes of locked memory, and vgpud has 65536" ADVICE("pages") },
+		  "bytes of locked memory, but the limit of vgpud is 65536" ADVICE("pages") },
 		{ "--nofile=65536 --memlock=unlimited --nproc=100",
-		  "threads, and vgpud has 100" ADVICE("sessions") },
+		  "threads, but the limit of vgpud is 100" ADVICE("sessions") },
 	};
 	char command[512];
 	unsigned int i;
@@ -501,8 +502,8 @@ static const char *no_window(const char *guest)
 {
 	static char words[200];
 
-	snprintf(words, sizeof(words), "guest %s: its hypervisor gets no window: process %d has a "
-		 "device of VFIO as well, " FAKE_VFIO ": give the guest the one or the other",
+	snprintf(words, sizeof(words), "guest %s: its hypervisor cannot have a window: process %d also "
+		 "has a VFIO device, " FAKE_VFIO ": give the guest either a VFIO device or a window",
 		 guest, getpid());
 	return words;
 }

@@ -297,7 +297,7 @@ TEST_F_TIMEOUT(config, made_by_hand, 120)
 	EXPECT_FALSE(logged(self->log, "by hand"));
 	ASSERT_TRUE(write_conf("window = 2M\n"));
 	ASSERT_TRUE(reload());
-	EXPECT_TRUE(logged(self->log, "vgpu-window-66 was made by hand, and stays as it is"));
+	EXPECT_TRUE(logged(self->log, "vgpu-window-66 was made by hand and stays as it is"));
 	EXPECT_EQ(1L << 20, file_size(PATH));
 	ASSERT_EQ(0, unlink(CONF));
 	ASSERT_TRUE(reload());
@@ -311,7 +311,7 @@ TEST_F_TIMEOUT(config, two_exports_of_one_guest, 120)
 	ASSERT_TRUE(write_conf("window = 1M\n"));
 	ASSERT_TRUE(write_file(OTHER_CONF, "[window-b]\npath = /dev/zero\nto = 68, 66\nwindow = 1M\n"));
 	ASSERT_TRUE(reload());
-	EXPECT_FALSE(logged(self->log, "another window"));
+	EXPECT_FALSE(logged(self->log, "a different window"));
 	EXPECT_EQ(1L << 20, file_size("/dev/vgpu-window-68"));
 	/* A single export that asks for the window is enough. */
 	ASSERT_TRUE(write_conf(""));
@@ -320,7 +320,7 @@ TEST_F_TIMEOUT(config, two_exports_of_one_guest, 120)
 	/* The exports have to agree about the window. */
 	ASSERT_TRUE(write_conf("window = 2M\n"));
 	ASSERT_TRUE(reload());
-	EXPECT_TRUE(logged(self->log, OTHER_CONF ":4: [window-b]: guest 66:22586 has another window by [window-a] of " CONF));
+	EXPECT_TRUE(logged(self->log, OTHER_CONF ":4: [window-b]: guest 66:22586 gets a different window by [window-a] of " CONF));
 	EXPECT_EQ(1L << 20, file_size(PATH));
 	EXPECT_EQ(0, tool_run("vgpuctl list | grep '^window-b .* 68, 66$'")->status);
 	ASSERT_EQ(0, unlink(OTHER_CONF));

@@ -257,8 +257,8 @@ static long worked(pid_t pid)
 	return (user + kernel) * 1000 / sysconf(_SC_CLK_TCK);
 }
 
-#define NO_GUEST	"no guest is let in for the moment"
-#define NO_HYPERVISOR	"its hypervisor is not let in for the moment"
+#define NO_GUEST	"vgpud cannot accept connections of guests at the moment"
+#define NO_HYPERVISOR	"vgpud cannot accept the connection of its hypervisor at the moment"
 #define HYPERVISOR	"guest 1:22600: a hypervisor has connected to its window"
 
 static int lines_of(const char *words)
@@ -552,13 +552,13 @@ TEST_F_TIMEOUT(crowd, log_of_each, 120)
 	for (i = 0; i < 20; i++)
 		ASSERT_TRUE(babble(CROWD_PORT));
 	ASSERT_TRUE(babble(CROWD_PORT + 1));
-	EXPECT_EQ(0, tool_run("grep 'guest 1:%d: said something' " LOG, CROWD_PORT)->status);
-	EXPECT_EQ(0, tool_run("grep 'guest 1:%d: said something' " LOG, CROWD_PORT + 1)->status);
+	EXPECT_EQ(0, tool_run("grep 'guest 1:%d: sent a first message' " LOG, CROWD_PORT)->status);
+	EXPECT_EQ(0, tool_run("grep 'guest 1:%d: sent a first message' " LOG, CROWD_PORT + 1)->status);
 	/*
 	 * The guest has made 20 errors within two periods of 10 s, or a few more, and each
 	 * period logs one.
 	 */
-	EXPECT_GE(5, atoi(tool_run("grep -c 'guest 1:%d: said something' " LOG, CROWD_PORT)->out));
+	EXPECT_GE(5, atoi(tool_run("grep -c 'guest 1:%d: sent a first message' " LOG, CROWD_PORT)->out));
 	EXPECT_TRUE(agent_write_env());
 }
 

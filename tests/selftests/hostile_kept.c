@@ -386,7 +386,7 @@ TEST_F(kept, memory_in_huge_pages_alone)
  */
 TEST_F(kept, memory_in_giant_pages)
 {
-	const char words[] = "is in hugetlbfs pages of more than 2 MiB: devices keep none of it";
+	const char words[] = "is in hugetlbfs pages of more than 2 MiB, so devices cannot keep any of it";
 	const uint64_t at = RAM_AT + RAM_LEN, giant = 1ULL << 30;
 	struct vgpu_run one = { .addr = htole64(at), .len = htole64(giant) };
 	struct kept kept = {

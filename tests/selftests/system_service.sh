@@ -276,7 +276,7 @@ module=$(modinfo -n vgpu_host)
 check "no module: it cannot be loaded" mount --bind /dev/null "$module"
 check "no module: systemctl start" systemctl start vgpud
 check "no module: it is not there" not test -e /dev/vgpu-host
-check "no module: the journal says so" await 20 journal_says '(modprobe vgpu_host), so user-space engines are used'
+check "no module: the journal says so" await 20 journal_says '(modprobe vgpu_host), so user-space engines serve the guests'
 check "no module: status says so" sh -c 'vgpuctl status --json | grep "\"engine\":[[:space:]]*\"user\""'
 modprobe vgpu_guest cid=1
 check "no module: exports reach the guest" await 60 mock_opens

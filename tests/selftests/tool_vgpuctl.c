@@ -112,8 +112,8 @@ TEST(numbers)
 	static const struct {
 		const char *key, *words;
 	} keys[] = {
-		{ "path = /dev/null\nto", "is no guest" },
-		{ "to = 3\nnvidia", "is no number of a card" },
+		{ "path = /dev/null\nto", "is not a guest" },
+		{ "to = 3\nnvidia", "is not the number of a card" },
 		{ "path = /dev/null\nto = 3\nallow-ioctls", "is neither the number nor the name" },
 	};
 	size_t i, j;
@@ -198,8 +198,8 @@ TEST(what_cannot_be_exported)
 	if (!tool_has_host())
 		SKIP(return, "needs the host in the same machine");
 	EXPECT_RUN(5, "No such file", "vgpuctl export /dev/no-such-device --to 3");
-	EXPECT_RUN(7, "no character device", "vgpuctl export /etc/passwd --to 3");
-	EXPECT_RUN(7, "no character device", "vgpuctl export /dev --to 3");
+	EXPECT_RUN(7, "not a character device", "vgpuctl export /etc/passwd --to 3");
+	EXPECT_RUN(7, "not a character device", "vgpuctl export /dev --to 3");
 	/* Devices of vgpu itself cannot be exported. */
 	if (!tool_user_engine())
 		EXPECT_RUN(7, "real device", "vgpuctl export /dev/vgpu-host --to 3");
@@ -225,8 +225,8 @@ TEST(export_and_unexport)
 	/* A name in use can neither be given to another device nor have other terms. */
 	EXPECT_RUN(6, "--name", "vgpuctl export /dev/zero --to 77 --name tool-a");
 	EXPECT_RUN(6, "unexport", "vgpuctl export /dev/null --to 77 --name tool-a --read-only");
-	EXPECT_RUN(6, "terms", "vgpuctl export /dev/null --to 79 --name tool-a --master");
-	EXPECT_RUN(6, "terms", "vgpuctl export /dev/null --to 79 --name tool-a --no-demand");
+	EXPECT_RUN(6, "options", "vgpuctl export /dev/null --to 79 --name tool-a --master");
+	EXPECT_RUN(6, "options", "vgpuctl export /dev/null --to 79 --name tool-a --no-demand");
 	/* The export is taken from one guest, and then from all. */
 	EXPECT_RUN(5, "not exported", "vgpuctl unexport tool-a --to 80");
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-a --to 77");
@@ -425,15 +425,15 @@ TEST(settings_with_mistakes)
 		{ "[limits]\ncall-bytes = 65G\n", 3, "number" },
 		{ "[shadow]\nnamespaces = perhaps\n", 3, "yes nor no" },
 		{ "[shadow]\nnamespace = yes\n", 3, "no setting" },
-		{ "[shadow]\nseccomp = yes\n", 3, "no setting any more" },
-		{ "[shadow]\nseccomp = no\n", 3, "no setting any more" },
+		{ "[shadow]\nseccomp = yes\n", 3, "this setting is gone" },
+		{ "[shadow]\nseccomp = no\n", 3, "this setting is gone" },
 		{ "[agent\n", 3, ":1:" },
 		{ "[agent]\nengine = user\n[sockets]\n3 = /run/a\n4 = /run/b\nowner = root\n", 0, "" },
 		{ "[agent]\nengine = user\nvsock = no\n[sockets]\n3 = /run/a\n", 0, "" },
-		{ "[agent]\nvsock = no\n", 3, "[sockets], which names none" },
+		{ "[agent]\nvsock = no\n", 3, "the guests in [sockets], which is empty" },
 		{ "[sockets]\n3 = /run/a\n", 3, "[sockets] needs 'engine = user'" },
-		{ "[agent]\nengine = user\n[sockets]\n2 = /run/a\n", 3, "'2' is no context ID" },
-		{ "[agent]\nengine = user\n[sockets]\nx = /run/a\n", 3, "'x' is no context ID" },
+		{ "[agent]\nengine = user\n[sockets]\n2 = /run/a\n", 3, "'2' is not the context id" },
+		{ "[agent]\nengine = user\n[sockets]\nx = /run/a\n", 3, "'x' is not the context id" },
 		{ "[agent]\nengine = user\n[sockets]\n3 = run/a\n", 3, "absolute path" },
 		{ "[agent]\nengine = user\n[sockets]\n3 =\n", 3, "absolute path" },
 		{ "[agent]\nengine = user\n[sockets]\n3 = /run/a\n3 = /run/b\n", 3,
@@ -467,15 +467,15 @@ TEST(exports_with_mistakes)
 		{ "window = 4G\n", 0, "" },
 		{ "window = 1024G\nwindow-user = root\n", 0, "" },
 		{ "window = 8K\n", 0, "" },
-		{ "window = 4K\n", 3, "test.conf:4: [a]: window: '4K': a window has 8 KiB to 1 TiB" },
+		{ "window = 4K\n", 3, "test.conf:4: [a]: window: '4K': the size of a window must be 8 KiB to 1 TiB" },
 		{ "window = 2048G\n", 3, "8 KiB to 1 TiB" },
 		{ "window = 0\n", 3, "8 KiB to 1 TiB" },
-		{ "\n\nwindow = 3G\n", 3, "test.conf:6: [a]: window: '3G': a window's size is a power of two" },
+		{ "\n\nwindow = 3G\n", 3, "test.conf:6: [a]: window: '3G': the size of a window must be a power of two" },
 		{ "window = 1048577\n", 3, "power of two" },
-		{ "window = -1\n", 3, "no size" },
-		{ "window = 4GB\n", 3, "no size" },
-		{ "window = 99999999999999999999G\n", 3, "no size" },
-		{ "window =\n", 3, "no size" },
+		{ "window = -1\n", 3, "is not a size" },
+		{ "window = 4GB\n", 3, "is not a size" },
+		{ "window = 99999999999999999999G\n", 3, "is not a size" },
+		{ "window =\n", 3, "is not a size" },
 		{ "window-user = root\n", 3, "test.conf:4: [a]: window-user= needs window=" },
 		{ "window = 4G\nwindow-user = nobody-at-all\n", 0,
 		  "test.conf:5: [a]: window-user: there is no user 'nobody-at-all' in /etc/passwd: give its UID" },
@@ -485,14 +485,14 @@ TEST(exports_with_mistakes)
 		{ "windows = 4G\n", 3, "test.conf:4: [a]: windows: there is no such setting" },
 		{ "window = 1G\n[b]\npath = /dev/zero\nto = 4, 3\nwindow = 1G\n", 0, "" },
 		{ "window = 1G\n[b]\npath = /dev/zero\nto = 4, 3\nwindow = 2G\n", 3,
-		  "test.conf:8: [b]: guest 3:22586 has another window by [a]" },
+		  "test.conf:8: [b]: guest 3:22586 gets a different window by [a]" },
 		{ "window = 1G\n[b]\npath = /dev/zero\nto = 3\nwindow = 1G\nwindow-user = root\n", 3,
-		  "another window" },
+		  "a different window" },
 		{ "window = 1G\n[b]\npath = /dev/zero\nto = 3:5\nwindow = 2G\n", 0, "" },
-		{ "deny-ioctls = 1\nallow-ioctls = 2\n", 3, "test.conf:5: [a]: allow-ioctls: there is a list of the other kind already" },
+		{ "deny-ioctls = 1\nallow-ioctls = 2\n", 3, "test.conf:5: [a]: allow-ioctls: this section already has a list of the other kind" },
 		{ "[b]\npath = /dev/zero\n", 3, "test.conf:4: [b]: needs path= or nvidia=, and to=" },
-		{ "nvidia = 0\n", 3, "test.conf:1: [a]: nvidia= goes with to=" },
-		{ "nvidia = 248\n", 3, "test.conf:4: [a]: nvidia: '248' is no number of a card" },
+		{ "nvidia = 0\n", 3, "test.conf:1: [a]: nvidia= can be combined only with to=" },
+		{ "nvidia = 248\n", 3, "test.conf:4: [a]: nvidia: '248' is not the number of a card" },
 		{ "[b\n", 3, "test.conf:4: not understood" },
 		{ "[b c]\nto = 3\n", 3, "test.conf:4: [b c]: a name has" },
 		/* A line may be longer than what is read at once. */
@@ -587,7 +587,7 @@ TEST_F_TIMEOUT(sockets, one_of_somebody, 120)
 	ASSERT_EQ(0, listen(poll_fd.fd, 1));
 	ASSERT_EQ(0, chown(SOCKETS "/other", 65534, 65534));
 	ASSERT_EQ(0, link(SOCKETS "/other", SOCKET_NAME));
-	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
+	EXPECT_RUN(1, "a file of that name exists, or a process listens", "timeout 60 " SOCKETS_RUN);
 	EXPECT_EQ(0, poll(&poll_fd, 1, 0));
 	/*
 	 * The same holds if the socket has another name, or if no process listens on it any
@@ -595,11 +595,11 @@ TEST_F_TIMEOUT(sockets, one_of_somebody, 120)
 	 */
 	ASSERT_EQ(0, unlink(SOCKET_NAME));
 	ASSERT_EQ(0, symlink(SOCKETS "/other", SOCKET_NAME));
-	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
+	EXPECT_RUN(1, "a file of that name exists, or a process listens", "timeout 60 " SOCKETS_RUN);
 	EXPECT_EQ(0, poll(&poll_fd, 1, 0));
 	close(poll_fd.fd);
 	ASSERT_EQ(0, rename(SOCKETS "/other", SOCKET_NAME));
-	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
+	EXPECT_RUN(1, "a file of that name exists, or a process listens", "timeout 60 " SOCKETS_RUN);
 	EXPECT_EQ(0, access(SOCKET_NAME, F_OK));
 }
 

@@ -53,7 +53,7 @@ static void agent_ready(struct source *source, uint32_t events)
 	if (len == -EAGAIN || len == -EINTR)
 		return;
 	if (len < (ssize_t)sizeof(msg.type))
-		engine_end("vgpud does not want it any more");
+		engine_end("vgpud has closed the connection to this engine");
 	if (msg.type != ENGINE_SESSION && msg.type != ENGINE_KEEPER && msg.type != ENGINE_MASTER &&
 	    fd >= 0)
 		close(fd);

@@ -452,7 +452,7 @@ struct vgpu_host_info {
  * @agent: connection to the agent
  * @info: filled in: the state, to be freed by vgpu_host_info_free()
  *
- * Return: 0, -EPROTO (the answer was not understood), -ECONNRESET (the agent ended), -ENOMEM.
+ * Return: 0, -EPROTO (the answer is malformed), -ECONNRESET (the agent ended), -ENOMEM.
  */
 int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_info **info);
 

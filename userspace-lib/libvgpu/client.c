@@ -81,7 +81,7 @@ static const char *no_answer_words(int error)
 	case -ENOMEM:
 		return "out of memory";
 	case -EPROTO:
-		return "the answer is too long";
+		return "the answer of vgpud is too long";
 	default:
 		return "vgpud closed the connection";
 	}
@@ -150,12 +150,12 @@ static int check_answer(struct vgpu_agent *agent, struct json_object *answer)
 	int error;
 
 	if (!json_object_object_get_ex(answer, "ok", &ok))
-		return fail(agent, -EPROTO, "the answer was not understood");
+		return fail(agent, -EPROTO, "the answer of vgpud is malformed");
 	if (json_object_get_boolean(ok))
 		return 0;
 	if (!json_object_object_get_ex(answer, "errno", &number) ||
 	    !json_object_object_get_ex(answer, "message", &message))
-		return fail(agent, -EPROTO, "the answer was not understood");
+		return fail(agent, -EPROTO, "the answer of vgpud is malformed");
 	error = json_object_get_int(number);
 	return fail(agent, error > 0 && error < 4096 ? -error : -EPROTO,
 		    json_object_get_string(message));
@@ -179,7 +179,7 @@ int agent_ask(struct vgpu_agent *agent, struct json_object *request,
 	*answer = json_tokener_parse(line);
 	free(line);
 	if (!*answer)
-		return fail(agent, -EPROTO, "the answer was not understood");
+		return fail(agent, -EPROTO, "the answer of vgpud is malformed");
 	ret = check_answer(agent, *answer);
 	if (ret)
 		json_object_put(*answer);

@@ -120,7 +120,7 @@ void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priori
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
 	if (slot->dropped)
-		log_text(priority, "%s (%u more like it were left out)", line, slot->dropped);
+		log_text(priority, "%s (%u similar messages were left out)", line, slot->dropped);
 	else
 		log_text(priority, "%s", line);
 	slot->dropped = 0;

@@ -62,8 +62,8 @@ static void usage(FILE *to)
 	      "  --config FILE       settings (default " CONFIG_FILE ")\n"
 	      "  --exports-dir DIR   exports (default /etc/vgpu/exports.d)\n"
 	      "  --socket PATH       control socket (default " RUN_DIR "/vgpud.sock)\n"
-	      "  --shadow PROGRAM    the shadow program\n"
-	      "  --check             read settings and exports, say what is wrong, end\n"
+	      "  --shadow PROGRAM    the program of the processes that make guests' calls\n"
+	      "  --check             check settings and exports, print mistakes, and end\n"
 	      "  --debug             log more\n", to);
 }
 
@@ -126,7 +126,7 @@ static void raise_files(void)
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_max < need)
-		log_warning("%llu open files are not enough for 'pending' and the 'sessions' of one guest: %llu are (LimitNOFILE)",
+		log_warning("a limit of %llu open files is too low for 'pending' and the 'sessions' of one guest: set LimitNOFILE to %llu or more",
 			    (unsigned long long)limit.rlim_max, (unsigned long long)need);
 }
 
@@ -163,20 +163,20 @@ static void open_engines(void)
 	log_info("user-space engines serve the guests");
 }
 
-#define NOT_ROOT	"only root may be the agent: run vgpud as root"
+#define NOT_ROOT	"only root may run vgpud: start vgpud as root"
 
 /* Start engines because the module is not there, unless the settings ask for the module. */
 static void do_without_module(void)
 {
 	if (settings.engine) {
-		log_error(VGPU_HOST_DEVICE " is not there, and 'engine = kernel' needs it: load the module (modprobe vgpu_host)");
+		log_error(VGPU_HOST_DEVICE " does not exist, but 'engine = kernel' needs the host module: load it (modprobe vgpu_host)");
 		exit(EXIT_MODULE);
 	}
 	if (geteuid()) {
 		log_error(NOT_ROOT);
 		exit(EXIT_MODULE);
 	}
-	log_warning(VGPU_HOST_DEVICE " is not there (modprobe vgpu_host), so user-space engines are used: 'engine = kernel' in [agent] keeps them out, 'engine = user' this warning");
+	log_warning(VGPU_HOST_DEVICE " does not exist, because the host module is not loaded (modprobe vgpu_host), so user-space engines serve the guests: set 'engine = user' in [agent] if this is intended, 'engine = kernel' to forbid it");
 	open_engines();
 }
 
@@ -316,9 +316,9 @@ int main(int argc, char **argv)
 	check(signals_init(), "signals");
 	open_module();
 	make_run_dir();
-	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
+	check(cgroup_init(), "control groups (does vgpud own its own? see Delegate= in vgpud.service)");
 	check(spawn_init(), settings.shadow);
-	check(confine_init(hostdev_is_engine()), "what confines programs of guests");
+	check(confine_init(hostdev_is_engine()), "the confinement of guests' programs");
 	tsc_init();
 	hostdev_listen();
 	check(listener_get(settings.port), settings.vsock ?

@@ -22,5 +22,5 @@ void agent_say(uint32_t type, uint64_t session)
 	const struct engine_number msg = { .type = type, .number = session };
 
 	if (write(ENGINE_FD_SESSIONS, &msg, sizeof(msg)) != sizeof(msg))
-		engine_end("vgpud does not listen");
+		engine_end("vgpud does not receive messages");
 }

@@ -64,13 +64,13 @@ static struct timer receiving = { .expired = control_torn };
 static void control_stuck(struct timer *timer)
 {
 	(void)timer;
-	engine_end("the guest does not read");
+	engine_end("the guest does not receive messages");
 }
 
 static void control_torn(struct timer *timer)
 {
 	(void)timer;
-	engine_end("a message of the guest is not whole");
+	engine_end("the guest did not send the rest of a message in time");
 }
 
 /* Move waiting messages to the buffer. Half of the buffer is kept for messages that cannot wait. */
@@ -96,7 +96,7 @@ static void control_flush(void)
 		return;
 	len = send(control.fd, out, out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (len < 0 && errno != EAGAIN && errno != EINTR)
-		engine_end("the guest is gone");
+		engine_end("the guest has closed the connection");
 	if (len > 0) {
 		__atomic_add_fetch(&shared->counters.bytes_out, len, __ATOMIC_RELAXED);
 		out_len -= len;
@@ -111,7 +111,7 @@ static void control_flush(void)
 void control_send(const void *msg, size_t len)
 {
 	if (len > sizeof(out) - out_len)
-		engine_end("the guest does not read");
+		engine_end("the guest does not receive messages");
 	memcpy(out + out_len, msg, len);
 	out_len += len;
 	control_flush();
@@ -124,7 +124,7 @@ void control_send_later(const void *msg, size_t len)
 	if (len <= LATER_MAX - later_bytes)
 		later = malloc(sizeof(*later) + len);
 	if (!later)
-		engine_end("the guest does not read");
+		engine_end("the guest does not receive messages");
 	later->len = len;
 	memcpy(later->bytes, msg, len);
 	later_bytes += len;
@@ -205,7 +205,7 @@ static bool control_type_ok(uint16_t type, uint64_t seq)
 static void control_malformed(void)
 {
 	count(&shared->counters.malformed);
-	engine_end("the guest said what the protocol does not allow");
+	engine_end("the guest has violated the protocol");
 }
 
 static void control_read(void)
@@ -221,7 +221,7 @@ static void control_read(void)
 			if (len < 0 && (errno == EAGAIN || errno == EINTR))
 				return;
 			if (len <= 0)
-				engine_end("the guest is gone");
+				engine_end("the guest has closed the connection");
 			__atomic_add_fetch(&shared->counters.bytes_in, len, __ATOMIC_RELAXED);
 			if (!in_have)
 				timer_set(&receiving, MSG_TIMEOUT_MS);

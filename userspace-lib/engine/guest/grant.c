@@ -157,7 +157,7 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 	if (len < offsetof(struct engine_grant, ioctls) ||
 	    msg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX ||
 	    len < offsetof(struct engine_grant, ioctls) + msg->nr_ioctls * sizeof(uint32_t))
-		engine_end("vgpud says what it cannot mean");
+		engine_end("a message of vgpud is malformed");
 	grant = calloc(1, sizeof(*grant) + msg->nr_ioctls * sizeof(uint32_t));
 	if (!grant)
 		engine_end("out of memory");
@@ -282,7 +282,7 @@ void grant_file(const struct engine_file *file, size_t len)
 
 	if (len < offsetof(struct engine_file, data) || file->len > VGPU_FILE_MAX ||
 	    len < offsetof(struct engine_file, data) + file->len)
-		engine_end("vgpud says what it cannot mean");
+		engine_end("a message of vgpud is malformed");
 	grant = grant_of(file->export);
 	if (grant)
 		file_send(grant, file);

@@ -224,13 +224,13 @@ static void complain(int err)
 {
 	switch (err) {
 	case -ENODEV:
-		log_seldom("a card that a guest uses answers no more, and may need a reset");
+		log_seldom("a GPU that a guest uses no longer answers and may need a reset");
 		break;
 	case -ENOMEM:
-		log_seldom("no memory of a card is left to show to a guest: it goes by copy");
+		log_seldom("a GPU has no memory left to map into a guest's window: memory is copied instead");
 		break;
 	case -EACCES:
-		log_seldom("the driver lets the engine own no memory of its guest: it goes by copy");
+		log_seldom("the driver does not let the engine share memory of its guest: memory is copied instead");
 		break;
 	}
 }

@@ -233,7 +233,7 @@ static void binding_end(struct binding *binding)
 	 * keeper hides all that an engine has shown when that engine ends.
 	 */
 	if (keeper_ask(&msg, -1))
-		engine_end("the keeper of the window does not listen");
+		engine_end("the keeper of the window does not receive messages");
 }
 
 static void keeper_done(const struct keeper_msg *msg)
@@ -306,7 +306,7 @@ void window_keeper(int fd)
 	keeper_gone();
 	keeper.fd = fd;
 	if (source_add(&keeper, EPOLLIN))
-		engine_end("no room for the keeper of the window");
+		engine_end("cannot watch the connection to the keeper of the window");
 }
 
 /* --- BIND ------------------------------------------------------------------------------- */
@@ -332,7 +332,7 @@ static int bind_check(const struct eshadow_bind *bind)
 		return -EBUSY;
 	if (nr_bindings < KEEPER_MAPPINGS_MAX)
 		return 0;
-	log_seldom("a guest's window has %u mappings, the most: no more are shown in it",
+	log_seldom("the window of a guest has reached the limit of %u mappings: further memory is copied instead",
 		   nr_bindings);
 	return -ENOMEM;
 }
@@ -458,7 +458,7 @@ void window_unbind(const struct vgpu_window_part *part)
 	 * binding.
 	 */
 	if (nr_unbounds > KEEPER_MAPPINGS_MAX)
-		engine_end("the guest gives back what it does not have");
+		engine_end("the guest has unbound window ranges that it did not have");
 	unbound = malloc(sizeof(*unbound));
 	if (!unbound)
 		engine_end("out of memory");

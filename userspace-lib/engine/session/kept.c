@@ -112,7 +112,7 @@ void kept_release(uint64_t number, uint64_t seq)
 	struct kept *kept = kept_find(number);
 
 	if ((kept && kept->seq) || nr_releases >= VGPU_KEPT_NUMBERS)
-		engine_end("the guest releases what it may not");
+		engine_end("the guest has released memory that it may not release");
 	/* A call may have failed before its shadow reported the memory. */
 	if (!kept)
 		kept = kept_new(number);

@@ -139,7 +139,7 @@ void master_come(uint32_t export, int fd)
 	master->source.ready = master_ready;
 	LIST_INIT(&master->askings);
 	if (source_add(&master->source, EPOLLIN))
-		engine_end("no room for who makes masters");
+		engine_end("cannot watch the process that makes DRM masters");
 	LIST_INSERT_HEAD(&masters, master, node);
 }
 

@@ -326,7 +326,7 @@ void session_add(uint64_t number, int fd)
 	shadow->hold_timer.expired = shadow_go_on;
 	LIST_INIT(&shadow->givens);
 	if (source_add(&shadow->source, EPOLLIN))
-		engine_end("no room for one more shadow");
+		engine_end("cannot watch the connection to a new shadow");
 	LIST_INSERT_HEAD(&shadows, shadow, node);
 	shared->nr_sessions = ++nr_sessions;
 	ram_tell(shadow);

@@ -48,7 +48,7 @@ static const char *read_section(char *text, char **section)
 	free(*section);
 	*section = NULL;
 	if (!end || end[1])
-		return "a section is [name]";
+		return "a section begins with [name] on a line of its own";
 	*end = '\0';
 	*section = strdup(trim(text + 1));
 	return *section ? NULL : "out of memory";
@@ -70,11 +70,11 @@ static void read_text(struct ini_line *line, char *text, char **section)
 	line->section = *section ? *section : "";
 	value = strpbrk(text, "=:");
 	if (!value || value == text) {
-		line->mistake = "neither [section] nor name = value";
+		line->mistake = "this line is neither [section] nor name = value";
 		return;
 	}
 	if (!*section) {
-		line->mistake = "a setting is in no section";
+		line->mistake = "this setting is in no section: put a line [section] above it";
 		return;
 	}
 	*value = '\0';
@@ -102,7 +102,7 @@ int ini_read(const char *path, void (*fn)(void *data, const struct ini_line *lin
 			text += 3;
 		if (strlen(memory) != (size_t)len) {
 			line.section = section ? section : "";
-			line.mistake = "a byte of it is 0";
+			line.mistake = "this line has a byte that is 0";
 			fn(data, &line);
 			continue;
 		}

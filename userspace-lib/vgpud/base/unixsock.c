@@ -167,7 +167,7 @@ int unixsock_listen(const struct unixsock_guest *guest, uint32_t port)
 	if (!ret)
 		return fd;
 	log_error("%s: %s", addr.sun_path, ret == -EADDRINUSE ?
-		  "there is a file, or somebody listens there" : strerror(-ret));
+		  "a file of that name exists, or a process listens on the socket" : strerror(-ret));
 	close(fd);
 	return ret;
 }

@@ -151,15 +151,15 @@ static int set_key(const struct key *key, const char *text, struct answer *words
 	case TYPE_CGROUPS:
 		if (!config_cgroups(text, member))
 			return 0;
-		return answer_say(words, -EINVAL, "'%s' is none of yes, no and auto", text);
+		return answer_say(words, -EINVAL, "'%s' is not yes, no or auto", text);
 	case TYPE_STRING:
 		free(*(char **)member);
 		*(char **)member = strdup(text);
 		return *(char **)member ? 0 : answer_say(words, -EINVAL, "out of memory");
 	default:
 		if (config_number(text, key->min, key->max, &number))
-			return answer_say(words, -EINVAL, "'%s' is no number from %llu to %llu", text,
-					  key->min, key->max);
+			return answer_say(words, -EINVAL, "'%s' is not a number from %llu to %llu",
+					  text, key->min, key->max);
 		if (key->type == TYPE_U64)
 			*(uint64_t *)member = number;
 		else
@@ -191,7 +191,7 @@ static int sockets_line(struct settings_file *file, const struct ini_line *line,
 
 	if (!strcmp(line->name, "owner")) {
 		if (file->owner)
-			return answer_say(words, -EINVAL, "it is set already");
+			return answer_say(words, -EINVAL, "this setting is given twice");
 		file->owner = true;
 		if (*line->value && !unixsock_owner(line->value))
 			return 0;
@@ -199,7 +199,8 @@ static int sockets_line(struct settings_file *file, const struct ini_line *line,
 	}
 	/* CIDs 0 to 2 are the hypervisor, the machine itself and its host. */
 	if (!number_parse(line->name, &cid) || cid < 3 || cid >= UINT_MAX)
-		return answer_say(words, -EINVAL, "'%s' is no context ID of a guest", line->name);
+		return answer_say(words, -EINVAL, "'%s' is not the context id of a guest",
+				  line->name);
 	if (!unixsock_add(cid, line->value, &why))
 		return 0;
 	return answer_say(words, -EINVAL, "'%s': %s", line->value, why);
@@ -214,12 +215,12 @@ static int settings_line(struct settings_file *file, const struct ini_line *line
 		return sockets_line(file, line, words);
 	/* Old files may have this setting. A "no" in it must not go unnoticed. */
 	if (!strcmp(line->section, "shadow") && !strcmp(line->name, "seccomp"))
-		return answer_say(words, -EINVAL, "is no setting any more: system calls are always filtered; take the line out");
+		return answer_say(words, -EINVAL, "this setting is gone, because system calls are always filtered: remove the line");
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strcmp(keys[i].section, line->section) || strcmp(keys[i].name, line->name))
 			continue;
 		if (file->lines[i])
-			return answer_say(words, -EINVAL, "it is set already");
+			return answer_say(words, -EINVAL, "this setting is given twice");
 		file->lines[i] = line->number;
 		return set_key(&keys[i], line->value, words);
 	}
@@ -274,7 +275,7 @@ static void files_check(struct settings_file *file)
 		return;
 	if (line)
 		snprintf(at, sizeof(at), ":%u", line);
-	log_error("%s%s: [limits]: objects: with %u a program of a guest's needs room for %llu open files%s, and fs.nr_open is %llu: lower it, or raise that",
+	log_error("%s%s: [limits]: objects: with %u, a program of a guest needs up to %llu open files%s, but fs.nr_open is %llu: lower 'objects' or raise fs.nr_open",
 		  file->name, at, settings.limits.objects, need,
 		  kernel || user ? "" : " (fewer with 'engine = kernel' in [agent])", most);
 	file->mistakes++;
@@ -304,15 +305,15 @@ int config_read(const char *path, bool must_exist)
 	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
 		return -ENOMEM;
 	if (settings.memory_max && settings.cgroups == CGROUPS_NO) {
-		log_error("the limit 'memory' needs control groups: take 'cgroups = no' out of [shadow]");
+		log_error("the limit 'memory' needs control groups: remove 'cgroups = no' from [shadow]");
 		return -EINVAL;
 	}
 	if (LIST_EMPTY(&unixsock_guests) && !settings.vsock) {
-		log_error("'vsock = no' in [agent] leaves guests no way but [sockets], which names none");
+		log_error("'vsock = no' in [agent] admits only the guests in [sockets], which is empty: name a guest there, or set 'vsock = yes'");
 		return -EINVAL;
 	}
 	if (!LIST_EMPTY(&unixsock_guests) && (!settings.engine || strcmp(settings.engine, "user"))) {
-		log_error("[sockets] needs 'engine = user': the host module takes vsock connections only");
+		log_error("[sockets] needs 'engine = user' in [agent]: the host module accepts only vsock connections");
 		return -EINVAL;
 	}
 	return 0;

@@ -159,11 +159,11 @@ static void exporter_failed(struct exporter *exporter, int error)
 	source_close(&exporter->link);
 	if (error == -EINVAL || error == -EOPNOTSUPP) {
 		exporter->is_ready = true;
-		log_warning("%s: this driver does not export memory as those that vgpud knows (%s): the guest that is the first to do so may reach what other guests export",
+		log_warning("%s: vgpud cannot export memory of this driver (%s), so the driver gives the first guest that exports memory access to the memory that other guests export",
 			    exporter->path, strerror(-error));
 	} else if (!exporter->warned) {
 		exporter->warned = true;
-		log_warning("%s: guests do not get it yet, as vgpud cannot use it: %s",
+		log_warning("%s: guests cannot use this device yet, because vgpud cannot use it: %s",
 			    exporter->path, strerror(-error));
 	}
 }
@@ -246,7 +246,7 @@ static void try_again(struct timer *timer)
 			exporter_start(exporter);
 		} else if (!exporter->warned) {
 			exporter->warned = true;
-			log_warning("%s: guests do not get it yet, as its driver does not answer",
+			log_warning("%s: guests cannot use this device yet, because its driver does not answer",
 				    exporter->path);
 		}
 	}
@@ -272,7 +272,8 @@ bool exporter_is_ready(const char *path, dev_t rdev)
 		return exporter->is_ready;
 	exporter = calloc(1, sizeof(*exporter));
 	if (!exporter) {
-		log_error("%s: out of memory: a guest does not get it until it connects again", path);
+		log_error("%s: out of memory: a guest cannot use this device until the guest connects again",
+			  path);
 		return false;
 	}
 	exporter->rdev = rdev;

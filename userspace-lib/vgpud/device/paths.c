@@ -47,7 +47,7 @@ static void watch_above(const char *path)
 		if (slash == dir || (errno != ENOENT && errno != ENOTDIR))
 			break;
 	}
-	log_warning("%s: cannot be waited for: %s", path, strerror(errno));
+	log_warning("%s: vgpud cannot watch for this path to appear: %s", path, strerror(errno));
 }
 
 /* Read the target of the link @path into @target. Return: false if @path is no link. */
@@ -78,7 +78,8 @@ void paths_begin(void)
 	source_close(&watches);
 	watches.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (watches.fd < 0 || source_add(&watches, EPOLLIN)) {
-		log_warning("devices that come late: %s", strerror(errno));
+		log_warning("vgpud cannot watch for devices that appear later: %s",
+			    strerror(errno));
 		if (watches.fd >= 0)
 			close(watches.fd);
 		watches.fd = -1;

@@ -68,7 +68,7 @@ int engine_tell(struct engine *engine, const void *msg, size_t len, int fd)
 		return -ENODEV;
 	if (!packet_send(engine->agent_fd, &iov, 1, fd))
 		return 0;
-	log_guest(engine->cid, engine->port, "its engine does not listen");
+	log_guest(engine->cid, engine->port, "its engine does not receive messages");
 	engine_end(engine);
 	return -ENODEV;
 }
@@ -277,12 +277,12 @@ int engine_peer_del(uint32_t peer)
 static void log_end(const struct engine *engine, int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status))
-		log_guest(engine->cid, engine->port, "its engine could not start (%d)",
+		log_guest(engine->cid, engine->port, "its engine could not start (exit status %d)",
 			  WEXITSTATUS(status));
 	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		log_guest(engine->cid, engine->port, "its engine was ended by signal %d%s",
 			  WTERMSIG(status), WTERMSIG(status) == SIGSYS ?
-			  " (a system call that it may not use)" : "");
+			  " (a forbidden system call)" : "");
 }
 
 void engine_reaped(pid_t pid, int status)

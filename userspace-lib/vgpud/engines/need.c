@@ -19,7 +19,7 @@
 #define MAPS_MAX_FILE	"/proc/sys/vm/max_map_count"
 
 /* End of messages about features of the kernel that containers and services may deny even root. */
-#define NEED	"and nothing that keeps vgpud from it (a container, SystemCallFilter=); the module needs none of that (modprobe vgpu_host)"
+#define NEED	"and neither a container nor SystemCallFilter= may deny it to vgpud; the host module works without it (modprobe vgpu_host)"
 
 /* Make a userfaultfd with the features that a shadow asks for, and close it again. */
 static int faults_try(int device)
@@ -42,7 +42,7 @@ static int faults_open(void)
 	ret = fd < 0 ? -errno : faults_try(fd);
 	if (!ret)
 		return fd;
-	log_error(FAULTS_DEVICE ": %s: faults of the kernel cannot be served, which takes Linux 6.1 or later with CONFIG_USERFAULTFD, "
+	log_error(FAULTS_DEVICE ": %s: user-space engines cannot serve page faults of the kernel: this needs Linux 6.1 or later with CONFIG_USERFAULTFD, "
 		  NEED, strerror(-ret));
 	if (fd >= 0)
 		close(fd);
@@ -54,7 +54,7 @@ static int secret_check(void)
 	int fd = syscall(SYS_memfd_secret, 0);
 
 	if (fd < 0) {
-		log_error("memfd_secret: %s: memory that drivers cannot keep is not to be had, which takes CONFIG_SECRETMEM (before Linux 6.5 boot with secretmem.enable=1), "
+		log_error("memfd_secret: %s: user-space engines cannot allocate memory that drivers cannot keep: this needs CONFIG_SECRETMEM (before Linux 6.5: boot with secretmem.enable=1), "
 			  NEED, strerror(errno));
 		return -ENOTSUP;
 	}
@@ -67,7 +67,7 @@ static int files_check(int faults_fd)
 	pid_t self = getpid();
 
 	if (syscall(SYS_kcmp, self, self, KCMP_FILE, faults_fd, faults_fd)) {
-		log_error("kcmp: %s: whether two files are one cannot be told, which takes CONFIG_KCMP, "
+		log_error("kcmp: %s: user-space engines cannot compare open files: this needs CONFIG_KCMP, "
 			  NEED, strerror(errno));
 		return -ENOTSUP;
 	}
@@ -102,7 +102,7 @@ static void maps_check(void)
 	unsigned int max = maps_max();
 
 	if (max < need)
-		log_warning("vm.max_map_count is %u, and 'mappings' and 'pages' in [limits] need %llu: raise it (sysctl vm.max_map_count=%llu), or lower them, or programs of guests that use as much are ended",
+		log_warning("vm.max_map_count is %u, but 'mappings' and 'pages' in [limits] need %llu: raise vm.max_map_count (sysctl vm.max_map_count=%llu) or lower these limits; otherwise programs of guests that reach them are ended",
 			    max, (unsigned long long)need, (unsigned long long)need);
 }
 

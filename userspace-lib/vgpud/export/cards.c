@@ -137,7 +137,7 @@ int cards_export(struct export_spec *spec, int card, struct answer *answer)
 
 	set_find(&set, card);
 	if (!set.nr)
-		return answer_say(answer, -ENOENT, "there is no /dev/nvidia0, nor another card of NVIDIA's driver");
+		return answer_say(answer, -ENOENT, "NVIDIA's driver has no card here: there is no /dev/nvidia0 and no other /dev/nvidiaN");
 	had = calloc(set.nr * spec->nr_guests, sizeof(*had));
 	if (!had)
 		return answer_say(answer, -ENOMEM, "out of memory");
@@ -148,7 +148,7 @@ int cards_export(struct export_spec *spec, int card, struct answer *answer)
 			break;
 	}
 	if (ret == -ENOENT && !set_is_card(set.names[i], CARDS_ALL))
-		answer_say(answer, ret, "there is no /dev/%s, which programs need as well: 'nvidia-modprobe -c 0 -u' makes it",
+		answer_say(answer, ret, "there is no /dev/%s, which programs need as well: run 'nvidia-modprobe -c 0 -u' to create the device file",
 			   set.names[i]);
 	while (ret && i--)
 		set_undo_one(spec, set.names[i], had + i * spec->nr_guests);

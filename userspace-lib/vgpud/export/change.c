@@ -59,7 +59,8 @@ static void export_tell(struct export *export)
 	int ret = hostdev_export_change(export->number, &export->change);
 
 	if (ret)
-		log_warning("export %s: a change: %s", export->spec.name, strerror(-ret));
+		log_warning("export %s: cannot tell guests of a change of the device: %s",
+			    export->spec.name, strerror(-ret));
 	memset(&export->change, 0, sizeof(export->change));
 	timer_set(&export->told, EXPORT_CHANGE_MS);
 }

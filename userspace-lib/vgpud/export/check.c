@@ -17,19 +17,19 @@ int export_open(const struct export_spec *spec, struct device *device, struct an
 	int fd = device_open(spec->path, device);
 
 	if (fd == -ENOTTY)
-		return answer_say(answer, fd, "%s is no character device: give the device file, such as /dev/dri/renderD128",
+		return answer_say(answer, fd, "%s is not a character device: give a device file, such as /dev/dri/renderD128",
 				  spec->path);
 	if (fd == -EXDEV)
 		return answer_say(answer, fd, "%s belongs to vgpu itself: export the real device",
 				  spec->path);
 	if (fd == -EOPNOTSUPP)
-		return answer_say(answer, -ENOTTY, "%s is of VFIO, iommufd or vhost, which could go on with memory of a guest's program that it gives up: guests cannot have it",
+		return answer_say(answer, -ENOTTY, "%s belongs to VFIO, iommufd or vhost and cannot be exported: such a device can go on using memory that a guest's program has freed",
 				  spec->path);
 	if (fd < 0)
 		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
 	if (device->kind == VGPU_EXPORT_NVIDIA && nvidia_is_divided(device->title)) {
 		close(fd);
-		return answer_say(answer, -ENOTTY, "%s is divided into MIG instances, which guests cannot have: 'nvidia-smi mig -dci' and '-dgi' undo that",
+		return answer_say(answer, -ENOTTY, "%s is divided into MIG instances, which cannot be exported: remove them with 'nvidia-smi mig -dci' and 'nvidia-smi mig -dgi'",
 				  spec->path);
 	}
 	return fd;
@@ -45,12 +45,12 @@ static int check_anew(struct export *export, const struct export_spec *spec,
 	struct grant *grant;
 
 	if (!export->origin)
-		return answer_say(answer, -EEXIST, "vgpuctl has exported %s by that name%s: unexport it first",
+		return answer_say(answer, -EEXIST, "vgpuctl has exported %s by that name%s: unexport that name first",
 				  export->spec.path,
-				  strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
+				  strcmp(export->spec.path, spec->path) ? "" : ", with other options");
 	TAILQ_FOREACH(grant, &export->grants, node)
 		if (grant->by_hand)
-			return answer_say(answer, -EEXIST, "vgpuctl has exported it, as it was, to guest %u:%u: unexport it there first",
+			return answer_say(answer, -EEXIST, "vgpuctl has exported this name with its old options to guest %u:%u: unexport the name from that guest first",
 					  grant->cid, grant->port);
 	return 0;
 }
@@ -73,7 +73,7 @@ static int check_taken(const struct export_spec *spec, struct answer *answer)
 		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
 		if (grant && grant->by_hand &&
 		    !grant_same_terms(grant, spec->any_port, spec->read_only))
-			return answer_say(answer, -EEXIST, "vgpuctl has exported it to guest %u:%u on other terms: unexport it first",
+			return answer_say(answer, -EEXIST, "vgpuctl has exported this name to guest %u:%u with other options: unexport the name first",
 					  grant->cid, grant->port);
 	}
 	return 0;
@@ -85,7 +85,7 @@ int export_check_path(const struct export_spec *spec, struct answer *answer)
 
 	for (at = spec->path; *at; at++)
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			return answer_say(answer, -EINVAL, "a path has no blanks and no control characters");
+			return answer_say(answer, -EINVAL, "a path must not have blanks or control characters");
 	if (spec->path[0] != '/')
 		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
 	return 0;

@@ -48,8 +48,8 @@ int export_up(struct export *export, struct answer *answer)
 		return answer_say(answer, ret, "%s belongs to vgpu itself: export the real device",
 			   spec->path);
 	if (ret)
-		return answer_say(answer, ret, "%s: the host module refused it: %s", spec->path,
-			   strerror(-ret));
+		return answer_say(answer, ret, "%s: the host module refused the export: %s",
+				  spec->path, strerror(-ret));
 
 	export->number = arg.out_export;
 	export_files_begin(export);

@@ -65,7 +65,7 @@ bool grant_same_terms(const struct grant *grant, bool any_port, bool read_only)
 
 int grant_taken(const struct export *export, const struct grant *grant, struct answer *answer)
 {
-	return answer_say(answer, -EEXIST, "%s is exported to guest %u:%u on other terms: unexport it first",
+	return answer_say(answer, -EEXIST, "%s is exported to guest %u:%u with other options: unexport the name first",
 			  export->spec.name, grant->cid, grant->port);
 }
 

@@ -20,10 +20,10 @@ static int default_name(struct export_spec *spec, struct answer *answer)
 		if (export_name_ok(spec->name))
 			return 0;
 		return answer_say(answer, -EINVAL,
-			   "'%s' is no name: use 1 to 31 of A-Z a-z 0-9 . _ -", spec->name);
+			   "'%s' is not a valid name: use 1 to 31 characters of A-Z a-z 0-9 . _ -", spec->name);
 	}
 	if (!slash || !export_name_ok(slash + 1))
-		return answer_say(answer, -EINVAL, "%s: no name can be made from this path: give --name",
+		return answer_say(answer, -EINVAL, "%s: a name cannot be made from this path: give one with --name",
 			   spec->path);
 	snprintf(spec->name, sizeof(spec->name), "%.31s", slash + 1);
 	return 0;
@@ -89,9 +89,9 @@ int export_add(struct export_spec *spec, struct answer *answer)
 
 	export = export_find(spec->name);
 	if (export && !export_spec_same_terms(&export->spec, spec))
-		return answer_say(answer, -EEXIST, "the name %s is taken by %s%s: give another --name, or unexport it first",
+		return answer_say(answer, -EEXIST, "the name %s is taken by %s%s: give another name with --name, or unexport this name first",
 			   spec->name, export->spec.path,
-			   strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
+			   strcmp(export->spec.path, spec->path) ? "" : ", with other options");
 	if (export) {
 		ret = check_grants(export, spec, answer);
 		return ret ? ret : give_all(export, spec, answer);
@@ -120,7 +120,7 @@ int export_check_unused(struct export *export, struct grant *only, struct answer
 		LIST_FOREACH(peer, &peers, node)
 			if (grant_fits(grant, peer) && peer->nr_sessions)
 				return answer_say(answer, -EBUSY,
-					   "guest %u:%u runs %u programs on this host's devices: stop them, or use --force (files that are open stay so)",
+					   "guest %u:%u runs %u programs on this host's devices: stop them, or use --force (open files stay open)",
 					   peer->cid, peer->port, peer->nr_sessions);
 	}
 	return 0;
@@ -133,7 +133,7 @@ int export_check_remove(const char *name, uint32_t cid, uint32_t port, bool forc
 	struct grant *grant = NULL;
 
 	if (!export)
-		return answer_say(answer, -ENOENT, "there is no export %s: 'vgpuctl list' shows them",
+		return answer_say(answer, -ENOENT, "there is no export %s: 'vgpuctl list' shows all exports",
 			   name);
 	if (cid) {
 		grant = export_grant(export, cid, port ? port : settings.port);

@@ -53,8 +53,9 @@ static int door_accept(struct door *door, struct sockaddr_vm *addr)
 			   door->guest ? NULL : (struct sockaddr *)addr, door->guest ? NULL : &len,
 			   SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0 && door->full.set)
-		log_seldom("no guest is let in for the moment: %s%s", strerror(errno),
-			   errno == EMFILE ? " (LimitNOFILE of vgpud.service)" : "");
+		log_seldom("vgpud cannot accept connections of guests at the moment: %s%s",
+			   strerror(errno),
+			   errno == EMFILE ? " (raise LimitNOFILE of vgpud.service)" : "");
 	return fd;
 }
 
@@ -74,7 +75,7 @@ static bool vsock_accept(struct door *door)
 	if (addr.svm_family != AF_VSOCK) {
 		close(fd);
 	} else if (unixsock_guest(addr.svm_cid)) {
-		log_guest(addr.svm_cid, door->port, "came by vsock, and is one that comes by sockets");
+		log_guest(addr.svm_cid, door->port, "came by vsock, but [sockets] has a path for this guest: only connections by that path are accepted");
 		close(fd);
 	} else {
 		take(fd, addr.svm_cid, addr.svm_port, door->port);

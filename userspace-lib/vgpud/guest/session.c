@@ -102,7 +102,7 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 
 	if (sessions_count(peer, true) >= room_zombies(&settings.limits, settings.session_rate)) {
 		log_guest(peer->cid, peer->port,
-			  "no shadow: %u are zombies, as files are open that they had (raise 'sessions' or 'session-rate' in [limits])",
+			  "cannot start a shadow: %u ended ones still have open files (raise 'sessions' or 'session-rate' in [limits])",
 			  room_zombies(&settings.limits, settings.session_rate));
 		*error = -EMFILE;
 		return NULL;
@@ -125,7 +125,7 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 				      &session->pid, &session->lanes_fd);
 	close(shadow_fd);
 	if (*error) {
-		log_guest(peer->cid, peer->port, "no shadow: %s", strerror(-*error));
+		log_guest(peer->cid, peer->port, "cannot start a shadow: %s", strerror(-*error));
 		/*
 		 * The module or the engine knows the number and will report its end: do not
 		 * reuse it.
@@ -219,18 +219,18 @@ static void log_end(const struct session *session, int status)
 		int status;
 		const char *what;
 	} words[] = {
-		{ SHADOW_EXIT_MAP, "its address space could not be laid out (are the kernel's mappings sealed?)" },
+		{ SHADOW_EXIT_MAP, "its address space could not be set up (does the kernel seal its own mappings?)" },
 		{ SHADOW_EXIT_DEMAND, "the host module gave it no memory" },
 		{ SHADOW_EXIT_SIGNAL, "signals could not be set up" },
 		{ SHADOW_EXIT_THREAD, "its first thread could not be started" },
-		{ SHADOW_EXIT_SECCOMP, "its last filter was refused" },
-		{ SHADOW_EXIT_SERVICE, "the host module refused it" },
+		{ SHADOW_EXIT_SECCOMP, "the kernel refused its last system call filter" },
+		{ SHADOW_EXIT_SERVICE, "the host module refused this shadow" },
 		{ SHADOW_EXIT_KEYS, "its memory could not be protected" },
-		{ ESHADOW_EXIT_FAULTS, "faults of the kernel could not be served (userfaultfd)" },
-		{ ESHADOW_EXIT_SECRET, "no secret memory (memfd_secret)" },
+		{ ESHADOW_EXIT_FAULTS, "it could not serve page faults of the kernel (userfaultfd)" },
+		{ ESHADOW_EXIT_SECRET, "secret memory could not be allocated (memfd_secret)" },
 		{ ESHADOW_EXIT_MEMLOCK, "it may not lock enough memory (lower 'pages' in [limits])" },
-		{ ESHADOW_EXIT_ROOM, "the kernel has no room for one more mapping of it (raise vm.max_map_count, or lower 'mappings' and 'pages' in [limits])" },
-		{ ESHADOW_EXIT_PAGES, "more addresses fail than it has pages for (raise 'pages' in [limits])" },
+		{ ESHADOW_EXIT_ROOM, "it has reached the kernel's limit of mappings (raise vm.max_map_count, or lower 'mappings' and 'pages' in [limits])" },
+		{ ESHADOW_EXIT_PAGES, "accesses to more pages of its program fail than it can record (raise 'pages' in [limits])" },
 		{ ESHADOW_EXIT_SHARED, "memory could not be shared with its engine" },
 		{ SHADOW_EXIT_CONFINE, "it could not be confined" },
 		{ SHADOW_EXIT_EXEC, "the program could not be started" },
@@ -246,7 +246,7 @@ static void log_end(const struct session *session, int status)
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		log_guest(session->peer->cid, session->peer->port,
 			  "shadow of %s: ended by signal %d%s", session->comm, WTERMSIG(status),
-			  WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
+			  WTERMSIG(status) == SIGSYS ? " (a forbidden system call)" : "");
 }
 
 bool session_died(struct session *session)

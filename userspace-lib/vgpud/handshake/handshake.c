@@ -45,7 +45,7 @@ static bool header_ok(const struct vgpu_hdr *hdr)
 static void handshake_malformed(struct handshake *handshake)
 {
 	log_guest(handshake->cid, handshake->port,
-		  "said something that is neither HELLO nor LANE, from port %u",
+		  "sent a first message that is neither HELLO nor LANE, from port %u",
 		  handshake->remote_port);
 	handshake_refuse(handshake, EPROTO);
 }
@@ -174,7 +174,7 @@ void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 	if (!known || handshake_room(cid, port, remote_port < TRUSTED_PORTS))
 		handshake = calloc(1, sizeof(*handshake));
 	else
-		log_guest(cid, port, "too many connections that say nothing");
+		log_guest(cid, port, "has too many connections that have sent nothing yet: a new one was refused");
 	if (!handshake) {
 		close(fd);
 		return;

@@ -63,7 +63,7 @@ void handshake_welcome(struct handshake *handshake)
 	    keeper_memory_is_giant(handshake->cid, handshake->port)) {
 		features &= ~VGPU_FEATURE_KEEP;
 		log_guest(handshake->cid, handshake->port,
-			  "its memory is in hugetlbfs pages of more than 2 MiB: devices keep none of it (take smaller pages, or none of hugetlbfs)");
+			  "its memory is in hugetlbfs pages of more than 2 MiB, so devices cannot keep any of it (use pages of 2 MiB, or no hugetlbfs)");
 	}
 	/* The guest would pin memory for calls that nearly all fail. */
 	if (keeper_memory_is_huge(handshake->cid, handshake->port))
@@ -85,7 +85,7 @@ void handshake_welcome(struct handshake *handshake)
 	source_del(&handshake->source);
 	ret = peer_start(peer, handshake->source.fd, features);
 	if (ret) {
-		log_guest(handshake->cid, handshake->port, "the host module refused it: %s",
+		log_guest(handshake->cid, handshake->port, "the host module refused this guest: %s",
 			  strerror(-ret));
 		peer_free(peer);
 	} else {
@@ -114,16 +114,16 @@ bool hello_is_welcome(struct handshake *handshake)
 	if (!any_port && handshake->remote_port >= TRUSTED_PORTS) {
 		if (unixsock_guest(handshake->cid))
 			log_guest(handshake->cid, handshake->port,
-				  "comes by a socket, which hides its port: export to it with any-port");
+				  "connects by a socket, which hides its port: export to this guest with any-port");
 		else
 			log_guest(handshake->cid, handshake->port,
-				  "came from port %u, not one below %u (a bridge that hides ports? see any-port)",
+				  "connects from port %u instead of one below %u (does a bridge hide its ports? see any-port in vgpud(8))",
 				  handshake->remote_port, TRUSTED_PORTS);
 		handshake_refuse(handshake, EACCES);
 		return false;
 	}
 	if (!hello_version_ok(&handshake->msg.hello)) {
-		log_guest(handshake->cid, handshake->port, "speaks versions %u to %u, not %u",
+		log_guest(handshake->cid, handshake->port, "speaks versions %u to %u of the protocol, but this host speaks version %u: install the same vgpu on both",
 			  le16_to_cpu(handshake->msg.hello.version_min),
 			  le16_to_cpu(handshake->msg.hello.version_max), VGPU_WIRE_VERSION);
 		handshake_refuse(handshake, EPROTONOSUPPORT);

@@ -53,7 +53,7 @@ void handshake_lane(struct handshake *handshake)
 	unsigned int waiting;
 
 	if (!peer) {
-		log_guest(handshake->cid, handshake->port, "a lane with a wrong secret, from port %u",
+		log_guest(handshake->cid, handshake->port, "opened a lane (connection) with a wrong secret, from port %u",
 			  handshake->remote_port);
 		handshake_refuse(handshake, EACCES);
 		return;

@@ -31,7 +31,7 @@ void handshake_wait(struct handshake *handshake)
 void handshake_wait_turn(struct handshake *handshake)
 {
 	log_guest(handshake->cid, handshake->port,
-		  "begins more than %u programs and connections a second, which wait (session-rate)",
+		  "starts more than %u programs and connections a second: the others wait (session-rate in [limits])",
 		  settings.session_rate);
 	handshake_wait(handshake);
 	if (!turn.set)

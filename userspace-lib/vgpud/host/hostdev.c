@@ -262,8 +262,8 @@ static void memory_listen(const struct vgpu_host_window_create *window)
 	int ret = keeper_memory_create(window);
 
 	if (ret)
-		log_error("window of guest %u:%u: nobody can tell of its memory: %s", window->cid,
-			  window->port, strerror(-ret));
+		log_error("window of guest %u:%u: vgpud cannot listen for the hypervisor, so devices cannot keep memory of this guest: %s",
+			  window->cid, window->port, strerror(-ret));
 }
 
 int hostdev_window_create(struct vgpu_host_window_create *arg)

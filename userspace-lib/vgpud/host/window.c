@@ -16,9 +16,9 @@
 const char *window_size_mistake(uint64_t size)
 {
 	if (size < 2 * 4096 || size > 1ULL << 40)
-		return "a window has 8 KiB to 1 TiB";
+		return "the size of a window must be 8 KiB to 1 TiB";
 	if (size & (size - 1))
-		return "a window's size is a power of two, as that of PCI memory is";
+		return "the size of a window must be a power of two, as PCI requires";
 	return NULL;
 }
 
@@ -62,15 +62,15 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 	case 0:
 		window_path(arg.out_name, path);
 		if (!arg.uid && !(spec->owner && *spec->owner))
-			log_info("window %s is root's, as /etc/passwd has no user that libvirt runs QEMU as",
+			log_info("window %s belongs to root, because /etc/passwd has no user as which libvirt runs QEMU",
 				 path);
 		return 0;
 	case -EEXIST:
-		return answer_say(words, ret, "guest %u has a window already", spec->cid);
+		return answer_say(words, ret, "guest %u already has a window", spec->cid);
 	case -EPERM:
-		return answer_say(words, ret, "no window for guest %u: " NESTED_ADVICE, spec->cid);
+		return answer_say(words, ret, "guest %u cannot have a window: " NESTED_ADVICE, spec->cid);
 	default:
-		return answer_say(words, ret, "%s makes no window: %s", hostdev_is_engine() ?
+		return answer_say(words, ret, "%s cannot make the window: %s", hostdev_is_engine() ?
 				  "vgpud" : "the host module", strerror(-ret));
 	}
 }
@@ -81,7 +81,8 @@ int window_drain(uint32_t cid, uint32_t port, bool drain, struct answer *words)
 
 	if (ret == -ENOENT)
 		return answer_say(words, ret, "guest %u has no window", cid);
-	return ret ? answer_say(words, ret, "the window stays as it is: %s", strerror(-ret)) : 0;
+	return ret ? answer_say(words, ret, "the window could not be changed: %s",
+				strerror(-ret)) : 0;
 }
 
 int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words)
@@ -95,10 +96,11 @@ int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words
 		return answer_say(words, ret, "guest %u has no window", cid);
 	case -EBUSY:
 		return answer_say(words, ret, hostdev_is_engine() ?
-				  "the hypervisor of guest %u is connected to it (end that, or --force)" :
-				  "programs of guest %u have memory in it (drain it, or --force)",
+				  "the hypervisor of guest %u is connected to the window: end the hypervisor, or use --force" :
+				  "programs of guest %u have memory in the window: run 'vgpuctl window drain', or use --force",
 				  cid);
 	default:
-		return answer_say(words, ret, "the window stays: %s", strerror(-ret));
+		return answer_say(words, ret, "the window could not be removed: %s",
+				  strerror(-ret));
 	}
 }

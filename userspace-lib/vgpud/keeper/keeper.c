@@ -41,7 +41,7 @@ static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
 		return true;
 	if (nested_check()) {
 		log_guest(keeper->cid, keeper->port,
-			  "its hypervisor gets no window: " NESTED_ADVICE);
+			  "its hypervisor cannot have a window: " NESTED_ADVICE);
 		return false;
 	}
 	return !keeper_beside_vfio(keeper, pid);
@@ -72,7 +72,8 @@ static void keeper_let_in(struct keeper *keeper, int fd)
 	ret = keeper_start(keeper, fd);
 	if (ret) {
 		sandbox_return_user(&keeper->sandbox);
-		log_guest(keeper->cid, keeper->port, "no keeper: %s", strerror(-ret));
+		log_guest(keeper->cid, keeper->port, "the keeper of its window cannot start: %s",
+			  strerror(-ret));
 		return;
 	}
 	keeper->hypervisor = pid;
@@ -89,15 +90,15 @@ static void keeper_ready(struct source *source, uint32_t events)
 	if (fd < 0) {
 		if (keeper->pause.set)
 			log_guest(keeper->cid, keeper->port,
-				  "its hypervisor is not let in for the moment: %s%s",
+				  "vgpud cannot accept the connection of its hypervisor at the moment: %s%s",
 				  strerror(errno),
-				  errno == EMFILE ? " (LimitNOFILE of vgpud.service)" : "");
+				  errno == EMFILE ? " (raise LimitNOFILE of vgpud.service)" : "");
 		return;
 	}
 	source_set(&keeper->source, 0);
 	timer_set(&keeper->pause, PAUSE_MS);
 	if (keeper->pid)
-		log_guest(keeper->cid, keeper->port, "a hypervisor has its window already");
+		log_guest(keeper->cid, keeper->port, "refused a second hypervisor: another one is connected to its window");
 	else
 		keeper_let_in(keeper, fd);
 	close(fd);

@@ -4,8 +4,8 @@
 #define VGPUD_NESTED_H
 
 /* Advice for an error -EPERM of nested_check() or of the module's windows. */
-#define NESTED_ADVICE	"before Linux 6.13 that takes kvm_intel to be loaded with nested=0 " \
-			"('options kvm_intel nested=0' in /etc/modprobe.d, then load it anew)"
+#define NESTED_ADVICE	"before Linux 6.13 kvm_intel must be loaded with nested=0 " \
+			"(put 'options kvm_intel nested=0' in /etc/modprobe.d, then reload kvm_intel)"
 
 /**
  * nested_check - check whether a hypervisor may show device memory to a guest

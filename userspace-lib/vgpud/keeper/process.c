@@ -58,8 +58,8 @@ bool keeper_beside_vfio(const struct keeper *keeper, pid_t pid)
 	if (!pid || !vfio_of_process(pid, name))
 		return false;
 	log_guest(keeper->cid, keeper->port,
-		  "its hypervisor gets no window: process %d has a device of VFIO as well, %s: "
-		  "give the guest the one or the other ('Beside other things in one machine' in Documentation/admin/window.rst)",
+		  "its hypervisor cannot have a window: process %d also has a VFIO device, %s: "
+		  "give the guest either a VFIO device or a window ('Beside other things in one machine' in Documentation/admin/window.rst)",
 		  pid, name);
 	return true;
 }
@@ -70,7 +70,7 @@ static int keeper_tell(struct keeper *keeper, const struct keeper_msg *msg, int 
 	int ret = packet_send(keeper->agent_fd, &iov, 1, fd);
 
 	if (ret) {
-		log_guest(keeper->cid, keeper->port, "its keeper does not listen");
+		log_guest(keeper->cid, keeper->port, "its keeper does not receive messages");
 		keeper_end(keeper);
 	}
 	return ret;
@@ -178,12 +178,12 @@ static const char *end_reason(const struct keeper *keeper, int status)
 {
 	if (WIFSIGNALED(status)) {
 		if (WTERMSIG(status) == SIGSYS)
-			return "its keeper made a system call that it may not use";
+			return "its keeper made a forbidden system call";
 		if (WTERMSIG(status) != SIGKILL)
 			return "its keeper has crashed";
 		/* vgpud closes the connection before it kills a keeper. */
 		return keeper->agent_fd < 0 ? NULL :
-			"its keeper was killed, perhaps for want of memory (memory-max)";
+			"its keeper was killed, perhaps because its control group ran out of memory";
 	}
 	switch (WEXITSTATUS(status)) {
 	case EXIT_SUCCESS:
@@ -191,9 +191,9 @@ static const char *end_reason(const struct keeper *keeper, int status)
 	case KEEPER_EXIT_FEATURES:
 		return "QEMU 11.1 or later is needed for a window, with config_size=32 in the device's line";
 	case KEEPER_EXIT_PROTOCOL:
-		return "its hypervisor says of the window what the protocol does not allow";
+		return "its hypervisor has violated the vhost-user protocol";
 	case KEEPER_EXIT_SILENT:
-		return "its hypervisor does not answer what the window needs";
+		return "its hypervisor did not answer a request for the window";
 	default:
 		return "its keeper has failed";
 	}
@@ -211,7 +211,7 @@ static void log_end(const struct keeper *keeper, int status)
 			  keepers_show ? "it has no window" :
 			  "devices cannot keep its memory");
 	else
-		log_limited(keeper->cid, keeper->port, "its hypervisor has left its window");
+		log_limited(keeper->cid, keeper->port, "its hypervisor has disconnected from its window");
 }
 
 void keeper_free(struct keeper *keeper)

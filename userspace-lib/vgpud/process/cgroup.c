@@ -102,7 +102,7 @@ int cgroup_init(void)
 	if (settings.cgroups == CGROUPS_YES || settings.memory_max)
 		return ret;
 	/* Without a limit to enforce, accounting is not worth a failure. */
-	log_info("guests have no control groups: %s is not vgpud's, or has no memory controller (Delegate=): %s",
+	log_info("guests have no control groups: %s does not belong to vgpud or has no memory controller (see Delegate= in vgpud.service): %s",
 		 group, strerror(-ret));
 	return 0;
 }

@@ -87,7 +87,7 @@ static int check_limit(const struct limit *limit)
 	have.rlim_max = limit->value;
 	if (!setrlimit(limit->what, &have))
 		return 0;
-	log_error("programs of guests need room for %llu %s, and vgpud has %llu and may not raise that (CAP_SYS_RESOURCE): give it more%s%s%s",
+	log_error("programs of guests need %llu %s, but the limit of vgpud is %llu and vgpud may not raise it (CAP_SYS_RESOURCE): raise that limit%s%s%s",
 		  (unsigned long long)limit->value, limit->means, (unsigned long long)hard,
 		  limit->setting ? ", or lower '" : "", limit->setting ? limit->setting : "",
 		  limit->setting ? "' in [limits]" : "");

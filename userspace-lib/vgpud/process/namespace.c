@@ -76,7 +76,7 @@ int namespaces_open(int *namespaces)
 	ret = open_all(namespaces);
 	if (namespaces_enter(home)) {
 		/* vgpud may be left in some of the guest's namespaces: it cannot go on. */
-		log_error("cannot return to my own namespaces: %s", strerror(errno));
+		log_error("vgpud cannot return to its own namespaces: %s", strerror(errno));
 		abort();
 	}
 	if (ret)

@@ -41,7 +41,7 @@ static void check_section(const struct export_spec *spec, struct text *words)
 	if (spec->cards.any && (spec->path[0] || spec->master || spec->no_demand ||
 				spec->read_only || spec->nr_ioctls))
 		spec_mistake(words, spec, spec->line,
-			     "nvidia= goes with to=, any-port= and window= only");
+			     "nvidia= can be combined only with to=, any-port= and window=");
 	else if (spec->path[0] && export_check(spec, &what))
 		spec_mistake(words, spec, spec->line, what.text);
 	if (spec->window.user[0] && !spec->window.size)
@@ -62,7 +62,7 @@ static void check_windows(const struct export_spec *spec, const struct export_sp
 	for (i = 0; i < spec->nr_guests; i++)
 		if (export_spec_has_guest(before, spec->guests[i].cid, spec->guests[i].port)) {
 			plan_mistake(words, spec->file, spec->window.line, spec->name,
-				     "guest %u:%u has another window by [%s] of %s",
+				     "guest %u:%u gets a different window by [%s] of %s",
 				     spec->guests[i].cid, spec->guests[i].port, before->name,
 				     before->file->name);
 			return;
@@ -75,7 +75,7 @@ static void check_pair(const struct export_spec *spec, const struct export_spec 
 {
 	if (spec->cards.any && before->cards.any && spec->any_port != before->any_port)
 		plan_mistake(words, spec->file, spec->line, spec->name,
-			     "all sections with nvidia= need the same any-port=, and [%s] of %s has another",
+			     "all sections with nvidia= need the same any-port=, but [%s] of %s has a different one",
 			     before->name, before->file->name);
 	if (cards_need(spec, before->name) && !before->cards.any)
 		plan_mistake(words, spec->file, spec->line, spec->name,

@@ -40,7 +40,7 @@ static void read_setting(struct reading *reading, const struct ini_line *line)
 	if (key == plan_nr_settings)
 		ret = answer_say(&words, -EINVAL, "there is no such setting");
 	else if (reading->given & 1U << key && !plan_settings[key].is_list)
-		ret = answer_say(&words, -EEXIST, "it is set already");
+		ret = answer_say(&words, -EEXIST, "this setting is given twice");
 	else
 		ret = plan_settings[key].set(spec, line->value, &words);
 	if (ret)
@@ -72,7 +72,7 @@ static void read_section(struct reading *reading, const struct ini_line *line)
 	reading->given = 0;
 	if (!export_name_ok(line->section)) {
 		plan_mistake(reading->words, reading->file, line->number, line->section,
-			     "a name has 1 to 31 of A-Z a-z 0-9 . _ -");
+			     "a name has 1 to 31 characters of A-Z a-z 0-9 . _ -");
 		return;
 	}
 	if (other)

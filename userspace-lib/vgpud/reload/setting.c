@@ -47,7 +47,7 @@ static int add_card(struct export_spec *spec, const char *word, struct answer *w
 	unsigned long long card;
 
 	if (!number_parse(word, &card) || card >= NVIDIA_CARDS)
-		return answer_say(words, -EINVAL, "'%s' is no number of a card", word);
+		return answer_say(words, -EINVAL, "'%s' is not the number of a card", word);
 	if (cards_have(&spec->cards, card))
 		return answer_say(words, -EEXIST, "card %llu is named twice", card);
 	cards_add(&spec->cards, card);
@@ -64,7 +64,7 @@ static int add_guest(struct export_spec *spec, const char *word, struct answer *
 	uint32_t cid, port;
 
 	if (config_guest(word, &cid, &port))
-		return answer_say(words, -EINVAL, "'%s' is no guest: give its context id, and perhaps a port: 3, 3:22590",
+		return answer_say(words, -EINVAL, "'%s' is not a guest: give a context id, and a port if needed, such as 3 or 3:22590",
 				  word);
 	if (export_spec_has_guest(spec, cid, port ? port : settings.port))
 		return answer_say(words, -EEXIST, "guest %s is named twice", word);
@@ -136,7 +136,8 @@ static int add_ioctl(struct export_spec *spec, const char *word, struct answer *
 	case 0:
 		return 0;
 	case -E2BIG:
-		return answer_say(words, -E2BIG, "these are more than %u", EXPORT_IOCTLS_MAX);
+		return answer_say(words, -E2BIG, "the list has more than %u ioctls",
+				  EXPORT_IOCTLS_MAX);
 	default:
 		return answer_say(words, -ENOMEM, "out of memory");
 	}
@@ -150,7 +151,7 @@ static int set_ioctls(struct export_spec *spec, const char *value, bool deny,
 		      struct answer *words)
 {
 	if (spec->nr_ioctls && spec->ioctls_deny != deny)
-		return answer_say(words, -EINVAL, "there is a list of the other kind already");
+		return answer_say(words, -EINVAL, "this section already has a list of the other kind: use either allow-ioctls= or deny-ioctls=");
 	spec->ioctls_deny = deny;
 	return for_each_word(value, spec, words, add_ioctl);
 }
@@ -171,7 +172,7 @@ static int set_window(struct export_spec *spec, const char *value, struct answer
 	const char *wrong;
 
 	if (config_number(value, 0, ULLONG_MAX, &size))
-		return answer_say(words, -EINVAL, "'%s' is no size: give bytes, or a number with K, M, G or T",
+		return answer_say(words, -EINVAL, "'%s' is not a size: give a number of bytes, or a number with K, M, G or T",
 				  value);
 	wrong = window_size_mistake(size);
 	if (wrong)

@@ -113,7 +113,7 @@ static void sync_anew(struct sync *sync, struct export *export, const struct exp
 {
 	struct grant *grant;
 
-	text_add(&sync->changes, "export %s: is made anew, as %s changes: its guests see it go and come",
+	text_add(&sync->changes, "export %s: is made anew, because %s changes: its guests see the device disappear and appear again",
 		 spec->name, what_differs(&export->spec, spec));
 	export->seen = true;
 	TAILQ_FOREACH(grant, &export->grants, node) {
@@ -177,7 +177,7 @@ static bool sync_end_guests(struct sync *sync, struct export *export)
 		if (grant->seen || !grant->by_file)
 			continue;
 		if (grant->by_hand)
-			text_add(&sync->changes, "export %s: guest %u:%u may use it still, as vgpuctl has said",
+			text_add(&sync->changes, "export %s: guest %u:%u may still use it, because vgpuctl has exported it",
 				 export->spec.name, grant->cid, grant->port);
 		else if (export->seen)
 			text_add(&sync->changes, "export %s: guest %u:%u may not use it any more",

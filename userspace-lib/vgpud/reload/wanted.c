@@ -190,7 +190,7 @@ static bool wanted_check(struct sync *sync, struct wanted *wanted,
 		return false;
 	if (!automatic) {
 		if (sync)
-			log_warning("window %s was made by hand, and stays as it is: %s wants another one",
+			log_warning("window %s was made by hand and stays as it is, although %s asks for a different one",
 				    stat->out_name, wanted->origin);
 		return false;
 	}

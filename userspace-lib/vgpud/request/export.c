@@ -78,7 +78,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	memset(&spec, 0, sizeof(spec));
 	nvidia = get_nvidia(request, &card);
 	if (nvidia ? path || name : !path)
-		return answer_error(-EINVAL, "an export needs a path, or a card of NVIDIA's without a name");
+		return answer_error(-EINVAL, "an export needs either a path, or a card of NVIDIA's and no name");
 	if (!json_guest_ok(request))
 		return answer_error(-EINVAL, "an export needs a guest");
 	if (path && strlen(path) >= sizeof(spec.path))
@@ -86,7 +86,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	if (path)
 		strcpy(spec.path, path);
 	if (name && (strlen(name) >= sizeof(spec.name) || !name[0]))
-		return answer_error(-EINVAL, "the name has to have 1 to 31 of A-Z a-z 0-9 . _ -");
+		return answer_error(-EINVAL, "a name has 1 to 31 characters of A-Z a-z 0-9 . _ -");
 	if (name)
 		strcpy(spec.name, name);
 	spec.master = json_get_bool(request, "master");
@@ -99,7 +99,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	if (ret) {
 		export_spec_free(&spec);
 		return answer_error(ret, ret == -ENOMEM ? "out of memory" :
-				    "the guests were not understood, or are too many");
+				    "the list of guests is malformed or too long");
 	}
 
 	ret = nvidia ? cards_export(&spec, card, &words) : export_add(&spec, &words);
@@ -188,7 +188,7 @@ struct json_object *request_unexport(struct json_object *request, const char *wh
 	ret = json_get_guests(request, &guests, &nr);
 	if (ret || !json_number_ok(request, "cid") || !json_number_ok(request, "port"))
 		return answer_error(ret ? ret : -EINVAL,
-				    "the guests were not understood, or are too many");
+				    "the list of guests is malformed or too long");
 	ret = unexport_check(request, guests, nr, force, &words);
 	if (!ret && !nr)
 		ret = unexport_from(request, json_get_number(request, "cid"),

@@ -54,7 +54,7 @@ struct json_object *request_run(struct json_object *request, bool may_change, co
 	if (!strcmp(op, "status"))
 		return request_status(may_change);
 	if (!may_change)
-		return answer_error(-EPERM, "only root may change exports, or see what files say of them");
+		return answer_error(-EPERM, "only root may change exports, or compare them with the files");
 	if (!strcmp(op, "diff"))
 		return do_reload(NULL);
 	if (!strcmp(op, "export"))
@@ -69,5 +69,5 @@ struct json_object *request_run(struct json_object *request, bool may_change, co
 		return request_window_destroy(request, who);
 	if (!strcmp(op, "reload"))
 		return do_reload(who);
-	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is it older?");
+	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is vgpud older than the program that asks?");
 }

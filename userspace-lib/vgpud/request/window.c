@@ -57,7 +57,7 @@ struct json_object *request_window_destroy(struct json_object *request, const ch
 
 	if (origin && !force) {
 		snprintf(words.text, sizeof(words.text),
-			 "%.150s asks for the window: change that and reload vgpud (--force makes it anew)",
+			 "%.150s asks for this window: change that file and reload vgpud (--force makes the window anew)",
 			 origin);
 		return answer_error(-EBUSY, words.text);
 	}
