@@ -490,7 +490,7 @@ TEST_F_TIMEOUT(needs, hypervisor_without_regions, 180)
 /* Return: true if status has @count lines that warn of this process. */
 static bool warned_of(unsigned int guest, int count)
 {
-	return !tool_run("[ $(vgpuctl status | grep -cF 'warning: process %d, which has the window of guest %u, has a device of VFIO as well, "
+	return !tool_run("[ $(vgpuctl status | grep -cF 'warning: process %d, which has opened the window of guest %u, also has a VFIO device, "
 			 FAKE_VFIO ":') = %d ]", getpid(), guest, count)->status;
 }
 
@@ -603,8 +603,8 @@ TEST_F_TIMEOUT(needs, guest_of_a_hypervisor_that_has_vfio, 180)
  */
 static bool warned_of_openers(const char *who, int count)
 {
-	return !tool_run("[ $(vgpuctl status | grep -cF 'warning: more than the hypervisor of "
-			 "guest 81 may open it: %s') = %d ]", who, count)->status;
+	return !tool_run("[ $(vgpuctl status | grep -cF 'warning: not only the hypervisor of "
+			 "guest 81 may open this window, but also: %s') = %d ]", who, count)->status;
 }
 
 /* A socket with wider permissions than vgpud gave it is reported, as a device file is. */

@@ -540,7 +540,7 @@ static bool warns_of(const struct played *played, const char *other)
 	char pid[32];
 
 	snprintf(pid, sizeof(pid), "\"pid\":%d,", played->pid);
-	return !tool_run("vgpuctl status | grep -F 'warning: process %d, which has the window of guest 66, has a device of VFIO as well, %s:'",
+	return !tool_run("vgpuctl status | grep -F 'warning: process %d, which has opened the window of guest 66, also has a VFIO device, %s:'",
 			 played->pid, other)->status &&
 	       shows_far(PATH, pid) && shows_far(PATH, other);
 }
@@ -595,7 +595,7 @@ TEST_F_TIMEOUT(config, window_beside_vfio, 120)
 /* Return: true if status says that @who may open the window of guest 66 as well. */
 static bool warns_of_openers(const char *who)
 {
-	return !tool_run("vgpuctl status | grep -F 'warning: more than the hypervisor of guest 66 may open it: %s ('",
+	return !tool_run("vgpuctl status | grep -F 'warning: not only the hypervisor of guest 66 may open this window, but also: %s ('",
 			 who)->status;
 }
 
@@ -629,7 +629,7 @@ TEST_F_TIMEOUT(config, open_to_others, 120)
 	ASSERT_NE(NULL, daemon);
 	ASSERT_TRUE(write_conf("window = 1M\nwindow-user = daemon\n"));
 	ASSERT_TRUE(reload());
-	EXPECT_TRUE(says_nothing_of("more than the hypervisor"));
+	EXPECT_TRUE(says_nothing_of("not only the hypervisor"));
 	EXPECT_TRUE(shows_far(PATH, "\"open_to\":[]"));
 
 	ASSERT_TRUE(write_file(OTHER_CONF, "[window-b]\npath = /dev/zero\nto = 68\nwindow = 1M\n"
@@ -643,7 +643,7 @@ TEST_F_TIMEOUT(config, open_to_others, 120)
 	ASSERT_TRUE(write_file(OTHER_CONF, "[window-b]\npath = /dev/zero\nto = 68\nwindow = 1M\n"
 			       "window-user = 4711\n"));
 	ASSERT_TRUE(reload());
-	EXPECT_TRUE(says_nothing_of("more than the hypervisor"));
+	EXPECT_TRUE(says_nothing_of("not only the hypervisor"));
 
 	/* Rules of udev may give files other modes. */
 	ASSERT_EQ(0, chown(PATH, -1, daemon->pw_gid));

@@ -366,10 +366,10 @@ TEST_F(move, vgpuctl)
 	EXPECT_EQ(2, tool_run("vgpuctl window drain --to 1 --size 1M")->status);
 	EXPECT_EQ(2, tool_run("vgpuctl window empty --to 1")->status);
 	EXPECT_EQ(0, drain());
-	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "to be empty"));
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "being drained"));
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status --json")->out, "\"drain\":true"));
 	EXPECT_EQ(0, fill());
-	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl status")->out, "to be empty"));
+	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl status")->out, "being drained"));
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status --json")->out, "\"drain\":false"));
 }
 

@@ -124,7 +124,7 @@ TEST_F_TIMEOUT(reasons, version, 120)
 {
 	ASSERT_TRUE(refuse(EPROTONOSUPPORT));
 	ASSERT_TRUE(await_state("wrong version"));
-	EXPECT_LIST(10, "wrong-version", "wrong version: it speaks another version");
+	EXPECT_LIST(10, "wrong-version", "wrong version: the host speaks another version");
 }
 
 /* The host exports nothing to the guest, or exports a device that does not exist. */
@@ -134,10 +134,10 @@ TEST_F_TIMEOUT(reasons, nothing, 120)
 
 	ASSERT_TRUE(refuse(ENOENT));
 	ASSERT_TRUE(await_state("nothing exported"));
-	EXPECT_LIST(11, "nothing-exported", "nothing exported: it exports nothing to this guest");
+	EXPECT_LIST(11, "nothing-exported", "nothing exported: the host exports nothing to this guest");
 	ASSERT_TRUE(host_welcome());
 	ASSERT_TRUE(await_state("connected"));
-	EXPECT_LIST(11, "nothing-exported", "connected: what it exports to this guest is not there");
+	EXPECT_LIST(11, "nothing-exported", "connected: the devices that it exports to this guest are not there");
 	fill_export(&add, "card", NULL);
 	ASSERT_TRUE(send_all(&add, sizeof(add)));
 	while (tool_find_export("card") < 0)

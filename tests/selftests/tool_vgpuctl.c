@@ -45,7 +45,7 @@ TEST(wrong_arguments)
 	EXPECT_RUN(2, "--force", "vgpuctl list --force");
 	EXPECT_RUN(2, "too many", "vgpuctl status now");
 	EXPECT_RUN(2, "qemu-args", "vgpuctl window");
-	EXPECT_RUN(2, "not open", "vgpuctl window open --to 3");
+	EXPECT_RUN(2, "no command open", "vgpuctl window open --to 3");
 	EXPECT_RUN(2, "needs --to", "vgpuctl window create --size 4G");
 	EXPECT_RUN(2, "needs --size", "vgpuctl window create --to 3");
 	EXPECT_RUN(2, "has no --force", "vgpuctl window create --to 3 --size 4G --force");
@@ -53,7 +53,7 @@ TEST(wrong_arguments)
 	EXPECT_RUN(2, "needs --to", "vgpuctl window qemu-args");
 	EXPECT_RUN(2, "has no --to", "vgpuctl window list --to 3");
 	EXPECT_RUN(2, "has no --memory", "vgpuctl window create --to 3 --size 4G --memory");
-	EXPECT_RUN(2, "not 4X", "vgpuctl window create --to 3 --size 4X");
+	EXPECT_RUN(2, "--size 4X", "vgpuctl window create --to 3 --size 4X");
 }
 
 TEST(help_and_version)
@@ -97,7 +97,7 @@ TEST(options_in_full)
 
 TEST(options_given_twice)
 {
-	EXPECT_RUN(2, "--name twice", "vgpuctl export /dev/null --to 3 --name a --name b");
+	EXPECT_RUN(2, "--name is given twice", "vgpuctl export /dev/null --to 3 --name a --name b");
 	EXPECT_RUN(2, "one guest", "vgpuctl window create --to 3 --to 4 --size 4G");
 	EXPECT_RUN(2, "one guest", "vgpuctl window qemu-args --to 3 --to 4");
 }
@@ -126,7 +126,7 @@ TEST(numbers)
 	}
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent export --nvidia 0x1 --to 3");
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent export /dev/null --to 0x10");
-	EXPECT_RUN(2, "not 010M", "vgpuctl window create --to 3 --size 010M");
+	EXPECT_RUN(2, "--size 010M", "vgpuctl window create --to 3 --size 010M");
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent window create --to 3 --size 0x1T");
 
 	ASSERT_EQ(0, tool_run("mkdir -p /tmp/vgpud-test.d")->status);
@@ -236,7 +236,7 @@ TEST(export_and_unexport)
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "tool-a"));
 	/* Status and list show the terms of an export. */
 	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 77 --name tool-a --no-demand");
-	EXPECT_RUN(0, "without demand pages", "vgpuctl status");
+	EXPECT_RUN(0, "no demand pages", "vgpuctl status");
 	EXPECT_RUN(0, "\"no_demand\":true", "vgpuctl list --json");
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-a");
 }
@@ -393,7 +393,7 @@ TEST(export_that_a_program_uses)
 	EXPECT_RUN(6, "--force", "vgpuctl unexport %s", name);
 	EXPECT_RUN(0, name, "vgpuctl list");
 	/* This program is listed by the name that the guest reports. */
-	EXPECT_RUN(0, "PID THERE", "vgpuctl status");
+	EXPECT_RUN(0, "PID IN GUEST", "vgpuctl status");
 	EXPECT_RUN(0, "", "vgpuctl status | grep '^tool_vgpuctl  *1:22586  *%d '", getpid());
 	EXPECT_RUN(0, "\"comm\":\"tool_vgpuctl\"", "vgpuctl status --json");
 	close(fd);

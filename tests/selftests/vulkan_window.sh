@@ -99,7 +99,7 @@ not_drained() {
 	status=$?
 	cat "$dir/drain"
 	echo "exit status $status"
-	[ "$status" = 6 ] && grep 'are in the window still' "$dir/drain" && something_mapped
+	[ "$status" = 6 ] && grep 'are still in the window' "$dir/drain" && something_mapped
 }
 
 is_right() {

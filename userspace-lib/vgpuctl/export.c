@@ -27,7 +27,7 @@ static bool parse_card(const char *text, int *card)
 static int bad_card(const char *text)
 {
 	return fail(EXIT_USAGE,
-		    "--nvidia %s: give the number of the card, that of /dev/nvidiaN, or none for all",
+		    "--nvidia %s: give the number N of a card /dev/nvidiaN, or no number for all cards",
 		    text);
 }
 
@@ -94,7 +94,7 @@ int cmd_export(const char *path, const struct options *options)
 		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_NO_DEMAND) |
 				      ALLOW(OPT_READ_ONLY)))
 			return fail(EXIT_USAGE,
-				    "--nvidia goes with --to and --any-port only (vgpuctl --help)");
+				    "--nvidia can be combined only with --to and --any-port (vgpuctl --help)");
 		if (!parse_card(path, &request.card))
 			return bad_card(path);
 		return export_agent(options, &request);

@@ -16,33 +16,34 @@ static const struct option_words {
 	const char *help;
 } options_words[] = {
 	[OPT_TO] = { "to", "CID[:PORT]",
-		     "the guest; its vsock context id, and the port of this\n"
-		     "host that it connects to, if not the usual one; of\n"
-		     "export and unexport several times: of each" },
+		     "the guest: its vsock context id, and the vsock port of\n"
+		     "this host that the guest connects to, if not the default\n"
+		     "one; export and unexport take several --to" },
 	[OPT_NVIDIA] = { "nvidia", NULL,
-			 "the device files of card N of NVIDIA's driver, or of all" },
+			 "all device files of NVIDIA's card N, or of all cards" },
 	[OPT_NAME] = { "name", "NAME", "name of the export (default: last part of PATH)" },
 	[OPT_MASTER] = { "master", NULL, "the guest may become DRM master (mode setting)" },
 	[OPT_NO_DEMAND] = { "no-demand", NULL,
-			    "the driver never waits for memory of the guest's programs" },
+			    "the driver never waits for memory of guests' programs" },
 	[OPT_READ_ONLY] = { "read-only", NULL, "the guest may open the device for reading only" },
 	[OPT_ANY_PORT] = { "any-port", NULL,
-			   "the guest comes through a bridge that hides ports;\n"
-			   "any user of it can then pose as its kernel" },
-	[OPT_SIZE] = { "size", "SIZE", "of the window, in bytes, or with K, M, G, T: 4G" },
+			   "accept a guest behind a bridge that hides ports; then any\n"
+			   "user of that guest can pose as the guest's kernel" },
+	[OPT_SIZE] = { "size", "SIZE",
+		       "size of the window: bytes, or with K, M, G, T, such as 4G" },
 	[OPT_OWNER] = { "owner", "USER",
-			"whose hypervisor opens it (default: libvirt's, or root)" },
+			"user of the hypervisor (default: libvirt's user, or root)" },
 	[OPT_MEMORY] = { "memory", NULL,
-			 "with a device by which QEMU shares the guest's memory, so\n"
-			 "that devices can keep some" },
+			 "add a device by which QEMU shares the guest's memory:\n"
+			 "devices of the host can keep memory only with it" },
 	[OPT_FORCE] = { "force", NULL,
-			"although programs use it (open files stay open), or a file\n"
-			"asks for it" },
-	[OPT_JSON] = { "json", NULL, "print JSON, what went wrong included" },
+			"do it even if programs use the device (open files stay\n"
+			"open) or the window, or a file in exports.d asks for it" },
+	[OPT_JSON] = { "json", NULL, "print JSON, also for errors" },
 	[OPT_SOCKET] = { "socket", "PATH",
-			 "the agent's socket (default " VGPU_AGENT_SOCKET ")" },
-	[OPT_HELP] = { "help", NULL, "how to use a command, or all of them" },
-	[OPT_VERSION] = { "version", NULL, "which vgpuctl this is" },
+			 "socket of vgpud (default " VGPU_AGENT_SOCKET ")" },
+	[OPT_HELP] = { "help", NULL, "print help for a command, or for all commands" },
+	[OPT_VERSION] = { "version", NULL, "print the version of vgpuctl" },
 };
 
 #define NR_OPTIONS	(sizeof(options_words) / sizeof(options_words[0]))
@@ -86,7 +87,7 @@ static const struct command {
 	  "window destroy --to CID[:PORT] [--force]\n"
 	  "window list\n"
 	  "window qemu-args --to CID[:PORT] [--memory]\n",
-	  "a verb: create, destroy, drain, fill, list or qemu-args",
+	  "a command: create, destroy, drain, fill, list or qemu-args",
 	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) |
 	  ALLOW(OPT_MEMORY), cmd_window },
 	{ "reload", "reload\n", NULL, 0, cmd_reload },
@@ -166,14 +167,14 @@ static void usage(FILE *to)
 		put_synopsis(to, &commands[i], !i);
 	fputs("       vgpuctl --version\n"
 	      "\n"
-	      "On a host: lets a guest use a device file, takes it back, shows what is\n"
-	      "exported and who uses it. In a guest: shows the devices that it has.\n", to);
+	      "On a host: let a guest use a device file, take the file back, show exports\n"
+	      "and their users. In a guest: show its devices and the state of its hosts.\n", to);
 	put_options(to, ~0U);
 	fputs("\n"
-	      "Exit status: 0 done; 1 failed; 2 wrong arguments; 3 neither agent nor guest\n"
-	      "module here; 4 not allowed; 5 not found; 6 in use; 7 no device to export.\n"
-	      "In a guest that has no device: 8 no host answers; 9 it refuses this guest;\n"
-	      "10 it speaks another version; 11 it exports nothing to this guest\n", to);
+	      "Exit status: 0 done; 1 failed; 2 wrong arguments; 3 neither vgpud nor module\n"
+	      "vgpu_guest here; 4 not allowed; 5 not found; 6 in use; 7 no device to export.\n"
+	      "In a guest without a device: 8 no host answers; 9 the host refuses this guest;\n"
+	      "10 the host has another version; 11 the host exports nothing to this guest\n", to);
 }
 
 static int command_help(const struct command *command)
@@ -253,7 +254,7 @@ static int take_guest(struct options *options)
 	struct vgpu_guest_name *guest = &options->guests[options->nr_guests], *other;
 
 	if (options->nr_guests == GUESTS_MAX)
-		return fail(EXIT_USAGE, "--to: %d guests at most", GUESTS_MAX);
+		return fail(EXIT_USAGE, "--to: give at most %d guests", GUESTS_MAX);
 	if (!number_parse_guest(optarg, &guest->cid, &guest->port))
 		return fail(EXIT_USAGE,
 			    "--to %s: give the guest's context id, a number from 1 to 4294967294, and a port if need be: --to 3, --to 3:22590",
@@ -273,7 +274,8 @@ static int take_option(int opt, struct options *options)
 	 * meant.
 	 */
 	if (optarg && opt != OPT_TO && (options->given & ALLOW(opt)))
-		return fail(EXIT_USAGE, "--%s twice: give it once", option_name(opt));
+		return fail(EXIT_USAGE, "--%s is given twice: give this option once",
+			    option_name(opt));
 	options->given |= ALLOW(opt);
 	switch (opt) {
 	case OPT_TO:

@@ -105,7 +105,8 @@ static void print_exports(const struct vgpu_host_info *host, bool status)
 	table_print(table);
 	for (i = 0; status && i < host->nr_exports; i++)
 		if (host->exports[i].no_demand)
-			printf("%s: without demand pages\n", host->exports[i].name);
+			printf("%s: drivers do not wait for memory of programs (no demand pages)\n",
+			       host->exports[i].name);
 }
 
 static void print_guest(const struct vgpu_guest_info *guest)
@@ -115,7 +116,7 @@ static void print_guest(const struct vgpu_guest_info *guest)
 	if (guest->connected)
 		print_counters(guest_counters, &guest->counters);
 	if (guest->connected && guest->counters.cut_off)
-		puts("  cut off: drivers do not wait for memory of its programs for some minutes");
+		puts("  cut off: for some minutes drivers do not wait for memory of this guest's programs");
 }
 
 static void print_programs(const struct vgpu_host_info *host)
@@ -129,7 +130,8 @@ static void print_programs(const struct vgpu_host_info *host)
 		guest = &host->guests[i];
 		for (j = 0; j < guest->nr_programs; j++) {
 			if (!table)
-				table = table_new("PROGRAM", "GUEST", ">PID THERE", ">SHADOW", NULL);
+				table = table_new("PROGRAM", "GUEST", ">PID IN GUEST", ">SHADOW",
+						  NULL);
 			snprintf(name, sizeof(name), "%" PRIu32 ":%" PRIu32, guest->cid, guest->port);
 			snprintf(pid, sizeof(pid), "%" PRIu32, guest->programs[j].guest_pid);
 			snprintf(shadow, sizeof(shadow), "%" PRIu32, guest->programs[j].shadow_pid);
@@ -148,13 +150,14 @@ static void print_exposure(const struct vgpu_window_status *window, const struct
 	size_t i;
 
 	for (i = 0; i < exposure->nr_companions; i++)
-		printf("  warning: process %" PRIu32 ", which has the window of guest %" PRIu32 ", has a device of VFIO as well, %s: "
-		       "behind a virtual IOMMU that reaches device memory of other guests "
+		printf("  warning: process %" PRIu32 ", which has opened the window of guest %" PRIu32 ", also has a VFIO device, %s: "
+		       "behind a virtual IOMMU this device can reach device memory of other guests "
 		       "('Beside other things in one machine' in Documentation/admin/window.rst)\n",
 		       exposure->companions[i].pid, window->cid, exposure->companions[i].path);
 	if (!exposure->nr_openers)
 		return;
-	printf("  warning: more than the hypervisor of guest %" PRIu32 " may open it:", window->cid);
+	printf("  warning: not only the hypervisor of guest %" PRIu32 " may open this window, but also:",
+	       window->cid);
 	for (i = 0; i < exposure->nr_openers; i++)
 		printf("%s %s%s%s", i ? "," : "", exposure->openers[i].kind,
 		       *exposure->openers[i].name ? " " : "", exposure->openers[i].name);
@@ -166,9 +169,9 @@ static void print_window(const struct vgpu_window_status *window, const struct e
 	printf("window %s: for guest %" PRIu32 ":%" PRIu32 ", of user %s, made %s%s\n",
 	       window->path, window->cid, window->port, window->owner,
 	       window->automatic ? "automatically" : "by hand",
-	       window->drain ? ", to be empty" : "");
+	       window->drain ? ", being drained" : "");
 	if (window->memory_huge)
-		puts("  the guest's memory is all in hugetlbfs: programs' memory cannot be kept by devices");
+		puts("  all memory of the guest is in hugetlbfs: devices cannot keep memory of its programs");
 	print_counters(window_counters, window);
 	print_exposure(window, exposure);
 }
@@ -327,7 +330,7 @@ static void print_reach(const struct machine *machine)
 		else if (!machine->nr_nodes)
 			printf("host %s: %s%s\n", reach->host, reach->state,
 			       strcmp(reach->state, "connected") ? "" :
-			       ": what it exports to this guest is not there");
+			       ": the devices that it exports to this guest are not there");
 	}
 }
 

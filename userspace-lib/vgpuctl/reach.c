@@ -23,11 +23,11 @@ static const char *refused_words(int error)
 {
 	switch (error) {
 	case EACCES:
-		return "the connection does not come from a port below 1024 there: is there a bridge between? See any-port in vgpud(8)";
+		return "the connection does not come from a port below 1024: does a bridge hide this guest's port? See any-port in vgpud(8)";
 	case EBUSY:
-		return "an older connection of this guest is not gone yet";
+		return "an older connection of this guest still exists";
 	case EMFILE:
-		return "it has no room for another guest";
+		return "the host has no room for another guest";
 	default:
 		return strerror(error);
 	}
@@ -39,14 +39,14 @@ void reach_words(const struct vgpu_reach_info *reach, char words[256])
 
 	words[0] = '\0';
 	if (!strcmp(state, "no host"))
-		snprintf(words, 256, "nobody answers there (%s): does vgpud run on the host, and listen on that port?",
+		snprintf(words, 256, "nobody answers there (%s): does vgpud run on the host, and does it listen on that port?",
 			 strerror(reach->error));
 	else if (!strcmp(state, "refused"))
 		snprintf(words, 256, "%s", refused_words(reach->error));
 	else if (!strcmp(state, "wrong version"))
-		snprintf(words, 256, "it speaks another version of the protocol: install the same vgpu on both");
+		snprintf(words, 256, "the host speaks another version of the protocol: install the same vgpu on both machines");
 	else if (!strcmp(state, "nothing exported"))
-		snprintf(words, 256, "it exports nothing to this guest: 'vgpuctl export PATH --to CID' there");
+		snprintf(words, 256, "the host exports nothing to this guest: run 'vgpuctl export PATH --to CID' there");
 }
 
 int reach_status(const struct machine *machine, bool json)
@@ -68,5 +68,5 @@ int reach_status(const struct machine *machine, bool json)
 			return fail(states[i].status, "host %s: %s%s%s", reach->host, reach->state,
 				    *words ? ": " : "", words);
 		}
-	return json ? fail(EXIT_NO_HOST, "this guest knows of no host") : EXIT_NO_HOST;
+	return json ? fail(EXIT_NO_HOST, "the module vgpu_guest has no host configured") : EXIT_NO_HOST;
 }

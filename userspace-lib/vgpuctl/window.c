@@ -61,7 +61,7 @@ static int window_await_empty(struct vgpu_agent *agent, const struct vgpu_window
 			return 0;
 		usleep(100000);
 	}
-	return fail(EXIT_IN_USE, "%" PRIu64 " mappings of guest %" PRIu32 " are in the window still",
+	return fail(EXIT_IN_USE, "%" PRIu64 " mappings of guest %" PRIu32 " are still in the window",
 		    bindings, request->cid);
 }
 
@@ -104,8 +104,8 @@ static int window_qemu_args(struct vgpu_agent *agent, const struct vgpu_window_r
 	to = open_memstream(&text, &len);
 	if (!to || !put_qemu_args(to, host, request->cid, request->port, memory))
 		ret = fail(EXIT_NOT_FOUND,
-			   "guest %" PRIu32 " has no window%s: 'vgpuctl window list' shows them",
-			   request->cid, memory ? " with which memory is shared" : "");
+			   "guest %" PRIu32 " has no window%s: 'vgpuctl window list' shows all windows",
+			   request->cid, memory ? " that shares the guest's memory" : "");
 	vgpu_host_info_free(host);
 	if (to)
 		fclose(to);
@@ -179,7 +179,7 @@ int cmd_window(const char *name, const struct options *options)
 		verb++;
 	if (verb == NR_VERBS)
 		return fail(EXIT_USAGE,
-			    "windows are for create, drain, fill, destroy, list and qemu-args, not %s (vgpuctl --help)",
+			    "window has no command %s: use create, drain, fill, destroy, list or qemu-args (vgpuctl --help)",
 			    name);
 	if (given & ~window_verbs[verb].options)
 		return window_option_error(name, "has no", given & ~window_verbs[verb].options);
@@ -190,7 +190,7 @@ int cmd_window(const char *name, const struct options *options)
 	if (options->size) {
 		if (!number_parse_size(options->size, &size) || !size)
 			return fail(EXIT_USAGE,
-				    "a size is a number, perhaps with K, M, G or T: not %s (vgpuctl --help)",
+				    "--size %s: give a number of bytes, or a number with K, M, G or T (vgpuctl --help)",
 				    options->size);
 		request.size = size;
 	}
