@@ -13,28 +13,28 @@ run	:= $(harness)/run
 
 .DEFAULT_GOAL := help
 
-help: ## this list
+help: ## show this list
 	@sed -n 's/^\([a-z_-]*\):.*## \(.*\)/\1|\2/p' Makefile | \
 		while IFS='|' read -r name what; do printf '  %-16s %s\n' "$$name" "$$what"; done
 
 # --- for use ------------------------------------------------------------------
 
-modules: ## vgpu_guest.ko and vgpu_host.ko for KDIR (VGPU_TESTING=1: with parts for tests)
+modules: ## build vgpu_guest.ko and vgpu_host.ko for KDIR (VGPU_TESTING=1: with parts for tests)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-modules_install: ## install the modules (as root), for plain modprobe
+modules_install: ## install the modules, so that modprobe finds them (as root)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
 	@# Kbuild does not where headers come without a System.map, as distributions' do.
 	depmod $(addprefix -b ,$(INSTALL_MOD_PATH)) $$($(MAKE) -s --no-print-directory -C $(KDIR) kernelrelease)
 
-lib: ## vgpud, vgpuctl, vgpu-shadow and libvgpu
+lib: ## build vgpud, vgpuctl, vgpu-shadow and libvgpu
 	$(MAKE) -C userspace-lib
 
-install: lib ## install these (as root; DESTDIR=, prefix=)
+install: lib ## build and install user space (as root; DESTDIR=, prefix=)
 	$(MAKE) -C userspace-lib install
 
 dkms_source := $(DESTDIR)/usr/src/vgpu-$(version)
-dkms: ## have DKMS build and install the modules for each kernel (as root; KVER=)
+dkms: ## let DKMS build and install the modules for each kernel (as root; KVER=)
 	dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
 	rm -rf $(dkms_source)
 	mkdir -p $(dkms_source)
@@ -60,72 +60,72 @@ uninstall: ## remove what install and dkms installed (as root)
 prepare:
 	@$(harness)/install-packages.sh
 
-demo: prepare ## two VMs: programs in the one use the other's device
+demo: prepare ## start two VMs: programs in one VM use a device of the other
 	@$(harness)/demo
 
-check: prepare ## all tests, in all beds (TEST=names, BED=tier:guest-kernel/host-kernel)
+check: prepare ## run the tests that a change has to pass (TEST=names, BED=tier:kernel/host-kernel)
 	@$(run) $(addprefix --bed ,$(BED)) $(TEST)
 
-soak: ## tests again and again, beside other work (TEST=names TIMES=10 LOAD=processes BED=)
+soak: ## run tests many times, beside other work (TEST=names TIMES=10 LOAD=processes BED=)
 	@$(harness)/install-packages.sh $(if $(LOAD),stress-ng)
-	@$(if $(TEST),,echo "error: TEST=names says which tests" >&2; exit 1)
+	@$(if $(TEST),,echo "error: name the tests, as in: make soak TEST=mock_poll" >&2; exit 1)
 	@$(run) --soak $(or $(TIMES),10) $(addprefix --load ,$(LOAD)) $(addprefix --bed ,$(BED)) $(TEST)
 
-conformance: prepare ## suites of others, on the real device and on the forwarded one (SUITE=names ENGINE=user)
+conformance: prepare ## run suites of other projects on the real and the forwarded device (SUITE= ENGINE=user)
 	@$(harness)/conformance $(if $(filter user,$(ENGINE)),--bed user:6.12) $(SUITE)
 
 # Tests of the protection of a shadow's memory: by protection keys, or without them.
 keys := session_reach session_shadow mock_ioctl mock_nested hostile_bind hostile_call hostile_close hostile_control hostile_fetch hostile_handshake \
 	hostile_kept hostile_kept_release hostile_pin hostile_shadow
-check-all: prepare ## the same, both modules on 6.1, and processors without protection keys
+check-all: prepare ## as check, in all beds, and on processors without protection keys (TEST=names)
 	@$(run) --all $(TEST)
 	@$(if $(TEST),,$(run) --no-build --cpu pku=off --bed loopback:6.12 --bed user:6.12 $(keys))
 
-check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
+check-nested: prepare ## run tests in guest VMs that QEMU and KVM run inside the host's VM (TEST=names)
 	@$(run) --gpu venus --within 600 --bed nested:6.12/6.12 $(TEST)
 
 check-vhost: prepare ## as check-nested, with the user-space engine and the newest QEMU (TEST=names)
 	@$(run) --gpu venus --bed vhost:6.12/6.12 --bed vhost:6.12/7 $(TEST)
 
-check-user: prepare ## the guest's module and the user-space engine, no module on the host (TEST=names UBSAN=1)
+check-user: prepare ## run tests with the user-space engine, without the host module (TEST=names UBSAN=1)
 	@$(run) $(if $(UBSAN),--ubsan) --bed user:6.12 $(TEST)
 
-check-kept: prepare ## 1 GiB of memory, all in pieces, that a device keeps: both engines, in machines of 3 GiB
+check-kept: prepare ## test a device that keeps 1 GiB of scattered memory, with both engines, in VMs of 3 GiB
 	@$(run) --memory 3072 --bed loopback:6.12 --bed user:6.12 hostile_kept
 
-gpu-kit: prepare ## what tests/gpu/run needs, to carry to a machine with a GPU (.gpu-kit/)
+gpu-kit: prepare ## build .gpu-kit/, which tests/gpu/run needs on a machine with a GPU
 	@tests/gpu/mkkit
 
-check-gpu-kit: gpu-kit ## that kit and tests/gpu/run, with plain devices of this machine (as root)
+check-gpu-kit: gpu-kit ## test that kit without a GPU, with plain devices of this machine (as root)
 	@OUT=$$(mktemp -d) && echo "files of the run: $$OUT" && OUT=$$OUT tests/gpu/run --rehearse
 
-check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
+check-unit: prepare ## run unit tests and fuzzers in user space (FUZZ_SECONDS=60)
 	@$(harness)/unit $(FUZZ_SECONDS)
 
-check-install: prepare ## install, dkms, uninstall in a throw-away Debian; README's commands
+check-install: prepare ## test install, dkms and uninstall in a temporary Debian, and README's commands
 	@$(harness)/install
 
-check-libvirt: prepare ## what the documents tell libvirt, judged by Debian's; a guest that it runs
+check-libvirt: prepare ## test the documents' libvirt settings, and a guest that libvirt runs
 	@$(harness)/libvirt
 	@$(run) --bed libvirt:6.12
 
-lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck, documents
+lint: prepare ## check code and documents (W=1, sparse, checkpatch, shellcheck, Sphinx)
 	@$(harness)/lint
 
-docs: prepare ## the documents as web pages and manual pages (build/docs/)
+docs: prepare ## make web pages and manual pages of the documents (build/docs/)
 	@$(foreach kind,html man,sphinx-build -q -E -n -W --keep-going -d build/docs/doctrees -b $(kind) \
 		Documentation build/docs/$(kind) &&) echo "build/docs/html/index.html build/docs/man"
 
-bench: prepare ## what a forwarded call costs, and how fast the window is
+bench: prepare ## measure the cost of a forwarded call and the speed of the window
 	@$(harness)/bench
 
-shell-guest: prepare ## a prompt in the guest of two VMs, everything loaded
+shell-guest: prepare ## open a prompt in the guest of two VMs in which everything is loaded (BED=)
 	@$(run) --shell guest $(addprefix --bed ,$(BED))
 
-shell-host: prepare ## a prompt in the host of two VMs, everything loaded
+shell-host: prepare ## open a prompt in the host of two VMs in which everything is loaded (BED=)
 	@$(run) --shell host $(addprefix --bed ,$(BED))
 
-clean: ## remove what was built in this tree (the cache stays)
+clean: ## remove the files built in this tree (the cache stays)
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
 	$(MAKE) -C userspace-lib clean
 	rm -rf tests/unit/build tests/fuzz/build build

@@ -67,6 +67,6 @@ static void __exit hunter_exit(void)
 module_init(hunter_init);
 module_exit(hunter_exit);
 
-MODULE_DESCRIPTION("A guest's kernel that looks at all of its window");
+MODULE_DESCRIPTION("Reads all memory of a window as a hostile guest's kernel would, for tests of vgpu");
 MODULE_AUTHOR("vgpu contributors");
 MODULE_LICENSE("GPL");

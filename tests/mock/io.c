@@ -225,7 +225,7 @@ ssize_t vgpu_mock_write_iter(struct kiocb *iocb, struct iov_iter *from)
 
 static bool unsized;
 module_param(unsized, bool, 0644);
-MODULE_PARM_DESC(unsized, "files have no end that can be sought, as those of most devices");
+MODULE_PARM_DESC(unsized, "let SEEK_END fail with EINVAL, as files of most devices do");
 
 loff_t vgpu_mock_llseek(struct file *filp, loff_t offset, int whence)
 {

@@ -7,7 +7,7 @@
 
 static bool nested = true;
 module_param(nested, bool, 0444);
-MODULE_PARM_DESC(nested, "what the file of the parameter says");
+MODULE_PARM_DESC(nested, "value that the parameter has when a test reads its file");
 
 static int __init kvm_intel_init(void)
 {

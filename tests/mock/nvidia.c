@@ -29,11 +29,11 @@
 
 static char *bus_id = "0000:00:02.0";
 module_param(bus_id, charp, 0444);
-MODULE_PARM_DESC(bus_id, "PCI device that is the card");
+MODULE_PARM_DESC(bus_id, "PCI address of the device that stands for the card");
 
 static unsigned int revision;
 module_param(revision, uint, 0644);
-MODULE_PARM_DESC(revision, "what /proc/driver/nvidia/version says");
+MODULE_PARM_DESC(revision, "number that /proc/driver/nvidia/version gives as its revision");
 
 /* Number of requests that no guest may make; those of guests must not reach the driver. */
 static atomic_t denied_seen;
@@ -47,7 +47,7 @@ static const struct kernel_param_ops nvidia_seen_ops = {
 	.get = nvidia_get_seen,
 };
 module_param_cb(seen, &nvidia_seen_ops, NULL, 0444);
-MODULE_PARM_DESC(seen, "how often a command came that guests are denied");
+MODULE_PARM_DESC(seen, "number of commands that guests are denied and that reached the driver");
 
 /* Calls sleep here until a signal comes. */
 static DECLARE_WAIT_QUEUE_HEAD(nvidia_sleepers);
@@ -62,7 +62,7 @@ static const struct kernel_param_ops nvidia_sleeping_ops = {
 	.get = nvidia_get_sleeping,
 };
 module_param_cb(sleeping, &nvidia_sleeping_ops, NULL, 0444);
-MODULE_PARM_DESC(sleeping, "how many sleep");
+MODULE_PARM_DESC(sleeping, "number of calls that sleep");
 
 static struct cdev nvidia_cdev, nvidia_uvm_cdev;
 static dev_t nvidia_uvm_devt;

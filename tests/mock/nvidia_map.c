@@ -21,7 +21,7 @@ static int rm_get_looks(char *buffer, const struct kernel_param *kp)
 
 static const struct kernel_param_ops rm_looks_ops = { .get = rm_get_looks };
 module_param_cb(looks, &rm_looks_ops, NULL, 0444);
-MODULE_PARM_DESC(looks, "how often mappings were accessed as debuggers do");
+MODULE_PARM_DESC(looks, "number of accesses to mappings by access_process_vm(), as debuggers make");
 
 /* A mapping of system memory holds a reference of the memory. */
 static void rm_vma_open(struct vm_area_struct *vma)

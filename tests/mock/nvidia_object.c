@@ -28,7 +28,7 @@ static u64 rm_last_memory;
 
 static unsigned int rm_pages;
 module_param_named(pages, rm_pages, uint, 0444);
-MODULE_PARM_DESC(pages, "pages of memory that objects have");
+MODULE_PARM_DESC(pages, "number of pages that all objects have");
 
 /* --- memory ------------------------------------------------------------------------- */
 

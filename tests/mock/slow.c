@@ -20,19 +20,19 @@ static DECLARE_WAIT_QUEUE_HEAD(slow_queue);
 
 static char *symbol;
 module_param(symbol, charp, 0444);
-MODULE_PARM_DESC(symbol, "function whose first call is stopped; it may sleep, and has six arguments at most");
+MODULE_PARM_DESC(symbol, "function whose first call is stopped; must be allowed to sleep, and have at most six arguments");
 
 static bool null;
 module_param(null, bool, 0444);
-MODULE_PARM_DESC(null, "whether the function is not called then, and 0 or NULL is what it gives");
+MODULE_PARM_DESC(null, "skip the function and return 0 or NULL instead");
 
 static int error;
 module_param(error, int, 0444);
-MODULE_PARM_DESC(error, "which errno it gives, if it is not 0, and the function is not called then");
+MODULE_PARM_DESC(error, "errno to return instead of calling the function; 0: none");
 
 static bool waits;
 module_param(waits, bool, 0444);
-MODULE_PARM_DESC(waits, "whether a call is stopped, or was");
+MODULE_PARM_DESC(waits, "whether a call is or was stopped");
 
 static bool go;
 
@@ -49,7 +49,7 @@ static const struct kernel_param_ops slow_go_ops = {
 	.get = param_get_bool,
 };
 module_param_cb(go, &slow_go_ops, &go, 0644);
-MODULE_PARM_DESC(go, "whether the call goes on");
+MODULE_PARM_DESC(go, "set by a test to let the stopped call go on");
 
 static int slow_handler(struct kprobe *probe, struct pt_regs *regs);
 
@@ -116,5 +116,5 @@ static void __exit slow_exit(void)
 module_init(slow_init);
 module_exit(slow_exit);
 
-MODULE_DESCRIPTION("Widens a race, for tests of vgpu");
+MODULE_DESCRIPTION("Stops a call of a kernel function to widen a race, for tests of vgpu");
 MODULE_LICENSE("GPL");

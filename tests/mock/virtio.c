@@ -19,19 +19,19 @@
 static u8 config[64];
 static unsigned int config_len;
 module_param_array(config, byte, &config_len, 0444);
-MODULE_PARM_DESC(config, "the bytes of the configuration space");
+MODULE_PARM_DESC(config, "bytes of the configuration space");
 
 static unsigned long region;
 module_param(region, ulong, 0444);
-MODULE_PARM_DESC(region, "bytes of the first shared memory region; 0: there is none");
+MODULE_PARM_DESC(region, "size of the first shared memory region in bytes; 0: no region");
 
 static unsigned int beyond;
 module_param(beyond, uint, 0444);
-MODULE_PARM_DESC(beyond, "how often a driver read or wrote what is not there");
+MODULE_PARM_DESC(beyond, "number of reads outside the configuration space, and of writes to it");
 
 static unsigned int status;
 module_param(status, uint, 0444);
-MODULE_PARM_DESC(status, "the device's status");
+MODULE_PARM_DESC(status, "status of the device, as the driver has set it");
 
 static struct device *parent;
 static struct virtio_device device;
