@@ -38,7 +38,7 @@
  * Pages [first, end) of the space, which @users VMAs cover. @own of these VMAs belong to the
  * process of the shadow.
  */
-struct mapping_span {
+struct vgpu_mapping_span {
 	struct list_head node;
 	pgoff_t first;
 	pgoff_t end;
@@ -46,10 +46,10 @@ struct mapping_span {
 	unsigned int own;
 };
 
-static struct mapping_span *span_alloc(pgoff_t first, pgoff_t end)
+static struct vgpu_mapping_span *vgpu_mapping_span_alloc(pgoff_t first, pgoff_t end)
 {
 	/* A span may be needed where a VMA is closed, which cannot fail. */
-	struct mapping_span *span = kmalloc(sizeof(*span), GFP_KERNEL | __GFP_NOFAIL);
+	struct vgpu_mapping_span *span = kmalloc(sizeof(*span), GFP_KERNEL | __GFP_NOFAIL);
 
 	span->first = first;
 	span->end = end;
@@ -62,10 +62,10 @@ static struct mapping_span *span_alloc(pgoff_t first, pgoff_t end)
  * Split the span that has @at inside, so that @at is a border of spans. @spare: span of the caller
  * for the second half. Return: NULL, or @spare if it was not needed.
  */
-static struct mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
-				       struct mapping_span *spare)
+static struct vgpu_mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
+					    struct vgpu_mapping_span *spare)
 {
-	struct mapping_span *span;
+	struct vgpu_mapping_span *span;
 
 	lockdep_assert_held(&mapping->lock);
 	list_for_each_entry(span, &mapping->spans, node) {
@@ -83,16 +83,16 @@ static struct mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
 }
 
 /* Add @change, 1 or -1, to the users of what @vma covers. Spans that end are moved to @gone. */
-static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
-			struct list_head *gone)
+static void vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma,
+				     int change, struct list_head *gone)
 {
 	bool own = vma->vm_mm == mapping->session->mm;
 	/* A process at its end (mm_users is 0) cannot map anything else there: this is no unmap. */
 	bool unmapped = own && change < 0 && atomic_read(&vma->vm_mm->mm_users);
 	pgoff_t first = vma->vm_pgoff, end = first + vma_pages(vma);
-	struct mapping_span *a = span_alloc(0, 0);
-	struct mapping_span *b = span_alloc(0, 0);
-	struct mapping_span *span, *tmp;
+	struct vgpu_mapping_span *a = vgpu_mapping_span_alloc(0, 0);
+	struct vgpu_mapping_span *b = vgpu_mapping_span_alloc(0, 0);
+	struct vgpu_mapping_span *span, *tmp;
 
 	spin_lock(&mapping->lock);
 	a = span_split(mapping, first, a);
@@ -111,7 +111,7 @@ static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma
 }
 
 /* Return: the counter of mappings of this mode. A mapping that moves counts for its old mode. */
-static atomic64_t *mapping_count(struct vgpu_mapping *mapping)
+static atomic64_t *vgpu_mapping_count(struct vgpu_mapping *mapping)
 {
 	struct vgpu_stats *stats = &mapping->export->stats;
 
@@ -121,13 +121,13 @@ static atomic64_t *mapping_count(struct vgpu_mapping *mapping)
 static void mapping_release(struct kref *ref)
 {
 	struct vgpu_mapping *mapping = container_of(ref, struct vgpu_mapping, ref);
-	struct mapping_span *span, *tmp;
+	struct vgpu_mapping_span *span, *tmp;
 
 	list_for_each_entry_safe(span, tmp, &mapping->spans, node)
 		kfree(span);
 	vgpu_move_forget(mapping);
 	vgpu_blank_forget(mapping);
-	atomic64_dec(mapping_count(mapping));
+	atomic64_dec(vgpu_mapping_count(mapping));
 	if (mapping->range)
 		vgpu_window_release(mapping->range, true);
 	vgpu_space_put(mapping->space);
@@ -172,10 +172,10 @@ void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_rang
 			   int error)
 {
 	down_write(&mapping->mode_lock);
-	atomic64_dec(mapping_count(mapping));
+	atomic64_dec(vgpu_mapping_count(mapping));
 	mapping->range = range;
 	mapping_set_mode(mapping, range ? VGPU_MAPPING_WINDOW : VGPU_MAPPING_COPY);
-	atomic64_inc(mapping_count(mapping));
+	atomic64_inc(vgpu_mapping_count(mapping));
 	mapping->move_error = error;
 	WRITE_ONCE(mapping->moves, mapping->moves + 1);
 	up_write(&mapping->mode_lock);
@@ -188,7 +188,7 @@ u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff)
 
 pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
 {
-	struct mapping_span *span;
+	struct vgpu_mapping_span *span;
 	pgoff_t end = pgoff;
 
 	spin_lock(&mapping->lock);
@@ -203,7 +203,7 @@ pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
 
 void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end)
 {
-	struct mapping_span *span;
+	struct vgpu_mapping_span *span;
 
 	*first = pgoff;
 	*end = pgoff;
@@ -225,7 +225,7 @@ void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *f
 
 pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff)
 {
-	struct mapping_span *span;
+	struct vgpu_mapping_span *span;
 	pgoff_t end = *pgoff;
 
 	spin_lock(&mapping->lock);
@@ -260,7 +260,7 @@ static void mapping_vma_open(struct vm_area_struct *vma)
 	 */
 	if (vma->vm_mm != current->mm ||
 	    vma->vm_start != vgpu_mapping_addr(mapping, vma->vm_pgoff))
-		spans_count(mapping, vma, 1, &none);
+		vgpu_mapping_spans_count(mapping, vma, 1, &none);
 	if (vma->vm_mm != current->mm)
 		vgpu_window_fork(mapping, vma);
 }
@@ -278,7 +278,7 @@ static void mapping_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t 
 }
 
 /* Check whether no program shows any part of the mapping, nor will. */
-static bool mapping_has_ended(struct vgpu_mapping *mapping)
+static bool vgpu_mapping_has_ended(struct vgpu_mapping *mapping)
 {
 	bool ended;
 
@@ -291,10 +291,10 @@ static bool mapping_has_ended(struct vgpu_mapping *mapping)
 static void mapping_vma_close(struct vm_area_struct *vma)
 {
 	struct vgpu_mapping *mapping = vma->vm_private_data;
-	struct mapping_span *span, *tmp;
+	struct vgpu_mapping_span *span, *tmp;
 	LIST_HEAD(gone);
 
-	spans_count(mapping, vma, -1, &gone);
+	vgpu_mapping_spans_count(mapping, vma, -1, &gone);
 	list_for_each_entry_safe(span, tmp, &gone, node) {
 		/* VMAs of a child still show the part. */
 		if (span->users)
@@ -302,7 +302,7 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 		vgpu_space_unmap(mapping, span->first, span->end - span->first);
 		kfree(span);
 	}
-	if (mapping_has_ended(mapping))
+	if (vgpu_mapping_has_ended(mapping))
 		vgpu_move_alone(mapping);
 	vgpu_mapping_put(mapping);
 }
@@ -359,7 +359,7 @@ static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mod
 	}
 }
 
-static vm_fault_t mapping_fault(struct vm_fault *vmf)
+static vm_fault_t vgpu_mapping_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	bool write = vgpu_space_fault_writes(vmf);
@@ -411,8 +411,10 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 }
 
 #ifdef VGPU_HAVE_HUGE
-/* Insert a PMD mapping if that is possible at once. Other faults are left to mapping_fault(). */
-static vm_fault_t mapping_huge_fault(struct vm_fault *vmf, unsigned int order)
+/*
+ * Insert a PMD mapping if that is possible at once. Other faults are left to vgpu_mapping_fault().
+ */
+static vm_fault_t vgpu_mapping_huge_fault(struct vm_fault *vmf, unsigned int order)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	vm_fault_t fault = VM_FAULT_FALLBACK;
@@ -455,21 +457,21 @@ static vm_fault_t mapping_mkwrite(struct vm_fault *vmf, bool as_page)
 		return VM_FAULT_SIGBUS;
 	/*
 	 * The lock of the VMA cannot be dropped here, and whether the program or the kernel
-	 * faulted is unknown. Without the PTE the access faults anew, and mapping_fault() waits
-	 * for as long as it may. If that fault may not drop the lock either, the access is back
-	 * here at once: the sleep keeps it from spinning.
+	 * faulted is unknown. Without the PTE the access faults anew, and vgpu_mapping_fault()
+	 * waits for as long as it may. If that fault may not drop the lock either, the access is
+	 * back here at once: the sleep keeps it from spinning.
 	 */
 	schedule_timeout_killable(1);
 	unmap_mapping_pages(vgpu_space_mapping(mapping->space), vmf->pgoff, 1, false);
 	return VM_FAULT_NOPAGE;
 }
 
-static vm_fault_t mapping_page_mkwrite(struct vm_fault *vmf)
+static vm_fault_t vgpu_mapping_page_mkwrite(struct vm_fault *vmf)
 {
 	return mapping_mkwrite(vmf, true);
 }
 
-static vm_fault_t mapping_pfn_mkwrite(struct vm_fault *vmf)
+static vm_fault_t vgpu_mapping_pfn_mkwrite(struct vm_fault *vmf)
 {
 	return mapping_mkwrite(vmf, false);
 }
@@ -523,12 +525,12 @@ static const struct vm_operations_struct mapping_vm_ops = {
 	.close = mapping_vma_close,
 	.mremap = mapping_vma_mremap,
 	.mprotect = mapping_vma_mprotect,
-	.fault = mapping_fault,
+	.fault = vgpu_mapping_fault,
 #ifdef VGPU_HAVE_HUGE
-	.huge_fault = mapping_huge_fault,
+	.huge_fault = vgpu_mapping_huge_fault,
 #endif
-	.page_mkwrite = mapping_page_mkwrite,
-	.pfn_mkwrite = mapping_pfn_mkwrite,
+	.page_mkwrite = vgpu_mapping_page_mkwrite,
+	.pfn_mkwrite = vgpu_mapping_pfn_mkwrite,
 };
 
 static unsigned long mapping_vm_flags(u32 flags)
@@ -709,11 +711,11 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 		goto err_mapping;
 	vgpu_space_renew(mapping->space, mapping->pgoff, vma_pages(vma));
 
-	list_add(&span_alloc(mapping->pgoff, mapping->pgoff + vma_pages(vma))->node,
+	list_add(&vgpu_mapping_span_alloc(mapping->pgoff, mapping->pgoff + vma_pages(vma))->node,
 		 &mapping->spans);
 	kref_get(&object->space->ref);
 	mapping->export = vgpu_export_get(object->export);
-	atomic64_inc(mapping_count(mapping));
+	atomic64_inc(vgpu_mapping_count(mapping));
 	vma->vm_pgoff = mapping->pgoff;
 	vma->vm_private_data = mapping;
 	vm_flags_set(vma, mapping_vm_flags(mapping->flags));
