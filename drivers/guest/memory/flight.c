@@ -9,6 +9,7 @@
 #include "memory/flight.h"
 #include "memory/flush.h"
 #include "memory/mapping.h"
+#include "memory/mapping_span.h"
 #include "memory/space.h"
 #include "memory/state.h"
 

@@ -147,20 +147,6 @@ void vgpu_mapping_put(struct vgpu_mapping *mapping);
 u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
 
 /*
- * Return: number of pages from page @pgoff of the space on that the shadow still has mapped, up to
- * the first gap. Addresses of the mapping in a gap may show something else.
- */
-pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
-/* Find the pages around page @pgoff that are still mapped, without a gap: [@first, @end). */
-void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end);
-
-/*
- * Find the first pages from page *@pgoff on that the shadow still has mapped, and store the first
- * of them in *@pgoff. Return: number of pages without a gap; 0: there are none.
- */
-pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff);
-
-/*
  * Make faults of the mapping wait until vgpu_mapping_move_end(). For move.c. On return no older
  * fault is under way, except in the core, which may still map a page that it was given.
  */

@@ -22,6 +22,7 @@
 #include "link/session.h"
 #include "memory/flush.h"
 #include "memory/mapping.h"
+#include "memory/mapping_span.h"
 #include "memory/move.h"
 #include "memory/space.h"
 #include "memory/state.h"

@@ -30,6 +30,7 @@
 #include "memory/blank.h"
 #include "memory/flush.h"
 #include "memory/mapping.h"
+#include "memory/mapping_span.h"
 #include "memory/pages.h"
 #include "memory/reclaim.h"
 #include "memory/space.h"
