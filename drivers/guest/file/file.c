@@ -24,7 +24,7 @@
 #include "link/host.h"
 #include "link/session.h"
 #include "memory/blank.h"
-#include "memory/mapping.h"
+#include "memory/mapping_mmap.h"
 #include "memory/space.h"
 
 /* Flags of open() that a driver may look at. */

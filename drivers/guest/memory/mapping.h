@@ -14,12 +14,10 @@
 #include "memory/move.h"
 
 struct vgpu_export;
-struct vgpu_object;
 struct vgpu_session;
 struct vgpu_space;
 struct vgpu_window_range;
 struct task_struct;
-struct vm_area_struct;
 
 /*
  * Longest time for which a fault of the kernel waits, in jiffies. Such a fault may come from a
@@ -128,17 +126,10 @@ struct vgpu_mapping {
 	const struct task_struct *error_task;
 };
 
-/**
- * vgpu_mapping_mmap - map a forwarded file
- * @object: object for which the file stands
- * @vma: the new VMA
- *
- * The shadow maps the same range of the real file at the same address.
- *
- * Context: mmap_lock held for writing; waits for the host killably, with calls of class mm only.
- * Return: what the driver's mmap returns, or -EINTR, -ENODEV (host lost), -ENOMEM.
+/*
+ * Return: the counter of mappings of this mode. A mapping that moves counts for its old mode.
  */
-int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma);
+atomic64_t *vgpu_mapping_count(struct vgpu_mapping *mapping);
 
 struct vgpu_mapping *vgpu_mapping_get(struct vgpu_mapping *mapping);
 void vgpu_mapping_put(struct vgpu_mapping *mapping);
