@@ -57,7 +57,7 @@
 #define FLUSH_LOOK	(VGPU_FLUSH_LATE / 8)
 
 /* A range that is unmapped at the host once its dirty bytes are there. */
-struct flush_unmap {
+struct vgpu_unmap_entry {
 	struct list_head node;
 	struct vgpu_mapping *mapping;
 	u64 addr;
@@ -77,36 +77,36 @@ void vgpu_flush_global_exit(void)
 	destroy_workqueue(flush_workqueue);
 }
 
-static struct vgpu_session *flush_session(struct vgpu_flush *flush)
+static struct vgpu_session *vgpu_flush_session(struct vgpu_flush *flush)
 {
 	return container_of(flush, struct vgpu_session_memory, flush)->session;
 }
 
-static struct vgpu_space_set *flush_set(struct vgpu_flush *flush)
+static struct vgpu_space_set *vgpu_flush_spaces(struct vgpu_flush *flush)
 {
-	return &flush_session(flush)->host->memory->spaces;
+	return &vgpu_flush_session(flush)->host->memory->spaces;
 }
 
 /* --- flushes that have something to send ------------------------------------- */
 
-static void flush_done_locked(struct vgpu_flush *flush, u64 stamp)
+static void vgpu_flush_done_locked(struct vgpu_flush *flush, u64 stamp)
 {
 	lockdep_assert_held(&flush->lock);
 	WRITE_ONCE(flush->done, max(flush->done, stamp));
 }
 
 /* Put the flush on set->flushes, after one of its lists got an entry. */
-static void flush_list_locked(struct vgpu_flush *flush)
+static void vgpu_flush_list_locked(struct vgpu_flush *flush)
 {
-	struct vgpu_space_set *set = flush_set(flush);
+	struct vgpu_space_set *set = vgpu_flush_spaces(flush);
 
 	lockdep_assert_held(&flush->lock);
 	if (flush->listed)
 		return;
 	flush->listed = true;
 	/* Waiters that already have a stamp need no stores that follow: see flush_is_done(). */
-	flush_done_locked(flush, atomic64_read(&set->stamp));
-	vgpu_session_get(flush_session(flush));
+	vgpu_flush_done_locked(flush, atomic64_read(&set->stamp));
+	vgpu_session_get(vgpu_flush_session(flush));
 	spin_lock(&set->lock);
 	list_add_tail(&flush->entry, &set->flushes);
 	WRITE_ONCE(set->nr_flushes, set->nr_flushes + 1);
@@ -114,9 +114,9 @@ static void flush_list_locked(struct vgpu_flush *flush)
 }
 
 /* Take the flush off set->flushes if its lists are empty. The caller has a session reference. */
-static void flush_unlist(struct vgpu_flush *flush)
+static void vgpu_flush_unlist(struct vgpu_flush *flush)
 {
-	struct vgpu_space_set *set = flush_set(flush);
+	struct vgpu_space_set *set = vgpu_flush_spaces(flush);
 	bool idle;
 
 	spin_lock(&flush->lock);
@@ -131,13 +131,13 @@ static void flush_unlist(struct vgpu_flush *flush)
 	}
 	spin_unlock(&flush->lock);
 	if (idle)
-		vgpu_session_put(flush_session(flush));
+		vgpu_session_put(vgpu_flush_session(flush));
 }
 
 /* Note progress: a run has begun, or the shadow has taken bytes. Waiters continue to wait. */
-static void flush_goes_on(struct vgpu_flush *flush)
+static void vgpu_flush_goes_on(struct vgpu_flush *flush)
 {
-	struct vgpu_space_set *set = flush_set(flush);
+	struct vgpu_space_set *set = vgpu_flush_spaces(flush);
 
 	spin_lock(&set->lock);
 	flush->since = jiffies;
@@ -177,7 +177,7 @@ void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
 	atomic_inc(&set->nr_dirty);
 	spin_lock(&flush->lock);
 	list_add_tail(&page->node, &flush->dirty);
-	flush_list_locked(flush);
+	vgpu_flush_list_locked(flush);
 	spin_unlock(&flush->lock);
 }
 
@@ -217,7 +217,7 @@ static struct vgpu_flight *flush_next(struct vgpu_flush *flush, u64 stamp)
 /* Check whether the shadow is gone, so that no bytes can be sent any more. */
 static bool flush_is_dead(struct vgpu_flush *flush)
 {
-	struct vgpu_session *session = flush_session(flush);
+	struct vgpu_session *session = vgpu_flush_session(flush);
 
 	return READ_ONCE(session->dead) || vgpu_host_is_down(session->host);
 }
@@ -242,12 +242,12 @@ static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
 	}
 	spin_lock(&flush->lock);
 	list_add_tail(&flight->node, &flush->orphans);
-	flush_list_locked(flush);
+	vgpu_flush_list_locked(flush);
 	spin_unlock(&flush->lock);
 	return ret;
 }
 
-static void flush_unmap_free(struct flush_unmap *unmap)
+static void vgpu_unmap_free(struct vgpu_unmap_entry *unmap)
 {
 	vgpu_mapping_put(unmap->mapping);
 	kfree(unmap);
@@ -257,7 +257,7 @@ int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline)
 {
 	long left;
 
-	left = wait_event_killable_timeout(flush_set(flush)->wait,
+	left = wait_event_killable_timeout(vgpu_flush_spaces(flush)->wait,
 					   !test_and_set_bit_lock(0, &flush->busy),
 					   vgpu_deadline_left(deadline));
 	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
@@ -268,7 +268,7 @@ void vgpu_flush_release(struct vgpu_flush *flush)
 	clear_bit_unlock(0, &flush->busy);
 	/* Pairs with the barrier of the waiters' prepare_to_wait(). */
 	smp_mb__after_atomic();
-	wake_up_all(&flush_set(flush)->wait);
+	wake_up_all(&vgpu_flush_spaces(flush)->wait);
 }
 
 bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own)
@@ -285,15 +285,15 @@ bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct 
 }
 
 /* Mark the flush as late if it has made no progress for VGPU_FLUSH_LATE. */
-static void flush_check_late_locked(struct vgpu_flush *flush)
+static void vgpu_flush_check_late_locked(struct vgpu_flush *flush)
 {
-	lockdep_assert_held(&flush_set(flush)->lock);
+	lockdep_assert_held(&vgpu_flush_spaces(flush)->lock);
 	if (time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
 		WRITE_ONCE(flush->late, true);
 }
 
 /* Mark the flush whose flight has the page at @index as late if it has made no progress. */
-static void flush_check_late(struct vgpu_space *space, pgoff_t index)
+static void vgpu_flush_check_late(struct vgpu_space *space, pgoff_t index)
 {
 	struct vgpu_space_set *set = &space->host->memory->spaces;
 	struct vgpu_flush *flush;
@@ -302,7 +302,7 @@ static void flush_check_late(struct vgpu_space *space, pgoff_t index)
 	flush = xa_load(&space->flying, index);
 	if (flush) {
 		spin_lock(&set->lock);
-		flush_check_late_locked(flush);
+		vgpu_flush_check_late_locked(flush);
 		spin_unlock(&set->lock);
 	}
 	xa_unlock(&space->flying);
@@ -321,7 +321,7 @@ int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 			return left < 0 ? -EINTR : 0;
 		if (vgpu_deadline_passed(deadline))
 			return -ETIMEDOUT;
-		flush_check_late(space, index);
+		vgpu_flush_check_late(space, index);
 	}
 }
 
@@ -337,7 +337,7 @@ static bool flush_may_go(struct vgpu_flush *flush, bool late)
 	spin_lock(&flush->lock);
 	page = list_first_entry_or_null(&flush->dirty, struct vgpu_page, node);
 	if (page && late)
-		flush_check_late(page->owner->space, page->index);
+		vgpu_flush_check_late(page->owner->space, page->index);
 	if (page)
 		may = !vgpu_flush_is_flying(page->owner->space, page->index, NULL);
 	spin_unlock(&flush->lock);
@@ -353,8 +353,8 @@ static int flush_wait_landed(struct vgpu_flush *flush)
 {
 	long left;
 
-	left = wait_event_killable_timeout(flush_set(flush)->wait, flush_may_go(flush, false),
-					   VGPU_FLUSH_LATE);
+	left = wait_event_killable_timeout(vgpu_flush_spaces(flush)->wait,
+					   flush_may_go(flush, false), VGPU_FLUSH_LATE);
 	if (left < 0)
 		return -EINTR;
 	if (!left)
@@ -388,13 +388,13 @@ static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
 		if (ret)
 			return ret;
 		lost = false;
-		flush_goes_on(flush);
+		vgpu_flush_goes_on(flush);
 	}
 }
 
-static void flush_later(struct vgpu_flush *flush, unsigned long delay)
+static void vgpu_flush_run_later(struct vgpu_flush *flush, unsigned long delay)
 {
-	struct vgpu_session *session = vgpu_session_get(flush_session(flush));
+	struct vgpu_session *session = vgpu_session_get(vgpu_flush_session(flush));
 	bool queued;
 
 	if (delay)
@@ -405,10 +405,10 @@ static void flush_later(struct vgpu_flush *flush, unsigned long delay)
 		vgpu_session_put(session);
 }
 
-static int flush_run(struct vgpu_flush *flush)
+static int vgpu_flush_run(struct vgpu_flush *flush)
 {
-	struct vgpu_host *host = flush_session(flush)->host;
-	struct flush_unmap *unmap, *tmp;
+	struct vgpu_host *host = vgpu_flush_session(flush)->host;
+	struct vgpu_unmap_entry *unmap, *tmp;
 	LIST_HEAD(unmaps);
 	u64 stamp;
 	int ret;
@@ -423,16 +423,16 @@ static int flush_run(struct vgpu_flush *flush)
 	spin_lock(&flush->lock);
 	list_splice_init(&flush->unmaps, &unmaps);
 	spin_unlock(&flush->lock);
-	stamp = atomic64_inc_return(&flush_set(flush)->stamp);
+	stamp = atomic64_inc_return(&vgpu_flush_spaces(flush)->stamp);
 	/* A run after a failed one is no progress, so that a flush which keeps failing is late. */
 	if (!flush->failed)
-		flush_goes_on(flush);
+		vgpu_flush_goes_on(flush);
 	ret = flush_send_all(flush, stamp);
 	WRITE_ONCE(flush->failed, ret && ret != -EINTR);
 	if (ret) {
 		spin_lock(&flush->lock);
 		list_splice(&unmaps, &flush->unmaps);
-		flush_list_locked(flush);
+		vgpu_flush_list_locked(flush);
 		spin_unlock(&flush->lock);
 		/*
 		 * No timer may be pending when the host is gone, as this module may be unloaded
@@ -440,17 +440,18 @@ static int flush_run(struct vgpu_flush *flush)
 		 * before is started at once by flush_purge().
 		 */
 		spin_lock(&host->lock);
-		flush_later(flush, ret == -EINTR || vgpu_host_is_down(host) ? 0 : FLUSH_AGAIN);
+		vgpu_flush_run_later(flush,
+				     ret == -EINTR || vgpu_host_is_down(host) ? 0 : FLUSH_AGAIN);
 		spin_unlock(&host->lock);
 	} else {
 		list_for_each_entry_safe(unmap, tmp, &unmaps, node) {
 			vgpu_mapping_end(unmap->mapping, unmap->addr, unmap->len);
-			flush_unmap_free(unmap);
+			vgpu_unmap_free(unmap);
 		}
 		spin_lock(&flush->lock);
-		flush_done_locked(flush, stamp);
+		vgpu_flush_done_locked(flush, stamp);
 		spin_unlock(&flush->lock);
-		flush_unlist(flush);
+		vgpu_flush_unlist(flush);
 	}
 	vgpu_flush_release(flush);
 	return ret;
@@ -460,8 +461,8 @@ static void flush_run_work(struct work_struct *work)
 {
 	struct vgpu_flush *flush = container_of(to_delayed_work(work), struct vgpu_flush, work);
 
-	flush_run(flush);
-	vgpu_session_put(flush_session(flush));
+	vgpu_flush_run(flush);
+	vgpu_session_put(vgpu_flush_session(flush));
 }
 
 void vgpu_flush_init(struct vgpu_flush *flush)
@@ -489,7 +490,7 @@ static void flush_kick(struct vgpu_space_set *set, struct vgpu_flush *own)
 		if (!test_bit(0, &flush->busy) && !delayed_work_pending(&flush->work) &&
 		    !READ_ONCE(flush->failed))
 			flush->since = jiffies;
-		flush_later(flush, 0);
+		vgpu_flush_run_later(flush, 0);
 	}
 	spin_unlock(&set->lock);
 }
@@ -522,13 +523,13 @@ static void flush_give_up(struct vgpu_space_set *set, struct vgpu_flush *own, u6
 	spin_lock(&set->lock);
 	list_for_each_entry(flush, &set->flushes, entry)
 		if (flush != own && READ_ONCE(flush->done) < stamp)
-			flush_check_late_locked(flush);
+			vgpu_flush_check_late_locked(flush);
 	spin_unlock(&set->lock);
 }
 
 void vgpu_flush_set_late(struct vgpu_flush *flush)
 {
-	struct vgpu_space_set *set = flush_set(flush);
+	struct vgpu_space_set *set = vgpu_flush_spaces(flush);
 
 	spin_lock(&set->lock);
 	WRITE_ONCE(flush->late, true);
@@ -570,16 +571,17 @@ static int flush_wait(struct vgpu_space_set *set, struct vgpu_flush *own, u64 st
 
 /*
  * Run the caller's own flush, without a time limit; with @deadline start its work item and wait
- * until it has reached @stamp. Return: as flush_run() or flush_wait().
+ * until it has reached @stamp. Return: as vgpu_flush_run() or flush_wait().
  */
 static int flush_wait_own(struct vgpu_flush *own, u64 stamp, unsigned long deadline)
 {
 	long left;
 
 	if (!deadline)
-		return flush_run(own);
-	flush_later(own, 0);
-	left = wait_event_killable_timeout(flush_set(own)->wait, READ_ONCE(own->done) >= stamp,
+		return vgpu_flush_run(own);
+	vgpu_flush_run_later(own, 0);
+	left = wait_event_killable_timeout(vgpu_flush_spaces(own)->wait,
+					   READ_ONCE(own->done) >= stamp,
 					   vgpu_deadline_left(deadline));
 	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
 }
@@ -626,7 +628,7 @@ void vgpu_flush_later(struct vgpu_space_set *set)
 
 void vgpu_flush_start(struct vgpu_flush *flush)
 {
-	flush_later(flush, 0);
+	vgpu_flush_run_later(flush, 0);
 }
 
 bool vgpu_flush_queue(struct work_struct *work)
@@ -663,7 +665,7 @@ int vgpu_space_settle(struct vgpu_session *session)
 
 	if (list_empty_careful(&flush->unmaps) && !test_bit(0, &flush->busy))
 		return 0;
-	return flush_run(flush);
+	return vgpu_flush_run(flush);
 }
 
 /* --- unmaps ----------------------------------------------------------------- */
@@ -677,11 +679,11 @@ static bool flush_is_idle(struct vgpu_flush *flush)
 {
 	if (test_bit(0, &flush->busy))
 		return false;
-	/* Pairs with the barriers of flush->lock and flush->busy in flush_run(). */
+	/* Pairs with the barriers of flush->lock and flush->busy in vgpu_flush_run(). */
 	smp_rmb();
 	if (!list_empty_careful(&flush->orphans))
 		return false;
-	/* Pairs with the same barriers of flush_run(). */
+	/* Pairs with the same barriers of vgpu_flush_run(). */
 	smp_rmb();
 	return !test_bit(0, &flush->busy);
 }
@@ -701,11 +703,11 @@ static bool flush_covers(struct vgpu_space *space, struct vgpu_mapping *mapping,
 	return found;
 }
 
-void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
+void vgpu_unmap_range(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_flush *flush = &mapping->session->memory->flush;
 	u64 addr = vgpu_mapping_addr(mapping, pgoff);
-	struct flush_unmap *unmap;
+	struct vgpu_unmap_entry *unmap;
 
 	/*
 	 * A page leaves the dirty list under the space's lock while busy is set, so one of the
@@ -721,9 +723,9 @@ void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 	unmap->len = (u64)nr << PAGE_SHIFT;
 	spin_lock(&flush->lock);
 	list_add_tail(&unmap->node, &flush->unmaps);
-	flush_list_locked(flush);
+	vgpu_flush_list_locked(flush);
 	spin_unlock(&flush->lock);
-	flush_later(flush, 0);
+	vgpu_flush_run_later(flush, 0);
 }
 
 /* --- the connection is lost -------------------------------------------------- */
@@ -750,13 +752,13 @@ void vgpu_flush_discard(struct vgpu_space *space)
 /* Free the orphans and unmaps of a flush whose host is gone. */
 static void flush_purge(struct vgpu_flush *flush)
 {
-	struct flush_unmap *unmap, *tmp;
+	struct vgpu_unmap_entry *unmap, *tmp;
 	struct vgpu_flight *flight, *next;
 	LIST_HEAD(orphans);
 	LIST_HEAD(unmaps);
 
 	/* Start the work item now: no timer may be pending when the work queue is destroyed. */
-	flush_later(flush, 0);
+	vgpu_flush_run_later(flush, 0);
 	spin_lock(&flush->lock);
 	list_splice_init(&flush->orphans, &orphans);
 	list_splice_init(&flush->unmaps, &unmaps);
@@ -764,8 +766,8 @@ static void flush_purge(struct vgpu_flush *flush)
 	list_for_each_entry_safe(flight, next, &orphans, node)
 		vgpu_flight_free(flight);
 	list_for_each_entry_safe(unmap, tmp, &unmaps, node)
-		flush_unmap_free(unmap);
-	flush_unlist(flush);
+		vgpu_unmap_free(unmap);
+	vgpu_flush_unlist(flush);
 }
 
 void vgpu_flush_abort(struct vgpu_space_set *set)
@@ -778,10 +780,10 @@ void vgpu_flush_abort(struct vgpu_space_set *set)
 	while (!list_empty(&all)) {
 		flush = list_first_entry(&all, struct vgpu_flush, entry);
 		list_move_tail(&flush->entry, &set->flushes);
-		vgpu_session_get(flush_session(flush));
+		vgpu_session_get(vgpu_flush_session(flush));
 		spin_unlock(&set->lock);
 		flush_purge(flush);
-		vgpu_session_put(flush_session(flush));
+		vgpu_session_put(vgpu_flush_session(flush));
 		spin_lock(&set->lock);
 	}
 	spin_unlock(&set->lock);

@@ -64,7 +64,7 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 		/* VMAs of a child still show the part. */
 		if (span->users)
 			mapping_forget(mapping, span->first, span->end - span->first);
-		vgpu_space_unmap(mapping, span->first, span->end - span->first);
+		vgpu_unmap_range(mapping, span->first, span->end - span->first);
 		kfree(span);
 	}
 	if (vgpu_mapping_has_ended(mapping))

@@ -1216,7 +1216,7 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
 	lockdep_assert_held_read(&mapping->mode_lock);
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, vmf->pgoff);
-	/* The check is under the lock, so that vgpu_space_unmap() finds what is dirty. */
+	/* The check is under the lock, so that vgpu_unmap_range() finds what is dirty. */
 	if (space->dead || !vgpu_mapping_covered(mapping, vmf->pgoff))
 		fault = VM_FAULT_SIGBUS;
 	else if (!page || (as_page && page->page != vmf->page))

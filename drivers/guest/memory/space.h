@@ -292,7 +292,7 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsign
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
 /**
- * vgpu_space_unmap - unmap a range of a mapping at the host
+ * vgpu_unmap_range - unmap a range of a mapping at the host
  * @mapping: the mapping
  * @pgoff: first page, as offset in its space
  * @nr: number of pages
@@ -302,7 +302,7 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
  *
  * Context: mmap_lock held for writing. Does not wait for the host.
  */
-void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr);
+void vgpu_unmap_range(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr);
 
 /*
  * Drop up to @max clean pages, for reclaim. Waits neither for space->lock nor for the lock of a
