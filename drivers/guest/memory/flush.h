@@ -59,10 +59,6 @@ struct vgpu_flush {
 	bool late;
 };
 
-/* Module init and exit; exit is called after the last host is freed. */
-int vgpu_flush_global_init(void);
-void vgpu_flush_global_exit(void);
-
 void vgpu_flush_init(struct vgpu_flush *flush);
 
 /**
@@ -91,8 +87,6 @@ int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned lon
 
 /* Flush all sessions by work items, without waiting. Does not sleep; takes set->lock. */
 void vgpu_flush_later(struct vgpu_space_set *set);
-/* Flush one session by its work item, without waiting. Does not sleep. */
-void vgpu_flush_start(struct vgpu_flush *flush);
 
 /*
  * Claim the flush: until vgpu_flush_release() no thread runs it, so none of its flights is being
@@ -118,15 +112,6 @@ bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct 
  */
 int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 			    const struct vgpu_flush *own, unsigned long deadline);
-
-/*
- * Queue a work item of another .c file, which waits for flushes, on the work queue of flushes.
- * Return: as queue_work().
- */
-bool vgpu_flush_queue(struct work_struct *work);
-
-/* Queue set->expire in @delay jiffies, unless it is due earlier. Takes host->lock. */
-void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay);
 
 /*
  * Make @page dirty; its bytes go back by @mapping. The caller holds the lock of its space and has
