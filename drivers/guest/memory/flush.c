@@ -40,6 +40,7 @@
 #include "link/session.h"
 #include "memory/flight.h"
 #include "memory/flush.h"
+#include "memory/flush_late.h"
 #include "memory/flush_list.h"
 #include "memory/mapping.h"
 #include "memory/pages.h"
@@ -49,13 +50,6 @@
 
 /* Delay in jiffies after which a failed run is tried again. */
 #define FLUSH_AGAIN	(HZ / 10)
-
-/*
- * Interval in jiffies at which a waiter checks whether flushes of other sessions are late. A run
- * begins after its waiter started to wait, so it becomes late when the waiter has waited for more
- * than VGPU_FLUSH_LATE. A fault's deadline is little longer, so the waiter has to check often.
- */
-#define FLUSH_LOOK	(VGPU_FLUSH_LATE / 8)
 
 /* A range that is unmapped at the host once its dirty bytes are there. */
 struct vgpu_unmap_entry {
@@ -186,60 +180,6 @@ void vgpu_flush_release(struct vgpu_flush *flush)
 	/* Pairs with the barrier of the waiters' prepare_to_wait(). */
 	smp_mb__after_atomic();
 	wake_up_all(&vgpu_flush_spaces(flush)->wait);
-}
-
-bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own)
-{
-	struct vgpu_flush *flush;
-	bool flying;
-
-	/* The session of @flush is not freed while @flush is found in the XArray. */
-	xa_lock(&space->flying);
-	flush = xa_load(&space->flying, index);
-	flying = flush && (flush == own || !READ_ONCE(flush->late));
-	xa_unlock(&space->flying);
-	return flying;
-}
-
-/* Mark the flush as late if it has made no progress for VGPU_FLUSH_LATE. */
-static void vgpu_flush_check_late_locked(struct vgpu_flush *flush)
-{
-	lockdep_assert_held(&vgpu_flush_spaces(flush)->lock);
-	if (time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
-		WRITE_ONCE(flush->late, true);
-}
-
-/* Mark the flush whose flight has the page at @index as late if it has made no progress. */
-static void vgpu_flush_check_late(struct vgpu_space *space, pgoff_t index)
-{
-	struct vgpu_space_set *set = &space->host->memory->spaces;
-	struct vgpu_flush *flush;
-
-	xa_lock(&space->flying);
-	flush = xa_load(&space->flying, index);
-	if (flush) {
-		spin_lock(&set->lock);
-		vgpu_flush_check_late_locked(flush);
-		spin_unlock(&set->lock);
-	}
-	xa_unlock(&space->flying);
-}
-
-int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
-			    const struct vgpu_flush *own, unsigned long deadline)
-{
-	long left;
-
-	for (;;) {
-		left = min_t(long, vgpu_deadline_left(deadline), FLUSH_LOOK);
-		left = wait_event_killable_timeout(space->host->memory->spaces.wait,
-						   !vgpu_flush_is_flying(space, index, own), left);
-		if (left)
-			return left < 0 ? -EINTR : 0;
-		if (vgpu_deadline_passed(deadline))
-			return -ETIMEDOUT;
-		vgpu_flush_check_late(space, index);
-	}
 }
 
 /*
@@ -431,27 +371,6 @@ static void flush_give_up(struct vgpu_space_set *set, struct vgpu_flush *own, u6
 	spin_unlock(&set->lock);
 }
 
-void vgpu_flush_set_late(struct vgpu_flush *flush)
-{
-	struct vgpu_space_set *set = vgpu_flush_spaces(flush);
-
-	spin_lock(&set->lock);
-	WRITE_ONCE(flush->late, true);
-	spin_unlock(&set->lock);
-}
-
-void vgpu_flush_set_late_at(struct vgpu_space *space, pgoff_t index)
-{
-	struct vgpu_flush *flush;
-
-	/* The session of @flush is not freed while @flush is found in the XArray. */
-	xa_lock(&space->flying);
-	flush = xa_load(&space->flying, index);
-	if (flush)
-		vgpu_flush_set_late(flush);
-	xa_unlock(&space->flying);
-}
-
 /*
  * Wait until all flushes but @own have reached @stamp or are late. Return: 0, -EINTR (killed),
  * -ETIMEDOUT (@deadline has passed).
@@ -462,7 +381,7 @@ static int flush_wait(struct vgpu_space_set *set, struct vgpu_flush *own, u64 st
 	long left;
 
 	for (;;) {
-		left = min_t(long, vgpu_deadline_left(deadline), FLUSH_LOOK);
+		left = min_t(long, vgpu_deadline_left(deadline), VGPU_FLUSH_LOOK);
 		left = wait_event_killable_timeout(set->wait,
 						   flush_is_done(set, own, stamp, false), left);
 		if (left)

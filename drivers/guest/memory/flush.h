@@ -6,7 +6,6 @@
 #ifndef VGPU_FLUSH_H
 #define VGPU_FLUSH_H
 
-#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -17,9 +16,6 @@ struct vgpu_page;
 struct vgpu_session;
 struct vgpu_space;
 struct vgpu_space_set;
-
-/* Time, in jiffies, without progress of a shadow after which other processes do not wait for it. */
-#define VGPU_FLUSH_LATE		(2 * HZ)
 
 /**
  * struct vgpu_flush - bytes that programs of one session wrote and its shadow does not have yet
@@ -94,24 +90,6 @@ void vgpu_flush_later(struct vgpu_space_set *set);
  */
 int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline);
 void vgpu_flush_release(struct vgpu_flush *flush);
-
-/* Mark the flush as late, after its shadow kept a caller waiting for VGPU_FLUSH_LATE. */
-void vgpu_flush_set_late(struct vgpu_flush *flush);
-/* Do the same for the flush whose flight has the page at @index, if there is one. */
-void vgpu_flush_set_late_at(struct vgpu_space *space, pgoff_t index);
-
-/*
- * Check whether a flight has bytes of the page at @index that the host may lack and that have to
- * be waited for by a caller that belongs to flush @own (NULL: to none). Flights of late flushes
- * other than @own are not waited for.
- */
-bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own);
-/*
- * Wait until vgpu_flush_is_flying() is false. Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline
- * has passed).
- */
-int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
-			    const struct vgpu_flush *own, unsigned long deadline);
 
 /*
  * Make @page dirty; its bytes go back by @mapping. The caller holds the lock of its space and has
