@@ -59,58 +59,6 @@ struct vgpu_unmap_entry {
 	u64 len;
 };
 
-/* --- dirty pages ------------------------------------------------------------ */
-
-void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
-{
-	struct vgpu_page *page;
-	unsigned long index;
-
-	lockdep_assert_held(&space->lock);
-	/* A fault holds the lock of a page that it made dirty until the PTE is there: wait. */
-	xa_for_each_range(&space->pages, index, page, first, first + nr - 1) {
-		lock_page(page->page);
-		unlock_page(page->page);
-	}
-	unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
-}
-
-void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
-		    struct vgpu_mapping *mapping)
-{
-	struct vgpu_space_set *set = &space->host->memory->spaces;
-	struct vgpu_flush *flush = &mapping->session->memory->flush;
-
-	lockdep_assert_held(&space->lock);
-	page->owner = vgpu_mapping_get(mapping);
-	page->stamp = atomic64_read(&set->stamp);
-	xa_set_mark(&space->pages, page->index, SPACE_DIRTY);
-	atomic_inc(&set->nr_dirty);
-	spin_lock(&flush->lock);
-	list_add_tail(&page->node, &flush->dirty);
-	vgpu_flush_list_locked(flush);
-	spin_unlock(&flush->lock);
-}
-
-struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page)
-{
-	struct vgpu_mapping *owner = page->owner;
-	struct vgpu_flush *flush = &owner->session->memory->flush;
-
-	lockdep_assert_held(&space->lock);
-	spin_lock(&flush->lock);
-	list_del(&page->node);
-	spin_unlock(&flush->lock);
-	page->owner = NULL;
-	kfree(page->orig);
-	page->orig = NULL;
-	page->whole = false;
-	page->sent = true;
-	xa_clear_mark(&space->pages, page->index, SPACE_DIRTY);
-	atomic_dec(&space->host->memory->spaces.nr_dirty);
-	return owner;
-}
-
 /* --- runs ------------------------------------------------------------------- */
 
 static struct vgpu_flight *flush_next(struct vgpu_flush *flush, u64 stamp)
@@ -526,25 +474,6 @@ void vgpu_unmap_range(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 }
 
 /* --- the connection is lost -------------------------------------------------- */
-
-void vgpu_flush_discard(struct vgpu_space *space)
-{
-	struct vgpu_mapping *owner;
-	struct vgpu_page *page;
-	unsigned long index = 0;
-
-	for (;;) {
-		owner = NULL;
-		mutex_lock(&space->lock);
-		page = xa_find(&space->pages, &index, ULONG_MAX, SPACE_DIRTY);
-		if (page)
-			owner = vgpu_flush_clean(space, page);
-		mutex_unlock(&space->lock);
-		if (!page)
-			return;
-		vgpu_mapping_put(owner);
-	}
-}
 
 /* Free the orphans and unmaps of a flush whose host is gone. */
 static void flush_purge(struct vgpu_flush *flush)

@@ -91,24 +91,6 @@ void vgpu_flush_later(struct vgpu_space_set *set);
 int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline);
 void vgpu_flush_release(struct vgpu_flush *flush);
 
-/*
- * Make @page dirty; its bytes go back by @mapping. The caller holds the lock of its space and has
- * set page->orig or page->whole.
- */
-void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
-		    struct vgpu_mapping *mapping);
-
-/* Unmap @nr cached pages from all VMAs. The caller holds space->lock. */
-void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr);
-
-/*
- * Make a dirty page clean. The caller holds space->lock. Return: the mapping that owned the page,
- * with its reference, which the caller drops after the lock.
- */
-struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page);
-
-/* Forget the dirty bytes of a dead space, after the connection is lost. */
-void vgpu_flush_discard(struct vgpu_space *space);
 /* Forget all flights and unmaps of a host, after the connection is lost. */
 void vgpu_flush_abort(struct vgpu_space_set *set);
 
