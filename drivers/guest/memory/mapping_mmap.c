@@ -21,6 +21,7 @@
 #include "memory/move.h"
 #include "memory/object.h"
 #include "memory/space.h"
+#include "memory/unmap.h"
 #include "memory/window.h"
 
 static void mapping_vma_open(struct vm_area_struct *vma)

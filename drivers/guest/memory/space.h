@@ -291,19 +291,6 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsign
  */
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
-/**
- * vgpu_unmap_range - unmap a range of a mapping at the host
- * @mapping: the mapping
- * @pgoff: first page, as offset in its space
- * @nr: number of pages
- *
- * Unmaps at once if nothing in the range is dirty, and the session's flush neither runs nor has
- * orphans; else after the bytes are sent.
- *
- * Context: mmap_lock held for writing. Does not wait for the host.
- */
-void vgpu_unmap_range(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr);
-
 /*
  * Drop up to @max clean pages, for reclaim. Waits neither for space->lock nor for the lock of a
  * page. Return: number of pages.
