@@ -20,7 +20,7 @@
 #include "link/export.h"
 #include "link/host.h"
 #include "link/session.h"
-#include "memory/flush.h"
+#include "memory/flush_all.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/move.h"

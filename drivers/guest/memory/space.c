@@ -29,6 +29,7 @@
 #include "memory/batch.h"
 #include "memory/blank.h"
 #include "memory/flush.h"
+#include "memory/flush_all.h"
 #include "memory/flush_dirty.h"
 #include "memory/flush_late.h"
 #include "memory/flush_list.h"
