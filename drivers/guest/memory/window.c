@@ -122,7 +122,7 @@ void vgpu_window_missed(const struct vgpu_export *export)
 /* --- ranges --------------------------------------------------------------- */
 
 /* Returns the first range that ends after @offset. */
-static struct vgpu_window_range *range_first(struct vgpu_window *window, u64 offset)
+static struct vgpu_window_range *vgpu_window_range_first(struct vgpu_window *window, u64 offset)
 {
 	struct rb_node *node = window->ranges.rb_node;
 	struct vgpu_window_range *found = NULL;
@@ -159,7 +159,7 @@ static void range_insert(struct vgpu_window *window, struct vgpu_window_range *r
 }
 
 /* Returns true if the window is lost and the host has nothing bound in it any more. */
-static bool window_is_over(const struct vgpu_window *window)
+static bool vgpu_window_is_over(const struct vgpu_window *window)
 {
 	lockdep_assert_held(&window->lock);
 	return READ_ONCE(window->gone) && !window->nr_shown;
@@ -189,7 +189,7 @@ static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *r
 	rb_erase(&range->node, &window->ranges);
 	bitmap_clear(window->map, range->offset >> PAGE_SHIFT, range->len >> PAGE_SHIFT);
 	swap(wanted, window->wanted);
-	return wanted || window_is_over(window);
+	return wanted || vgpu_window_is_over(window);
 }
 
 static void range_unbind(struct vgpu_window_range *range)
@@ -408,7 +408,7 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len)
 	for (; offset < end; offset = range->offset + range->len) {
 		u64 first, last;
 
-		range = range_first(window, offset);
+		range = vgpu_window_range_first(window, offset);
 		if (!range || range->offset >= end)
 			break;
 		if (range->state != VGPU_RANGE_MAPPED)
@@ -641,7 +641,7 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long 
 /* --- messages of the host -------------------------------------------------- */
 
 /* Return: the host's window with a reference if its number is @id, else NULL. */
-static struct vgpu_window *window_named(struct vgpu_host *host, __le64 id)
+static struct vgpu_window *vgpu_window_named(struct vgpu_host *host, __le64 id)
 {
 	struct vgpu_window *window = vgpu_window_get(host);
 
@@ -654,7 +654,7 @@ static struct vgpu_window *window_named(struct vgpu_host *host, __le64 id)
 
 void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_part *part)
 {
-	struct vgpu_window *window = window_named(host, part->window);
+	struct vgpu_window *window = vgpu_window_named(host, part->window);
 	u64 offset = le64_to_cpu(part->offset), end = offset + le64_to_cpu(part->len);
 	struct vgpu_window_range *range;
 	unsigned long index;
@@ -666,7 +666,7 @@ void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_par
 	down_write(&window->use);
 	mutex_lock(&window->lock);
 	for (; at < end; at = range->offset + range->len) {
-		range = range_first(window, at);
+		range = vgpu_window_range_first(window, at);
 		if (!range || range->offset >= end)
 			break;
 		if (range->bad_first == range->bad_end) {
@@ -691,14 +691,14 @@ void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_par
 
 void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *part)
 {
-	struct vgpu_window *window = window_named(host, part->window);
+	struct vgpu_window *window = vgpu_window_named(host, part->window);
 	u64 offset = le64_to_cpu(part->offset);
 	struct vgpu_window_range *range;
 
 	if (!window)
 		return;
 	mutex_lock(&window->lock);
-	range = range_first(window, offset);
+	range = vgpu_window_range_first(window, offset);
 	/* Ignore an UNBOUND that no UNBIND has asked for. */
 	if (range && range->offset == offset && range->len == le64_to_cpu(part->len)) {
 		if (range->state == VGPU_RANGE_RELEASED) {
@@ -707,7 +707,7 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 		} else if (range->state == VGPU_RANGE_LEFT) {
 			range->state = VGPU_RANGE_HIDDEN;
 			range_hidden(window);
-			if (window_is_over(window))
+			if (vgpu_window_is_over(window))
 				vgpu_move_room(host);
 		}
 	}
@@ -748,7 +748,7 @@ bool vgpu_window_await_hidden(struct vgpu_window *window, unsigned long timeout)
 }
 
 /* Ends a window; consumes the host's reference. */
-static void window_end(struct vgpu_window *window)
+static void vgpu_window_end(struct vgpu_window *window)
 {
 	struct vgpu_window_range *range;
 
@@ -790,7 +790,7 @@ static void window_go(struct vgpu_host *host)
 	WRITE_ONCE(host->window, NULL);
 	spin_unlock(&host->lock);
 	if (window)
-		window_end(window);
+		vgpu_window_end(window);
 }
 
 void vgpu_window_abort(struct vgpu_host *host)
@@ -857,7 +857,7 @@ bool vgpu_window_is_open(const struct vgpu_window *window)
 static bool window_change(struct vgpu_host *host)
 {
 	const struct vgpu_window_info *info = &host->window_info;
-	struct vgpu_window *window = window_named(host, info->window);
+	struct vgpu_window *window = vgpu_window_named(host, info->window);
 
 	if (!window)
 		return false;
@@ -921,7 +921,7 @@ void vgpu_window_settle(struct vgpu_host *host)
 	window = host->window;
 	if (window) {
 		mutex_lock(&window->lock);
-		over = window_is_over(window);
+		over = vgpu_window_is_over(window);
 		mutex_unlock(&window->lock);
 	}
 	if (over && !list_empty(&host->window_entry)) {
