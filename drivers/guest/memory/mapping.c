@@ -12,7 +12,7 @@
 #include "memory/mapping_span.h"
 #include "memory/move.h"
 #include "memory/space.h"
-#include "memory/window.h"
+#include "memory/window_range.h"
 
 atomic64_t *vgpu_mapping_count(struct vgpu_mapping *mapping)
 {

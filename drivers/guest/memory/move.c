@@ -27,6 +27,7 @@
 #include "memory/space.h"
 #include "memory/state.h"
 #include "memory/window.h"
+#include "memory/window_range.h"
 
 /*
  * Longest time for a BIND, from the wait for a lane to the reply, as faults wait for the move. The

@@ -26,6 +26,7 @@
 #include "fault.h"
 #include "memory/window.h"
 #include "memory/window_device.h"
+#include "memory/window_range.h"
 
 /*
  * Time to wait for the host: all that is in the window is copied first. A slower host is taken
