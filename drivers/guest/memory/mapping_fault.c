@@ -11,7 +11,7 @@
 #include "memory/mapping_fault.h"
 #include "memory/move.h"
 #include "memory/space.h"
-#include "memory/window.h"
+#include "memory/window_fault.h"
 
 /* Leave @error for the retry of this thread's fault at @pgoff. */
 static void mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error)

@@ -23,6 +23,7 @@
 #include "memory/space.h"
 #include "memory/unmap.h"
 #include "memory/window.h"
+#include "memory/window_fault.h"
 #include "memory/window_range.h"
 
 static void mapping_vma_open(struct vm_area_struct *vma)

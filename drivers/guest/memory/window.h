@@ -187,30 +187,8 @@ struct vgpu_window *vgpu_window_get(struct vgpu_host *host);
 struct vgpu_window *vgpu_window_named(struct vgpu_host *host, __le64 id);
 void vgpu_window_put(struct vgpu_window *window);
 
-/*
- * Resolve a fault on a mapping in window mode. For mapping.c, under mapping->mode_lock; does
- * not wait. Return: VM_FAULT_RETRY: call vgpu_window_wait() first; else the result of a fault
- * handler.
- */
-vm_fault_t vgpu_window_fault(struct vm_fault *vmf);
-/* Insert a PMD mapping. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: try vgpu_window_fault(). */
-vm_fault_t vgpu_window_huge_fault(struct vm_fault *vmf);
-/* Handle pfn_mkwrite() of a mapping in window mode; called under mapping->mode_lock. */
-vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf);
-/*
- * Zap @vma before fork() copies it, if it had PMD mappings. fork() checks a PMD without the
- * page table's lock, and might copy one that is being zapped. Both processes fault anew.
- */
-void vgpu_window_fork(struct vgpu_mapping *mapping, struct vm_area_struct *vma);
-/*
- * Wait until the page at @pgoff may be inserted; called without locks. @deadline: the fault's,
- * see deadline.h. Return: 0: try the fault again; -EINTR, or why the page cannot be had.
- */
-int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline);
-
-/* Handle the messages WINDOW and INVALIDATE of the host. */
+/* Handle the message WINDOW of the host. */
 void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info);
-void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_part *part);
 /* End the window of a host whose connection is lost. */
 void vgpu_window_abort(struct vgpu_host *host);
 
