@@ -20,6 +20,7 @@
 #include "memory/space.h"
 #include "memory/state.h"
 #include "memory/window.h"
+#include "memory/window_announce.h"
 #include "memory/window_fault.h"
 #include "memory/window_range.h"
 #include "node/device.h"

@@ -6,7 +6,7 @@
  * Lock order, outermost first:
  *
  *	vgpu_pci_lock()			mutex of the PCI core
- *	window_hosts_lock (window.c)	mutex; never with the next two locks
+ *	window_hosts_lock		mutex (window_announce.c); never with the next two locks
  *	vgpu_drm_lock (drm.c)		mutex
  *	node_lock (node.c)		mutex; never inside vgpu_drm_lock
  *	vgpu_session.reserve_lock	mutex (reserve.c)

@@ -7,7 +7,7 @@
  *
  * The guest manages the ranges of the window (window_range.h).
  *
- * Lock order: window_hosts_lock (window.c) is taken outside a provider's open and close. A
+ * Lock order: window_hosts_lock (window_announce.c) is taken outside a provider's open and close. A
  * fault takes mmap_lock, mapping->mode_lock, window->use, range->insert, then the provider's
  * page locks. window->lock is also taken in a provider's MMU notifiers, so memory must not be
  * reclaimed under window->lock.
@@ -169,16 +169,6 @@ bool vgpu_window_is_there(struct vgpu_host *host);
  */
 void vgpu_window_missed(const struct vgpu_export *export);
 
-/* Retry the windows of all hosts, because memory has appeared that may be one. For providers. */
-void vgpu_window_found(void);
-
-/*
- * Open the window that the host has announced if its memory was missing or lost before. A lost
- * window is opened anew only after the host has confirmed that nothing is bound in it, because
- * the host does not know of the loss. Process context, no locks.
- */
-void vgpu_window_settle(struct vgpu_host *host);
-
 /* Return: true if mappings and messages may be put into the window. */
 bool vgpu_window_is_open(const struct vgpu_window *window);
 /* Return: the host's window with a reference, or NULL. */
@@ -186,10 +176,5 @@ struct vgpu_window *vgpu_window_get(struct vgpu_host *host);
 /* Return: the host's window with a reference if its number is @id, or NULL. */
 struct vgpu_window *vgpu_window_named(struct vgpu_host *host, __le64 id);
 void vgpu_window_put(struct vgpu_window *window);
-
-/* Handle the message WINDOW of the host. */
-void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info);
-/* End the window of a host whose connection is lost. */
-void vgpu_window_abort(struct vgpu_host *host);
 
 #endif /* VGPU_GUEST_WINDOW_H */

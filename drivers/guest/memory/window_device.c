@@ -25,6 +25,7 @@
 
 #include "fault.h"
 #include "memory/window.h"
+#include "memory/window_announce.h"
 #include "memory/window_device.h"
 #include "memory/window_range.h"
 

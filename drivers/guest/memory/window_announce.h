@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Announcements of windows: a host says which window it has. The window is opened once a provider
+ * reaches its memory.
+ */
+#ifndef VGPU_WINDOW_ANNOUNCE_H
+#define VGPU_WINDOW_ANNOUNCE_H
+
+struct vgpu_host;
+struct vgpu_window_info;
+
+/* Retry the windows of all hosts, because memory has appeared that may be one. For providers. */
+void vgpu_window_found(void);
+
+/*
+ * Open the window that the host has announced if its memory was missing or lost before. A lost
+ * window is opened anew only after the host has confirmed that nothing is bound in it, because
+ * the host does not know of the loss. Process context, no locks.
+ */
+void vgpu_window_settle(struct vgpu_host *host);
+
+/* Handle the message WINDOW of the host. */
+void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info);
+
+/* End the window of a host whose connection is lost. */
+void vgpu_window_abort(struct vgpu_host *host);
+
+#endif /* VGPU_WINDOW_ANNOUNCE_H */
