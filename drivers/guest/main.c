@@ -22,6 +22,7 @@
 #include "memory/window.h"
 #include "memory/window_announce.h"
 #include "memory/window_fault.h"
+#include "memory/window_provider.h"
 #include "memory/window_range.h"
 #include "node/device.h"
 #include "node/drm.h"

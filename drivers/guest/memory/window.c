@@ -7,6 +7,7 @@
 #include "link/export.h"
 #include "link/host.h"
 #include "memory/window.h"
+#include "memory/window_provider.h"
 
 static void window_free(struct kref *ref)
 {

@@ -8,6 +8,7 @@
 #include "memory/move.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"
+#include "memory/window_provider.h"
 #include "memory/window_range.h"
 
 /* Protects the list of hosts that have announced a window, and their announcements. */

@@ -27,6 +27,7 @@
 #include "memory/window.h"
 #include "memory/window_announce.h"
 #include "memory/window_device.h"
+#include "memory/window_provider.h"
 #include "memory/window_range.h"
 
 /*

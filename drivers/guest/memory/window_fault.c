@@ -24,6 +24,7 @@
 #include "memory/space.h"
 #include "memory/window.h"
 #include "memory/window_fault.h"
+#include "memory/window_provider.h"
 #include "memory/window_range.h"
 
 /*

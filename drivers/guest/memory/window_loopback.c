@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "memory/window_provider.h"
 #include "memory/window_range.h"
 #include "uapi/linux/vgpu_wire.h"
 

@@ -12,6 +12,7 @@
 #include "memory/move.h"
 #include "memory/space.h"
 #include "memory/window.h"
+#include "memory/window_provider.h"
 #include "memory/window_range.h"
 
 /* Woken when nothing is bound in a lost window any more, or when a window has ended. */

@@ -21,8 +21,8 @@
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 
-#include "memory/window.h"
 #include "memory/window_device.h"
+#include "memory/window_provider.h"
 
 #define VIRTIO_WINDOW_REGION	0
 
