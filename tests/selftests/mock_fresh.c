@@ -376,7 +376,7 @@ DIFF_TEST_LIMIT(beside_a_writer_page, 120)
 /* --- a page that is written to while a call ends ---------------------------- */
 
 /* A call that is stopped here has sent the dirty bytes, and has not dropped any page yet. */
-#define FORGETS		"vgpu_guest:space_drop_range"
+#define FORGETS		"vgpu_guest:vgpu_space_drop_range"
 
 static void *fill_first(void *buffer)
 {

@@ -10,7 +10,7 @@
  *    at nr_cached then. At least one of the two sees what the other has done.
  *  - A fault may lose that race again and again to a program that makes calls all the time. After
  *    SPACE_TRIES attempts the fault increments set->starved. While set->starved is not 0, calls,
- *    polls and events wait (vgpu_space_await_faults()), and space_expire() drops nothing.
+ *    polls and events wait (vgpu_space_await_faults()), and vgpu_space_expire() drops nothing.
  */
 #include <linux/errno.h>
 #include <linux/highmem.h>
@@ -57,7 +57,7 @@ MODULE_PARM_DESC(expire_ms,
 #define SPACE_BLANK_FLUSH	256U
 /* Maximum number of blank pages that one store makes dirty in advance. */
 #define SPACE_BLANK_AHEAD	32UL
-/* Maximum number of times that the delay of space_expire() doubles while there is no call. */
+/* Maximum number of times that the delay of vgpu_space_expire() doubles while there is no call. */
 #define SPACE_EXPIRE_DOUBLE	3U
 /* Longest time for which writers or calls are held up: that for which a kernel fault may wait. */
 #define SPACE_HOLD_TIME		(3 * HZ)
@@ -191,8 +191,8 @@ static void space_count_room(struct vgpu_space *space, bool sent)
  *
  * The function is never inlined, so that a test can stop it (mock_fresh.c).
  */
-static noinline unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first,
-					       pgoff_t last, bool room)
+static noinline unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t first,
+						    pgoff_t last, bool room)
 {
 	unsigned long index, nr_dirty = 0;
 	struct vgpu_page *page;
@@ -228,9 +228,9 @@ static noinline unsigned long space_drop_range(struct vgpu_space *space, pgoff_t
 	return nr_dirty;
 }
 
-static void space_drop_clean(struct vgpu_space *space)
+static void vgpu_space_drop_clean(struct vgpu_space *space)
 {
-	space_drop_range(space, 0, ULONG_MAX, false);
+	vgpu_space_drop_range(space, 0, ULONG_MAX, false);
 }
 
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
@@ -254,7 +254,7 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 }
 
 /* Drop clean pages of a range. Return: number of pages that stay, as they are dirty. */
-static unsigned long space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+static unsigned long vgpu_space_renew_clean(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_space_set *set = &space->host->memory->spaces;
 
@@ -262,12 +262,12 @@ static unsigned long space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_
 	atomic64_inc_return(&set->drops);
 	if (!atomic_read(&set->nr_cached))
 		return 0;
-	return space_drop_range(space, pgoff, pgoff + nr - 1, false);
+	return vgpu_space_drop_range(space, pgoff, pgoff + nr - 1, false);
 }
 
 void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
-	space_renew(space, pgoff, nr);
+	vgpu_space_renew_clean(space, pgoff, nr);
 }
 
 static void space_hold(struct vgpu_space *space)
@@ -290,16 +290,16 @@ static void space_let_go(struct vgpu_space *space)
  * Check whether a clean page may become dirty. While the space's lock is held, only writers to
  * other spaces may change the result to false.
  */
-static bool space_has_room(const struct vgpu_space *space)
+static bool vgpu_space_has_room(const struct vgpu_space *space)
 {
 	return atomic_read(&space->host->memory->spaces.nr_dirty) < SPACE_DIRTY_MAX &&
 		!(READ_ONCE(space->holds) && time_before(jiffies, READ_ONCE(space->held)));
 }
 
-static bool space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page)
+static bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page)
 {
 	lockdep_assert_held(&space->lock);
-	return vgpu_page_is_dirty(page) || space_has_room(space);
+	return vgpu_page_is_dirty(page) || vgpu_space_has_room(space);
 }
 
 /*
@@ -349,7 +349,7 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsign
 	ret = vgpu_flush_soon(&space->host->memory->spaces, wait, wait);
 	if (!ret)
 		space_clean_sent(space, pgoff, nr);
-	if (!ret && space_renew(space, pgoff, nr))
+	if (!ret && vgpu_space_renew_clean(space, pgoff, nr))
 		ret = -EAGAIN;
 	space_let_go(space);
 	return ret;
@@ -543,7 +543,7 @@ static struct vgpu_space *space_by_id(struct vgpu_space_set *set, bool first, u6
 }
 
 /* Refresh pages that stayed dirty: fetch their bytes again, but for those that programs wrote. */
-static void space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, s64 drops)
+static void vgpu_space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, s64 drops)
 {
 	struct vgpu_mapping *mapping;
 	struct vgpu_space *space;
@@ -577,7 +577,7 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	spin_lock(&set->lock);
 	while ((space = space_next(set, drops))) {
 		spin_unlock(&set->lock);
-		space_drop_clean(space);
+		vgpu_space_drop_clean(space);
 		/*
 		 * Tasks that cache pages hold the lock from before they list the space until the
 		 * pages are there: a space that is empty under it can be taken off the list.
@@ -594,7 +594,7 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	}
 	spin_unlock(&set->lock);
 	mutex_unlock(&set->drop_lock);
-	space_refresh(set, own, drops);
+	vgpu_space_refresh(set, own, drops);
 }
 
 int vgpu_space_await_faults(struct vgpu_host *host)
@@ -633,7 +633,7 @@ static void space_expire_later(struct vgpu_space_set *set)
  * Drop cached pages after some time without calls. A program may wait for the device by reading
  * mapped memory, and the device for the program, while no call brings either the other's bytes.
  */
-static void space_expire(struct work_struct *work)
+static void vgpu_space_expire(struct work_struct *work)
 {
 	struct vgpu_space_set *set = container_of(work, struct vgpu_space_set, expire.work);
 
@@ -657,7 +657,7 @@ void vgpu_space_set_init(struct vgpu_space_set *set)
 	INIT_LIST_HEAD(&set->active);
 	INIT_LIST_HEAD(&set->flushes);
 	init_waitqueue_head(&set->wait);
-	INIT_DELAYED_WORK(&set->expire, space_expire);
+	INIT_DELAYED_WORK(&set->expire, vgpu_space_expire);
 	set->expire_doubled = 0;
 }
 
@@ -690,7 +690,7 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 		space->dead = true;
 		mutex_unlock(&space->lock);
 		vgpu_flush_discard(space);
-		space_drop_clean(space);
+		vgpu_space_drop_clean(space);
 		vgpu_space_put(space);
 	}
 	vgpu_flush_abort(set);
@@ -699,8 +699,8 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 /* --- faults --------------------------------------------------------------- */
 
 /* Enter a page into space->pages. Return: 0, -EBUSY (a page is cached there), -ENOMEM. */
-static int space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgoff_t index,
-			  s64 drops)
+static int vgpu_space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgoff_t index,
+			       s64 drops)
 {
 	lockdep_assert_held(&space->lock);
 	page->index = index;
@@ -709,7 +709,7 @@ static int space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgof
 }
 
 /* Enter the space into set->active. The caller has added pages, or does so under the same lock. */
-static void space_activate(struct vgpu_space *space)
+static void vgpu_space_activate(struct vgpu_space *space)
 {
 	struct vgpu_space_set *set = &space->host->memory->spaces;
 
@@ -733,7 +733,7 @@ static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
 	int ret;
 
 	for (i = 0; i < nr; i++) {
-		ret = space_page_add(space, pages[i], index + i, drops);
+		ret = vgpu_space_page_add(space, pages[i], index + i, drops);
 		/* Another fault has cached this page. */
 		if (ret == -EBUSY)
 			continue;
@@ -761,8 +761,11 @@ static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu
 	mutex_lock(&space->lock);
 	/* A drop that is counted after the check of set->drops has to find the space listed. */
 	if (!space->dead)
-		space_activate(space);
-	/* Pairs with the inc_return of space_drop(), space_renew(), vgpu_space_is_renewed(). */
+		vgpu_space_activate(space);
+	/*
+	 * Pairs with the inc_return of space_drop(), vgpu_space_renew_clean() and
+	 * vgpu_space_is_renewed().
+	 */
 	smp_mb();
 	if (space->dead)
 		ret = -ENODEV;
@@ -804,7 +807,7 @@ static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
 }
 
 /* Note that a page is used which space_ahead() may have had fetched. */
-static void space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
+static void vgpu_space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
 {
 	spin_lock(&mapping->lock);
 	if (index >= mapping->run_end && index < mapping->ahead_next)
@@ -903,7 +906,7 @@ static void space_make_room(struct vgpu_space_set *set)
 
 	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX &&
 	       (space = vgpu_reclaim_next(set, &round))) {
-		space_drop_range(space, 0, ULONG_MAX, true);
+		vgpu_space_drop_range(space, 0, ULONG_MAX, true);
 		vgpu_space_put(space);
 	}
 }
@@ -976,7 +979,7 @@ static bool space_can_write(struct vgpu_space *space, pgoff_t index)
 
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
-	can = space->dead || !page || space_may_dirty(space, page);
+	can = space->dead || !page || vgpu_space_may_dirty(space, page);
 	mutex_unlock(&space->lock);
 	return can;
 }
@@ -992,7 +995,7 @@ static int space_await_room(struct vgpu_space *space, pgoff_t index, unsigned lo
 			return -ETIMEDOUT;
 		vgpu_flush_later(set);
 		left = min_t(long, vgpu_deadline_left(deadline), SPACE_HOLD_LOOK);
-		if (wait_event_killable_timeout(set->wait, space_has_room(space), left) < 0)
+		if (wait_event_killable_timeout(set->wait, vgpu_space_has_room(space), left) < 0)
 			return -EINTR;
 	}
 	return 0;
@@ -1036,7 +1039,7 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 	lockdep_assert_held(&space->lock);
 	if (vgpu_page_is_dirty(page))
 		return 0;
-	if (!space_may_dirty(space, page)) {
+	if (!vgpu_space_may_dirty(space, page)) {
 		vgpu_flush_later(&space->host->memory->spaces);
 		return VM_FAULT_RETRY;
 	}
@@ -1071,7 +1074,7 @@ static bool space_add_blank(struct vgpu_mapping *mapping, struct vgpu_page *page
 	/* Most buffers are written once and in order: send pages while others are written. */
 	if (!(++mapping->nr_blank % SPACE_BLANK_FLUSH))
 		vgpu_flush_start(&mapping->session->memory->flush);
-	if (space_page_add(space, page, index, atomic64_read(&set->drops)))
+	if (vgpu_space_page_add(space, page, index, atomic64_read(&set->drops)))
 		goto err_count;
 	if (space_make_dirty(mapping, page))
 		goto err_entry;
@@ -1096,7 +1099,7 @@ static struct vgpu_page *space_get_blank(struct vgpu_mapping *mapping, pgoff_t i
 		vgpu_page_free(page);
 		return NULL;
 	}
-	space_activate(mapping->space);
+	vgpu_space_activate(mapping->space);
 	return page;
 }
 
@@ -1185,12 +1188,12 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	}
 	page = xa_load(&space->pages, index);
 	if (page) {
-		space_note_use(mapping, index);
+		vgpu_space_note_use(mapping, index);
 	} else if (vgpu_space_fault_writes(vmf)) {
 		page = space_get_blank(mapping, index);
 		blank = page;
 	}
-	if (page && vgpu_space_fault_writes(vmf) && !space_may_dirty(space, page) &&
+	if (page && vgpu_space_fault_writes(vmf) && !vgpu_space_may_dirty(space, page) &&
 	    (vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
 		fault = VM_FAULT_RETRY;
 	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
