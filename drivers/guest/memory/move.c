@@ -25,6 +25,7 @@
 #include "memory/mapping_span.h"
 #include "memory/move.h"
 #include "memory/space.h"
+#include "memory/space_clear.h"
 #include "memory/state.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"

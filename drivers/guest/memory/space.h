@@ -38,6 +38,8 @@ struct vgpu_session;
 #define SPACE_DIRTY		XA_MARK_0
 /* Number of dirty pages of a host from which on writers have to wait. */
 #define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
+/* Longest time for which writers or calls are held up: that for which a kernel fault may wait. */
+#define SPACE_HOLD_TIME		(3 * HZ)
 
 /**
  * struct vgpu_space_set - all spaces of one host
@@ -261,21 +263,8 @@ bool vgpu_space_is_renewed(struct vgpu_host *host);
  * Context: mmap_lock held for writing. Does not wait for the host.
  */
 void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
-
-/**
- * vgpu_space_clear - empty the cache of a range, so that the next fetch sees the host's bytes
- * @space: the space
- * @pgoff: first page, as offset in the space
- * @nr: number of pages
- * @wait: time in jiffies to wait for dirty bytes to be sent
- *
- * Dirty bytes are sent to the host. Meanwhile writers to clean pages of the space wait, but not
- * forever.
- *
- * Context: process, no locks.
- * Return: 0, -EAGAIN (pages are dirty still or again), -ETIMEDOUT (the bytes are not sent yet).
- */
-int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsigned long wait);
+/* Do the same. Return: number of pages that stay, as they are dirty. */
+unsigned long vgpu_space_renew_clean(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
 /**
  * vgpu_space_leave - unmap cached pages from all VMAs
