@@ -16,7 +16,7 @@
 #include "file/object.h"
 #include "link/host.h"
 #include "memory/flush_list.h"
-#include "memory/space.h"
+#include "memory/space_sync.h"
 
 /**
  * struct vgpu_event - one eventfd under one number

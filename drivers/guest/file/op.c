@@ -9,7 +9,7 @@
 #include "link/session.h"
 #include "memory/keep_group.h"
 #include "memory/reserve.h"
-#include "memory/space.h"
+#include "memory/space_sync.h"
 
 /**
  * vgpu_op_run - make a call for an operation of a program

@@ -17,6 +17,7 @@
 #include <linux/fs.h>
 #include <linux/poll.h>
 
+#include "compat.h"
 #include "file/ahead.h"
 #include "file/object.h"
 #include "file/op.h"
@@ -26,7 +27,7 @@
 #include "link/export.h"
 #include "link/host.h"
 #include "link/session.h"
-#include "memory/space.h"
+#include "memory/space_sync.h"
 
 /* Number of fences closed without a poll, after which new fences are not watched any more. */
 #define POLL_FENCES	16

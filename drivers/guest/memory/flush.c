@@ -40,7 +40,6 @@
 #include "link/session.h"
 #include "memory/flight.h"
 #include "memory/flush.h"
-#include "memory/flush_all.h"
 #include "memory/flush_late.h"
 #include "memory/flush_list.h"
 #include "memory/mapping.h"
@@ -253,24 +252,6 @@ void vgpu_flush_init(struct vgpu_flush *flush)
 	INIT_LIST_HEAD(&flush->orphans);
 	INIT_LIST_HEAD(&flush->unmaps);
 	INIT_DELAYED_WORK(&flush->work, flush_run_work);
-}
-
-/* --- all flushes of a host -------------------------------------------------- */
-
-int vgpu_space_flush(struct vgpu_session *session)
-{
-	int ret = vgpu_space_await_faults(session->host);
-
-	return ret ?: vgpu_flush_all(&session->host->memory->spaces, session, 0);
-}
-
-int vgpu_space_settle(struct vgpu_session *session)
-{
-	struct vgpu_flush *flush = &session->memory->flush;
-
-	if (list_empty_careful(&flush->unmaps) && !test_bit(0, &flush->busy))
-		return 0;
-	return vgpu_flush_run(flush);
 }
 
 /* --- the connection is lost -------------------------------------------------- */

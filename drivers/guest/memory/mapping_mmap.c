@@ -21,6 +21,7 @@
 #include "memory/move.h"
 #include "memory/object.h"
 #include "memory/space.h"
+#include "memory/space_sync.h"
 #include "memory/unmap.h"
 #include "memory/window.h"
 #include "memory/window_fault.h"

@@ -15,7 +15,6 @@
 #include <linux/errno.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -38,13 +37,8 @@
 #include "memory/pages.h"
 #include "memory/reclaim.h"
 #include "memory/space.h"
-#include "memory/space_refresh.h"
+#include "memory/space_sync.h"
 #include "memory/state.h"
-
-static unsigned int expire_ms = 40;
-module_param(expire_ms, uint, 0644);
-MODULE_PARM_DESC(expire_ms,
-		 "milliseconds (up to 1000, default 40) after which cached pages of mappings are sent or dropped if no call does so; the time doubles each time, up to eightfold; 0: never");
 
 /* Value of page_private() of a page that was cached and has been dropped. */
 #define SPACE_PAGE_GONE		1
@@ -58,8 +52,6 @@ MODULE_PARM_DESC(expire_ms,
 #define SPACE_BLANK_FLUSH	256U
 /* Maximum number of blank pages that one store makes dirty in advance. */
 #define SPACE_BLANK_AHEAD	32UL
-/* Maximum number of times that the delay of vgpu_space_expire() doubles while there is no call. */
-#define SPACE_EXPIRE_DOUBLE	3U
 /* Interval at which a writer checks whether a hold is over, in jiffies. */
 #define SPACE_HOLD_LOOK		max(HZ / 50, 1)
 
@@ -227,7 +219,7 @@ static noinline unsigned long vgpu_space_drop_range(struct vgpu_space *space, pg
 	return nr_dirty;
 }
 
-static void vgpu_space_drop_clean(struct vgpu_space *space)
+void vgpu_space_drop_clean(struct vgpu_space *space)
 {
 	vgpu_space_drop_range(space, 0, ULONG_MAX, false);
 }
@@ -315,105 +307,6 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 	return nr;
 }
 
-/* Return: an active space whose last drop is older than @drops, with a reference; or NULL. */
-static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
-{
-	struct vgpu_space *space;
-
-	list_for_each_entry(space, &set->active, active) {
-		if (space->dropped < drops && kref_get_unless_zero(&space->ref))
-			return space;
-	}
-	return NULL;
-}
-
-static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
-{
-	s64 drops = atomic64_inc_return(&set->drops);
-	struct vgpu_space *space;
-
-	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
-	if (!atomic_read(&set->nr_cached))
-		return;
-	/* A dirty page hides what the device changed in it: send it, so that it can be dropped. */
-	vgpu_flush_all(set, own, 0);
-
-	mutex_lock(&set->drop_lock);
-	spin_lock(&set->lock);
-	while ((space = space_next(set, drops))) {
-		spin_unlock(&set->lock);
-		vgpu_space_drop_clean(space);
-		/*
-		 * Tasks that cache pages hold the lock from before they list the space until the
-		 * pages are there: a space that is empty under it can be taken off the list.
-		 */
-		mutex_lock(&space->lock);
-		spin_lock(&set->lock);
-		space->dropped = drops;
-		if (xa_empty(&space->pages))
-			list_del_init(&space->active);
-		spin_unlock(&set->lock);
-		mutex_unlock(&space->lock);
-		vgpu_space_put(space);
-		spin_lock(&set->lock);
-	}
-	spin_unlock(&set->lock);
-	mutex_unlock(&set->drop_lock);
-	vgpu_space_refresh(set, own, drops);
-}
-
-int vgpu_space_await_faults(struct vgpu_host *host)
-{
-	struct vgpu_space_set *set = &host->memory->spaces;
-
-	if (!atomic_read(&set->starved))
-		return 0;
-	return wait_event_killable(set->wait, !atomic_read(&set->starved)) ? -EINTR : 0;
-}
-
-bool vgpu_space_is_renewed(struct vgpu_host *host)
-{
-	if (atomic_read(&host->memory->spaces.starved))
-		return false;
-	atomic64_inc_return(&host->memory->spaces.drops);
-	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
-	return !atomic_read(&host->memory->spaces.nr_cached);
-}
-
-void vgpu_space_drop(struct vgpu_host *host, struct vgpu_session *session)
-{
-	WRITE_ONCE(host->memory->spaces.expire_doubled, 0);
-	space_drop(&host->memory->spaces, session);
-}
-
-static void space_expire_later(struct vgpu_space_set *set)
-{
-	unsigned int ms = min(READ_ONCE(expire_ms), 1000U);
-
-	if (ms)
-		vgpu_flush_expire(set, msecs_to_jiffies(ms << READ_ONCE(set->expire_doubled)));
-}
-
-/*
- * Drop cached pages after some time without calls. A program may wait for the device by reading
- * mapped memory, and the device for the program, while no call brings either the other's bytes.
- */
-static void vgpu_space_expire(struct work_struct *work)
-{
-	struct vgpu_space_set *set = container_of(work, struct vgpu_space_set, expire.work);
-
-	if (atomic_read(&set->nr_cached)) {
-		WRITE_ONCE(set->expire_doubled,
-			   min(READ_ONCE(set->expire_doubled) + 1, SPACE_EXPIRE_DOUBLE));
-		if (!atomic_read(&set->starved))
-			space_drop(set, NULL);
-		/* Pages that were written to meanwhile stay cached. */
-		if (atomic_read(&set->nr_cached))
-			space_expire_later(set);
-	}
-	vgpu_host_put(container_of(set, struct vgpu_host_memory, spaces)->host);
-}
-
 void vgpu_space_set_init(struct vgpu_space_set *set)
 {
 	mutex_init(&set->drop_lock);
@@ -471,22 +364,6 @@ static int vgpu_space_page_add(struct vgpu_space *space, struct vgpu_page *page,
 	page->index = index;
 	page->fresh = drops;
 	return xa_insert(&space->pages, index, page, GFP_KERNEL_ACCOUNT);
-}
-
-/* Enter the space into set->active. The caller has added pages, or does so under the same lock. */
-static void vgpu_space_activate(struct vgpu_space *space)
-{
-	struct vgpu_space_set *set = &space->host->memory->spaces;
-
-	lockdep_assert_held(&space->lock);
-	spin_lock(&set->lock);
-	if (list_empty(&space->active)) {
-		/* A round of reclaim that is under way skips the space, so that the round ends. */
-		space->round = set->rounds;
-		list_add_tail(&space->active, &set->active);
-	}
-	spin_unlock(&set->lock);
-	space_expire_later(set);
 }
 
 /* Cache @pages, and clear the entries of those cached. Return: 0, or the first page's error. */
