@@ -1,17 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Spaces: lifetime, cached pages, faults. See space.h; flush.c sends dirty pages back.
- *
- * Two races need an explanation:
- *
- *  - A page that is fetched while another thread's call changes it must not be cached beyond that
- *    call. set->drops counts the ends of calls. A fetch notes its value, counts the fetched page
- *    in nr_cached, and then compares the value. The end of a call increments drops first and looks
- *    at nr_cached then. At least one of the two sees what the other has done.
- *  - A fault may lose that race again and again to a program that makes calls all the time. After
- *    SPACE_TRIES attempts the fault increments set->starved. While set->starved is not 0, calls,
- *    polls and events wait (vgpu_space_await_faults()), and vgpu_space_expire() drops nothing.
- */
+/* Spaces: lifetime, cached pages. See space.h; flush.c sends dirty pages back. */
 #include <linux/errno.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -30,30 +18,23 @@
 #include "memory/flush.h"
 #include "memory/flush_all.h"
 #include "memory/flush_dirty.h"
-#include "memory/flush_late.h"
 #include "memory/flush_list.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
-#include "memory/pages.h"
-#include "memory/reclaim.h"
 #include "memory/space.h"
+#include "memory/space_fetch.h"
 #include "memory/space_sync.h"
 #include "memory/state.h"
 
 /* Value of page_private() of a page that was cached and has been dropped. */
 #define SPACE_PAGE_GONE		1
 
-#define SPACE_TRIES		3
-#define SPACE_AHEAD_MAX		128U
 /* Smallest fetch whose pages one fault inserts all at once, for a program that reads on. */
 #define SPACE_AROUND_MIN	32U
-#define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
 /* Number of blank pages of a mapping that become dirty before a flush of them is started. */
 #define SPACE_BLANK_FLUSH	256U
 /* Maximum number of blank pages that one store makes dirty in advance. */
 #define SPACE_BLANK_AHEAD	32UL
-/* Interval at which a writer checks whether a hold is over, in jiffies. */
-#define SPACE_HOLD_LOOK		max(HZ / 50, 1)
 
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 {
@@ -176,14 +157,9 @@ static void space_count_room(struct vgpu_space *space, bool sent)
 		atomic64_inc(&space->host->memory->spaces.drops);
 }
 
-/*
- * Drop clean pages from @first to @last. @room: true to make room; false if the caller has counted
- * set->drops, as a call has ended for example. Return: number of dirty pages, which stay.
- *
- * The function is never inlined, so that a test can stop it (mock_fresh.c).
- */
-static noinline unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t first,
-						    pgoff_t last, bool room)
+/* The function is never inlined, so that a test can stop it (mock_fresh.c). */
+noinline unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last,
+					     bool room)
 {
 	unsigned long index, nr_dirty = 0;
 	struct vgpu_page *page;
@@ -248,7 +224,7 @@ unsigned long vgpu_space_renew_clean(struct vgpu_space *space, pgoff_t pgoff, pg
 {
 	struct vgpu_space_set *set = &space->host->memory->spaces;
 
-	/* A fetch that is under way is repeated, as after a call: see the file's first race. */
+	/* A fetch that is under way is repeated, as after a call: see space_fetch.c. */
 	atomic64_inc_return(&set->drops);
 	if (!atomic_read(&set->nr_cached))
 		return 0;
@@ -260,17 +236,13 @@ void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 	vgpu_space_renew_clean(space, pgoff, nr);
 }
 
-/*
- * Check whether a clean page may become dirty. While the space's lock is held, only writers to
- * other spaces may change the result to false.
- */
-static bool vgpu_space_has_room(const struct vgpu_space *space)
+bool vgpu_space_has_room(const struct vgpu_space *space)
 {
 	return atomic_read(&space->host->memory->spaces.nr_dirty) < SPACE_DIRTY_MAX &&
 		!(READ_ONCE(space->holds) && time_before(jiffies, READ_ONCE(space->held)));
 }
 
-static bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page)
+bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page)
 {
 	lockdep_assert_held(&space->lock);
 	return vgpu_page_is_dirty(page) || vgpu_space_has_room(space);
@@ -356,303 +328,13 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 
 /* --- faults --------------------------------------------------------------- */
 
-/* Enter a page into space->pages. Return: 0, -EBUSY (a page is cached there), -ENOMEM. */
-static int vgpu_space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgoff_t index,
-			       s64 drops)
+int vgpu_space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgoff_t index,
+			s64 drops)
 {
 	lockdep_assert_held(&space->lock);
 	page->index = index;
 	page->fresh = drops;
 	return xa_insert(&space->pages, index, page, GFP_KERNEL_ACCOUNT);
-}
-
-/* Cache @pages, and clear the entries of those cached. Return: 0, or the first page's error. */
-static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
-			       struct vgpu_page **pages, u32 nr, s64 drops)
-{
-	struct vgpu_space *space = mapping->space;
-	u32 i;
-	int ret;
-
-	for (i = 0; i < nr; i++) {
-		ret = vgpu_space_page_add(space, pages[i], index + i, drops);
-		/* Another fault has cached this page. */
-		if (ret == -EBUSY)
-			continue;
-		if (ret)
-			break;
-		pages[i] = NULL;
-		vgpu_blank_touch(mapping, index + i);
-	}
-	return i ? 0 : ret;
-}
-
-/*
- * Cache pages that were fetched when set->drops was @drops. Pages that are not cached stay in
- * @pages. Return: 0, -EAGAIN (a call has ended since), -ENOMEM, -ENODEV.
- */
-static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu_page **pages,
-			u32 nr, s64 drops)
-{
-	struct vgpu_space *space = mapping->space;
-	struct vgpu_space_set *set = &space->host->memory->spaces;
-	u32 i, left = 0;
-	int ret;
-
-	atomic_add(nr, &set->nr_cached);
-	mutex_lock(&space->lock);
-	/* A drop that is counted after the check of set->drops has to find the space listed. */
-	if (!space->dead)
-		vgpu_space_activate(space);
-	/*
-	 * Pairs with the inc_return of space_drop(), vgpu_space_renew_clean() and
-	 * vgpu_space_is_renewed().
-	 */
-	smp_mb();
-	if (space->dead)
-		ret = -ENODEV;
-	else if (atomic64_read(&set->drops) != drops)
-		ret = -EAGAIN;
-	else
-		ret = space_insert_locked(mapping, index, pages, nr, drops);
-	mutex_unlock(&space->lock);
-	for (i = 0; i < nr; i++)
-		left += !!pages[i];
-	atomic_sub(left, &set->nr_cached);
-	return ret;
-}
-
-/*
- * Return the number of pages to fetch at @index: twice as many as the last time while a program
- * reads on. A program that reads again from where it began, after a call for example, gets as many
- * pages as it used the last time.
- */
-static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
-{
-	pgoff_t left = vgpu_mapping_covered(mapping, index);
-	pgoff_t nr = 1;
-
-	spin_lock(&mapping->lock);
-	if (index == mapping->ahead_next) {
-		nr = mapping->ahead * 2;
-	} else {
-		if (index == mapping->run_first)
-			nr = mapping->run_end - index;
-		mapping->run_first = index;
-		mapping->run_end = index;
-	}
-	nr = clamp_t(pgoff_t, nr, 1, min_t(pgoff_t, max(left, 1UL), SPACE_AHEAD_MAX));
-	mapping->ahead = nr;
-	mapping->ahead_next = index + nr;
-	spin_unlock(&mapping->lock);
-	return nr;
-}
-
-/* Note that a page is used which space_ahead() may have had fetched. */
-static void vgpu_space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
-{
-	spin_lock(&mapping->lock);
-	if (index >= mapping->run_end && index < mapping->ahead_next)
-		mapping->run_end = index + 1;
-	spin_unlock(&mapping->lock);
-}
-
-/*
- * Return: number of pages from @index on, up to @nr, before the next page that a flight has. The
- * caller has waited for the flight of the first page.
- */
-static u32 space_landed(struct vgpu_space *space, pgoff_t index, u32 nr)
-{
-	unsigned long at = index + 1;
-
-	return nr > 1 && xa_find(&space->flying, &at, index + nr - 1, XA_PRESENT) ? at - index : nr;
-}
-
-/**
- * struct space_fetch - pages that are being fetched
- * @nr: number of entries of @pages
- * @nr_vec: number of used entries of @vec
- * @pages: pages that are not cached yet, or NULL
- * @vec: memory of the pages
- */
-struct space_fetch {
-	u32 nr;
-	size_t nr_vec;
-	struct vgpu_page *pages[SPACE_AHEAD_MAX];
-	struct kvec vec[SPACE_AHEAD_MAX];
-};
-
-/* Return: memory for up to @nr pages, charged to the caller's control group; or NULL. */
-static struct space_fetch *space_fetch_make(u32 nr)
-{
-	struct space_fetch *fetch = kmalloc(sizeof(*fetch), GFP_KERNEL_ACCOUNT);
-
-	if (!fetch)
-		return NULL;
-	fetch->nr = vgpu_batch_alloc(fetch->pages, nr, false);
-	if (!fetch->nr) {
-		kfree(fetch);
-		return NULL;
-	}
-	fetch->nr_vec = vgpu_batch_vec(fetch->pages, fetch->nr, fetch->vec);
-	return fetch;
-}
-
-static void space_fetch_free(struct space_fetch *fetch)
-{
-	vgpu_batch_free(fetch->pages, fetch->nr);
-	kfree(fetch);
-}
-
-/* Fetch pages from @index on and cache them. Return: 0, or the error of the first page. */
-static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
-			    struct space_fetch *fetch, unsigned long deadline)
-{
-	struct vgpu_space *space = mapping->space;
-	struct vgpu_flush *own = &mapping->session->memory->flush;
-	struct vgpu_space_set *set = &space->host->memory->spaces;
-	s64 drops = atomic64_read(&set->drops);
-	s64 got;
-	u32 nr;
-	int ret;
-
-	/* Programs may have written to the memory by other mappings: that is flushed first. */
-	ret = vgpu_flush_all(set, mapping->session, deadline);
-	/* vgpu_flush_all() may have given up on another session, whose flight has the page. */
-	if (!ret)
-		ret = vgpu_flush_await_landed(space, index, own, deadline);
-	if (ret)
-		return ret;
-	nr = space_landed(space, index, fetch->nr);
-	got = vgpu_pages_read_vec(mapping->session, &mapping->export->stats,
-				  vgpu_mapping_addr(mapping, index), fetch->vec, fetch->nr_vec,
-				  nr << PAGE_SHIFT, deadline);
-	if (got < 0)
-		return got;
-	got >>= PAGE_SHIFT;
-	/* Bytes of something else may have been read behind the pages that are still mapped. */
-	got = min_t(pgoff_t, got, vgpu_mapping_covered(mapping, index));
-	if (!got)
-		return -EFAULT;
-	return space_insert(mapping, index, fetch->pages, got, drops);
-}
-
-/*
- * Drop clean pages of one space after the other until there is room. The mapping's own space alone
- * may have few of them, and those of other spaces would stay until some program makes a call.
- */
-static void space_make_room(struct vgpu_space_set *set)
-{
-	struct vgpu_space *space;
-	u64 round = 0;
-
-	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX &&
-	       (space = vgpu_reclaim_next(set, &round))) {
-		vgpu_space_drop_range(space, 0, ULONG_MAX, true);
-		vgpu_space_put(space);
-	}
-}
-
-static void space_starve(struct vgpu_space_set *set)
-{
-	atomic_inc(&set->starved);
-}
-
-static void space_starve_end(struct vgpu_space_set *set)
-{
-	atomic_dec(&set->starved);
-	wake_up_all(&set->wait);
-}
-
-static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long deadline)
-{
-	struct vgpu_space_set *set = &mapping->space->host->memory->spaces;
-	u32 nr = space_ahead(mapping, index);
-	unsigned long until = deadline;
-	struct space_fetch *fetch;
-	int tries = 0;
-	int ret;
-
-	space_make_room(set);
-	fetch = space_fetch_make(nr);
-	if (!fetch)
-		return -ENOMEM;
-	for (;;) {
-		ret = space_fetch_once(mapping, index, fetch, until);
-		/* Calls are held up for SPACE_HOLD_TIME at most; a fetch may take longer: go on. */
-		if (ret == -ETIMEDOUT && !deadline && tries >= SPACE_TRIES) {
-			space_starve_end(set);
-			until = 0;
-			tries = 0;
-			continue;
-		}
-		if (ret != -EAGAIN)
-			break;
-		if (fatal_signal_pending(current)) {
-			ret = -EINTR;
-			break;
-		}
-		if (++tries == SPACE_TRIES) {
-			space_starve(set);
-			until = deadline ?: vgpu_deadline_in(SPACE_HOLD_TIME);
-		}
-	}
-	if (tries >= SPACE_TRIES)
-		space_starve_end(set);
-	space_fetch_free(fetch);
-	return ret;
-}
-
-static bool space_is_cached(struct vgpu_space *space, pgoff_t index)
-{
-	bool cached;
-
-	mutex_lock(&space->lock);
-	cached = xa_load(&space->pages, index);
-	mutex_unlock(&space->lock);
-	return cached;
-}
-
-/* Check whether a writer need not wait: the page may become dirty, or there is no page. */
-static bool space_can_write(struct vgpu_space *space, pgoff_t index)
-{
-	struct vgpu_page *page;
-	bool can;
-
-	mutex_lock(&space->lock);
-	page = xa_load(&space->pages, index);
-	can = space->dead || !page || vgpu_space_may_dirty(space, page);
-	mutex_unlock(&space->lock);
-	return can;
-}
-
-/* Wait for space_can_write(). Return: 0, -EINTR, -ETIMEDOUT. */
-static int space_await_room(struct vgpu_space *space, pgoff_t index, unsigned long deadline)
-{
-	struct vgpu_space_set *set = &space->host->memory->spaces;
-	long left;
-
-	while (!space_can_write(space, index)) {
-		if (vgpu_deadline_passed(deadline))
-			return -ETIMEDOUT;
-		vgpu_flush_later(set);
-		left = min_t(long, vgpu_deadline_left(deadline), SPACE_HOLD_LOOK);
-		if (wait_event_killable_timeout(set->wait, vgpu_space_has_room(space), left) < 0)
-			return -EINTR;
-	}
-	return 0;
-}
-
-int vgpu_space_wait(struct vgpu_mapping *mapping, pgoff_t index, bool write,
-		    unsigned long deadline)
-{
-	int ret = 0;
-
-	if (!space_is_cached(mapping->space, index))
-		ret = space_fetch(mapping, index, deadline);
-	if (!ret && write)
-		ret = space_await_room(mapping->space, index, deadline);
-	return ret;
 }
 
 /*

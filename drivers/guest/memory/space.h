@@ -38,6 +38,8 @@ struct vgpu_session;
 #define SPACE_DIRTY		XA_MARK_0
 /* Number of dirty pages of a host from which on writers have to wait. */
 #define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
+/* Number of cached pages of a host from which on fetches make room first. */
+#define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
 /* Longest time for which writers or calls are held up: that for which a kernel fault may wait. */
 #define SPACE_HOLD_TIME		(3 * HZ)
 
@@ -212,6 +214,39 @@ void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 /* Do the same. Return: number of pages that stay, as they are dirty. */
 unsigned long vgpu_space_renew_clean(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
+/**
+ * vgpu_space_page_add - enter a page into space->pages
+ * @space: the space, whose lock the caller holds
+ * @page: page that is not cached yet
+ * @index: offset of the page in @space, in pages
+ * @drops: value of set->drops when the host was asked for the page
+ *
+ * Return: 0, -EBUSY (a page is cached there), -ENOMEM.
+ */
+int vgpu_space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgoff_t index, s64 drops);
+
+/*
+ * Check whether a clean page may become dirty. While the space's lock is held, only writers to
+ * other spaces may change the result to false.
+ */
+bool vgpu_space_has_room(const struct vgpu_space *space);
+/* Check whether a page may become or stay dirty. The caller holds space->lock. */
+bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page);
+
+/**
+ * vgpu_space_drop_range - drop clean pages of a range
+ * @space: the space
+ * @first: offset of the first page, in pages
+ * @last: offset of the last page
+ * @room: true to make room; false if the caller has counted set->drops, as a call has ended for
+ *	example
+ *
+ * Context: process; waits for page locks.
+ * Return: number of dirty pages, which stay.
+ */
+unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last,
+				    bool room);
+
 /* Drop all clean pages of a space, after the caller has counted set->drops. */
 void vgpu_space_drop_clean(struct vgpu_space *space);
 
@@ -259,12 +294,6 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf);
  * handler returns.
  */
 vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page);
-/*
- * Fetch a page that is not cached, and, with @write, wait until it may become dirty. @deadline:
- * deadline of the fault, see deadline.h. Return: 0, -EINTR, or the error of the fetch or the wait.
- */
-int vgpu_space_wait(struct vgpu_mapping *mapping, pgoff_t index, bool write,
-		    unsigned long deadline);
 
 /* Check whether a fault makes its page dirty: the core copies that of a private mapping instead. */
 static inline bool vgpu_space_fault_writes(const struct vm_fault *vmf)

@@ -41,7 +41,7 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	s64 drops = atomic64_inc_return(&set->drops);
 	struct vgpu_space *space;
 
-	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
+	/* atomic64_inc_return() pairs with the barrier in space_insert(): see space_fetch.c. */
 	if (!atomic_read(&set->nr_cached))
 		return;
 	/* A dirty page hides what the device changed in it: send it, so that it can be dropped. */
@@ -85,7 +85,7 @@ bool vgpu_space_is_renewed(struct vgpu_host *host)
 	if (atomic_read(&host->memory->spaces.starved))
 		return false;
 	atomic64_inc_return(&host->memory->spaces.drops);
-	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
+	/* atomic64_inc_return() pairs with the barrier in space_insert(): see space_fetch.c. */
 	return !atomic_read(&host->memory->spaces.nr_cached);
 }
 
