@@ -11,6 +11,7 @@
 #include "memory/mapping_fault.h"
 #include "memory/move.h"
 #include "memory/space.h"
+#include "memory/space_fault.h"
 #include "memory/space_fetch.h"
 #include "memory/window_fault.h"
 

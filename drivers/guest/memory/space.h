@@ -38,6 +38,8 @@ struct vgpu_session;
 #define SPACE_DIRTY		XA_MARK_0
 /* Number of dirty pages of a host from which on writers have to wait. */
 #define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
+/* Value of page_private() of a page that was cached and has been dropped. */
+#define SPACE_PAGE_GONE		1
 /* Number of cached pages of a host from which on fetches make room first. */
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
 /* Longest time for which writers or calls are held up: that for which a kernel fault may wait. */
@@ -279,26 +281,5 @@ bool vgpu_space_peek(struct vgpu_space *space, pgoff_t index, unsigned int offse
  */
 void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offset,
 		     const void *buf, unsigned int len);
-
-/*
- * The functions below are for the faults of mapping.c, where vm_private_data of vmf->vma is a
- * struct vgpu_mapping. The first two are called under its mode_lock, and do not wait for the host.
- *
- * vgpu_space_fault() inserts the PTE of a cached page, or hands the page to the core. Return: what
- * a fault handler returns; VM_FAULT_RETRY: the caller has to call vgpu_space_wait() first.
- */
-vm_fault_t vgpu_space_fault(struct vm_fault *vmf);
-/*
- * Make a page dirty and writable. @as_page: true for ->page_mkwrite, where vmf->page is returned
- * locked on success. Return: VM_FAULT_RETRY: the page may not become dirty yet; else what the
- * handler returns.
- */
-vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page);
-
-/* Check whether a fault makes its page dirty: the core copies that of a private mapping instead. */
-static inline bool vgpu_space_fault_writes(const struct vm_fault *vmf)
-{
-	return (vmf->flags & FAULT_FLAG_WRITE) && (vmf->vma->vm_flags & VM_SHARED);
-}
 
 #endif /* VGPU_SPACE_H */
