@@ -18,6 +18,7 @@
 #include "memory/reclaim.h"
 #include "memory/reserve.h"
 #include "memory/space.h"
+#include "memory/space_set.h"
 #include "memory/state.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"

@@ -178,19 +178,6 @@ static inline bool vgpu_page_is_dirty(const struct vgpu_page *page)
 	return page->owner;
 }
 
-void vgpu_space_set_init(struct vgpu_space_set *set);
-
-/**
- * vgpu_space_set_abort - end all spaces of a host, as the connection is lost
- * @set: spaces of the host
- *
- * Every mapping gives SIGBUS from now on, and bytes not yet sent are lost. The set is empty
- * afterwards, ready for another connection.
- *
- * Context: process; does not wait for the host.
- */
-void vgpu_space_set_abort(struct vgpu_space_set *set);
-
 /* Find or make a space. Return: the space with a reference, or ERR_PTR(-ENOMEM). */
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id);
 void vgpu_space_put(struct vgpu_space *space);
