@@ -44,7 +44,7 @@ struct task_struct;
  * @mode_node: interval tree node in the tree of space->by_mode for @mode; protected by host->lock
  * @shares: true while @node and @mode_node are in their trees: a mapping that may move, of which
  *	programs show a part; protected by host->lock
- * @unit: list entry in the struct move_unit with which it moves; used only by the worker of
+ * @unit: list entry in the struct vgpu_move_unit with which it moves; used only by the worker of
  *	move.c, like all fields up to @refused
  * @before: mode when the unit was collected; MOVING: no program sees the mapping yet, or any more
  * @out_pause: back-off after a failed move out of the window

@@ -49,7 +49,7 @@
 #define MOVE_RETRY_MAX	(32 * HZ)
 
 /**
- * struct move_unit - mappings that move together
+ * struct vgpu_move_unit - mappings that move together
  * @host: host of the mappings
  * @space: space of the mappings, whose pages they share
  * @mappings: list of struct vgpu_mapping, with a reference of each
@@ -58,7 +58,7 @@
  * @flush_wait: time in jiffies to wait for a shadow that takes no bytes; 0 for the rest of a round
  *	in which such a wait has timed out
  */
-struct move_unit {
+struct vgpu_move_unit {
 	struct vgpu_host *host;
 	struct vgpu_space *space;
 	struct list_head mappings;
@@ -83,7 +83,7 @@ void vgpu_move_global_exit(void)
 /* --- start of the worker --------------------------------------------------- */
 
 /* Queue the work item, which holds a reference of the host while it is pending or runs. */
-static void move_queue_locked(struct vgpu_host *host, unsigned long delay)
+static void vgpu_move_queue_locked(struct vgpu_host *host, unsigned long delay)
 {
 	bool queued;
 
@@ -99,10 +99,10 @@ static void move_queue_locked(struct vgpu_host *host, unsigned long delay)
 		vgpu_host_put(host);
 }
 
-static void move_queue(struct vgpu_host *host, unsigned long delay)
+static void vgpu_move_queue(struct vgpu_host *host, unsigned long delay)
 {
 	spin_lock(&host->lock);
-	move_queue_locked(host, delay);
+	vgpu_move_queue_locked(host, delay);
 	spin_unlock(&host->lock);
 }
 
@@ -120,13 +120,13 @@ void vgpu_move_later(struct vgpu_host *host)
 {
 	spin_lock(&host->lock);
 	host->move_asked++;
-	move_queue_locked(host, 0);
+	vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 }
 
 void vgpu_move_room(struct vgpu_host *host)
 {
-	move_queue(host, 0);
+	vgpu_move_queue(host, 0);
 }
 
 void vgpu_move_abort(struct vgpu_host *host)
@@ -145,14 +145,15 @@ static struct vgpu_mapping *mapping_of(struct interval_tree_node *node)
 }
 
 /* Return: the first mapping of the space that has pages from @first to @last. */
-static struct vgpu_mapping *mapping_first(struct vgpu_space *space, pgoff_t first, pgoff_t last)
+static struct vgpu_mapping *vgpu_move_first(struct vgpu_space *space, pgoff_t first, pgoff_t last)
 {
 	lockdep_assert_held(&space->host->lock);
 	return mapping_of(interval_tree_iter_first(&space->mappings, first, last));
 }
 
 /* Return: the mapping after @mapping in that range; @last may have grown in between. */
-static struct vgpu_mapping *mapping_next(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t last)
+static struct vgpu_mapping *vgpu_move_next(struct vgpu_mapping *mapping, pgoff_t first,
+					   pgoff_t last)
 {
 	return mapping_of(interval_tree_iter_next(&mapping->node, first, last));
 }
@@ -161,8 +162,8 @@ static struct vgpu_mapping *mapping_next(struct vgpu_mapping *mapping, pgoff_t f
  * Check whether a mapping of the space that has pages from @first to @last is in another mode than
  * @mode, in a time that does not depend on the number of mappings.
  */
-static bool space_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
-			   enum vgpu_mapping_mode mode)
+static bool vgpu_move_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
+			       enum vgpu_mapping_mode mode)
 {
 	unsigned int other;
 
@@ -199,7 +200,7 @@ void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 	mapping->mode_node.last = last;
 	spin_lock(&host->lock);
 	/* If a mapping in another mode shares pages, the unit has to be brought to one mode. */
-	if (space_is_apart(space, first, last, mapping->mode)) {
+	if (vgpu_move_is_apart(space, first, last, mapping->mode)) {
 		/* No program has seen the mapping yet, so its mode changes without a move. */
 		mapping->mode = VGPU_MAPPING_MOVING;
 		host->move_asked++;
@@ -210,7 +211,7 @@ void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 	mapping->shares = true;
 	/* A round may have ended before this mapping was in the list. */
 	if (host->move_asked != asked)
-		move_queue_locked(host, 0);
+		vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 }
 
@@ -233,7 +234,7 @@ void vgpu_move_alone(struct vgpu_mapping *mapping)
 	mapping_alone_locked(mapping);
 	/* The others of the unit may find room in the window without this mapping. */
 	if (mapping->crowded)
-		move_queue_locked(host, 0);
+		vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 }
 
@@ -273,7 +274,7 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadlin
 	/* The mapping is looked at (again) after those that the present round has not seen yet. */
 	list_move_tail(&mapping->entry, &host->move_todo);
 	host->move_asked++;
-	move_queue_locked(host, 0);
+	vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 	left = wait_event_killable_timeout(host->move_wait, READ_ONCE(mapping->moves) != moves ||
 					   vgpu_host_is_down(host), vgpu_deadline_left(deadline));
@@ -289,7 +290,7 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadlin
 
 /* --- units ----------------------------------------------------------------- */
 
-static void unit_add(struct move_unit *unit, struct vgpu_mapping *mapping)
+static void unit_add(struct vgpu_move_unit *unit, struct vgpu_mapping *mapping)
 {
 	if (!list_empty(&mapping->unit) || !kref_get_unless_zero(&mapping->ref))
 		return;
@@ -310,7 +311,7 @@ static void unit_add(struct move_unit *unit, struct vgpu_mapping *mapping)
  * @unseen: true to add also mappings in mode MOVING, which no program has seen yet. Return: true if
  * a mapping was added.
  */
-static bool unit_collect(struct move_unit *unit, bool unseen)
+static bool vgpu_unit_collect(struct vgpu_move_unit *unit, bool unseen)
 {
 	struct list_head *newest = unit->mappings.prev;
 	pgoff_t first, limit = ULONG_MAX;
@@ -318,8 +319,8 @@ static bool unit_collect(struct move_unit *unit, bool unseen)
 
 	do {
 		first = unit->first;
-		for (mapping = mapping_first(unit->space, first, min(unit->last, limit)); mapping;
-		     mapping = mapping_next(mapping, first, min(unit->last, limit)))
+		for (mapping = vgpu_move_first(unit->space, first, min(unit->last, limit)); mapping;
+		     mapping = vgpu_move_next(mapping, first, min(unit->last, limit)))
 			if (unseen || mapping->mode != VGPU_MAPPING_MOVING)
 				unit_add(unit, mapping);
 		limit = first - 1;
@@ -328,7 +329,7 @@ static bool unit_collect(struct move_unit *unit, bool unseen)
 }
 
 /* Collect the next unit that this round has not looked at. Return: false: there is none. */
-static bool unit_next(struct move_unit *unit)
+static bool vgpu_unit_next(struct vgpu_move_unit *unit)
 {
 	struct vgpu_host *host = unit->host;
 	struct vgpu_mapping *mapping;
@@ -345,13 +346,13 @@ static bool unit_next(struct move_unit *unit)
 		unit->last = mapping->node.last;
 		unit_add(unit, mapping);
 		if (mapping->shares && !list_empty(&unit->mappings))
-			unit_collect(unit, true);
+			vgpu_unit_collect(unit, true);
 	}
 	spin_unlock(&host->lock);
 	return !list_empty(&unit->mappings);
 }
 
-static void unit_put(struct move_unit *unit)
+static void vgpu_unit_put(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping, *next;
 
@@ -361,13 +362,13 @@ static void unit_put(struct move_unit *unit)
 	}
 }
 
-static pgoff_t unit_pages(const struct move_unit *unit)
+static pgoff_t vgpu_unit_pages(const struct vgpu_move_unit *unit)
 {
 	return unit->last - unit->first + 1;
 }
 
 /* Make the faults of the unit wait from now on. */
-static void unit_begin(struct move_unit *unit)
+static void vgpu_unit_begin(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
@@ -383,14 +384,14 @@ static void move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *ran
 }
 
 /* Note that a shadow does not answer: the rest of the round waits for no shadow. */
-static int unit_late(struct move_unit *unit, int ret)
+static int unit_late(struct vgpu_move_unit *unit, int ret)
 {
 	if (ret == -ETIMEDOUT)
 		unit->flush_wait = 0;
 	return ret;
 }
 
-static int unit_flush(struct move_unit *unit, unsigned long most)
+static int unit_flush(struct vgpu_move_unit *unit, unsigned long most)
 {
 	struct vgpu_space_set *set = &unit->host->memory->spaces;
 
@@ -411,7 +412,7 @@ static unsigned long move_paused(const struct vgpu_move_pause *pause)
 
 /* --- out ------------------------------------------------------------------- */
 
-static bool unit_has_to_leave(const struct move_unit *unit)
+static bool unit_has_to_leave(const struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
@@ -424,7 +425,7 @@ static bool unit_has_to_leave(const struct move_unit *unit)
 }
 
 /* Check whether programs may have written to the unit's pages through the window. */
-static bool unit_is_seen_there(const struct move_unit *unit)
+static bool unit_is_seen_there(const struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
@@ -434,7 +435,7 @@ static bool unit_is_seen_there(const struct move_unit *unit)
 	return false;
 }
 
-static unsigned long unit_out_paused(const struct move_unit *unit)
+static unsigned long unit_out_paused(const struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 	unsigned long left = 0;
@@ -448,7 +449,7 @@ static unsigned long unit_out_paused(const struct move_unit *unit)
  * Make the faults of the unit wait, and empty its cache, so that nothing in it is older than what
  * the window has.
  */
-static int unit_clear(struct move_unit *unit)
+static int unit_clear(struct vgpu_move_unit *unit)
 {
 	bool more;
 	int ret;
@@ -458,14 +459,15 @@ static int unit_clear(struct move_unit *unit)
 	if (ret)
 		return ret;
 	do {
-		unit_begin(unit);
+		vgpu_unit_begin(unit);
 		spin_lock(&unit->host->lock);
 		/* A mapping made since in mode MOVING is left to the next round. */
-		more = unit_collect(unit, false);
+		more = vgpu_unit_collect(unit, false);
 		spin_unlock(&unit->host->lock);
 	} while (more);
-	unmap_mapping_pages(vgpu_space_mapping(unit->space), unit->first, unit_pages(unit), false);
-	return unit_late(unit, vgpu_space_clear(unit->space, unit->first, unit_pages(unit),
+	unmap_mapping_pages(vgpu_space_mapping(unit->space), unit->first, vgpu_unit_pages(unit),
+			    false);
+	return unit_late(unit, vgpu_space_clear(unit->space, unit->first, vgpu_unit_pages(unit),
 						unit->flush_wait));
 }
 
@@ -473,7 +475,7 @@ static int unit_clear(struct move_unit *unit)
  * Move the unit out of the window. If that fails, each mapping stays where it was, and mappings
  * that no program has seen yet stay in mode MOVING.
  */
-static void unit_out(struct move_unit *unit)
+static void unit_out(struct vgpu_move_unit *unit)
 {
 	struct vgpu_window_range *range;
 	struct vgpu_mapping *mapping;
@@ -498,7 +500,7 @@ static void unit_out(struct move_unit *unit)
 
 /* --- in -------------------------------------------------------------------- */
 
-static bool unit_may_enter(const struct move_unit *unit)
+static bool unit_may_enter(const struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
@@ -508,7 +510,7 @@ static bool unit_may_enter(const struct move_unit *unit)
 	return true;
 }
 
-static unsigned long unit_in_paused(const struct move_unit *unit)
+static unsigned long unit_in_paused(const struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 	unsigned long left = 0;
@@ -520,18 +522,18 @@ static unsigned long unit_in_paused(const struct move_unit *unit)
 }
 
 /* Check whether all mappings that share pages with the unit are moving, so none shows the pages. */
-static bool unit_is_alone(const struct move_unit *unit)
+static bool unit_is_alone(const struct vgpu_move_unit *unit)
 {
 	bool apart;
 
 	spin_lock(&unit->host->lock);
-	apart = space_is_apart(unit->space, unit->first, unit->last, VGPU_MAPPING_MOVING);
+	apart = vgpu_move_is_apart(unit->space, unit->first, unit->last, VGPU_MAPPING_MOVING);
 	spin_unlock(&unit->host->lock);
 	return !apart;
 }
 
 /* Claim room in the window for each mapping. Return: true if there was room for all. */
-static bool unit_claim(struct move_unit *unit)
+static bool unit_claim(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
@@ -601,7 +603,7 @@ static int move_bind(struct vgpu_mapping *mapping)
 }
 
 /* Bind all mappings. Return: 0, or -errno: some are not bound. */
-static int unit_bind(struct move_unit *unit)
+static int unit_bind(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 	int ret;
@@ -631,15 +633,15 @@ err_unclaim:
  * Make the faults of the unit wait, unmap its cached pages, and send the bytes that were written to
  * copies. Return: 0 or -errno.
  */
-static int unit_leave(struct move_unit *unit)
+static int unit_leave(struct vgpu_move_unit *unit)
 {
 	int ret;
 
-	unit_begin(unit);
+	vgpu_unit_begin(unit);
 	/* -EAGAIN: a mapping that shares pages was made since, in the mode of the others. */
 	ret = unit_is_alone(unit) ? 0 : -EAGAIN;
 	if (!ret)
-		ret = vgpu_space_leave(unit->space, unit->first, unit_pages(unit));
+		ret = vgpu_space_leave(unit->space, unit->first, vgpu_unit_pages(unit));
 	return ret ?: unit_flush(unit, MOVE_FLUSH_WAIT);
 }
 
@@ -648,7 +650,7 @@ static int unit_leave(struct move_unit *unit)
  * (vgpu_move_room()), and when one of several mappings of the unit ends (vgpu_move_alone()). If one
  * has ended since the unit was collected, the worker is started here.
  */
-static void unit_crowded(struct move_unit *unit)
+static void unit_crowded(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 	bool ended = false;
@@ -661,11 +663,11 @@ static void unit_crowded(struct move_unit *unit)
 		ended |= !mapping->shares;
 	}
 	if (ended)
-		move_queue_locked(unit->host, 0);
+		vgpu_move_queue_locked(unit->host, 0);
 	spin_unlock(&unit->host->lock);
 }
 
-static void unit_in_pause(struct move_unit *unit)
+static void unit_in_pause(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
@@ -677,7 +679,7 @@ static void unit_in_pause(struct move_unit *unit)
  * Move the unit into the window. The host binds the mappings first, as the window then shows the
  * same memory to which bytes are sent. If that fails, all mappings stay in copy mode.
  */
-static void unit_in(struct move_unit *unit)
+static void unit_in(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 	int ret;
@@ -721,12 +723,12 @@ static void move_look(struct vgpu_host *host)
  * Move out all units that have to leave. Return: delay in jiffies until a unit has to be tried
  * again, after a failure or a back-off; 0: none has to.
  */
-static unsigned long move_all_out(struct move_unit *unit)
+static unsigned long move_all_out(struct vgpu_move_unit *unit)
 {
 	unsigned long again = 0;
 
 	move_look(unit->host);
-	for (; unit_next(unit); unit_put(unit)) {
+	for (; vgpu_unit_next(unit); vgpu_unit_put(unit)) {
 		if (!unit_has_to_leave(unit))
 			continue;
 		if (!unit_out_paused(unit))
@@ -740,14 +742,14 @@ static unsigned long move_all_out(struct move_unit *unit)
  * Move in all units that may enter. If another round was asked for meanwhile, this one ends after
  * its first attempt, and leaves the other units to the next. Return: as move_all_out().
  */
-static unsigned long move_all_in(struct move_unit *unit, u64 asked)
+static unsigned long move_all_in(struct vgpu_move_unit *unit, u64 asked)
 {
 	unsigned long again = 0;
 	bool tried = false;
 
 	move_look(unit->host);
 	while (vgpu_window_is_there(unit->host) &&
-	       !(tried && vgpu_move_asked(unit->host) != asked) && unit_next(unit)) {
+	       !(tried && vgpu_move_asked(unit->host) != asked) && vgpu_unit_next(unit)) {
 		if (unit_may_enter(unit)) {
 			if (!unit_in_paused(unit)) {
 				unit_in(unit);
@@ -755,7 +757,7 @@ static unsigned long move_all_in(struct move_unit *unit, u64 asked)
 			}
 			again = min_not_zero(again, unit_in_paused(unit));
 		}
-		unit_put(unit);
+		vgpu_unit_put(unit);
 	}
 	return again;
 }
@@ -764,7 +766,7 @@ static unsigned long move_all_in(struct move_unit *unit, u64 asked)
 void vgpu_move_work(struct work_struct *work)
 {
 	struct vgpu_host *host = container_of(work, struct vgpu_host, move_work.work);
-	struct move_unit unit = { .host = host, .flush_wait = MOVE_FLUSH_WAIT };
+	struct vgpu_move_unit unit = { .host = host, .flush_wait = MOVE_FLUSH_WAIT };
 	u64 asked = vgpu_move_asked(host);
 	unsigned long again;
 
@@ -772,6 +774,6 @@ void vgpu_move_work(struct work_struct *work)
 	again = move_all_out(&unit);
 	again = min_not_zero(again, move_all_in(&unit, asked));
 	if (again)
-		move_queue(host, again);
+		vgpu_move_queue(host, again);
 	vgpu_host_put(host);
 }
