@@ -15,6 +15,7 @@
 #include "memory/flush_list.h"
 #include "memory/keep.h"
 #include "memory/move.h"
+#include "memory/move_queue.h"
 #include "memory/reclaim.h"
 #include "memory/reserve.h"
 #include "memory/space.h"

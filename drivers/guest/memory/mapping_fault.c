@@ -10,6 +10,7 @@
 #include "memory/mapping.h"
 #include "memory/mapping_fault.h"
 #include "memory/move.h"
+#include "memory/move_queue.h"
 #include "memory/space.h"
 #include "memory/space_fault.h"
 #include "memory/space_fetch.h"

@@ -19,6 +19,7 @@
 #include "memory/mapping_mmap.h"
 #include "memory/mapping_span.h"
 #include "memory/move.h"
+#include "memory/move_queue.h"
 #include "memory/object.h"
 #include "memory/space.h"
 #include "memory/space_sync.h"

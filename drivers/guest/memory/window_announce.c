@@ -5,7 +5,7 @@
 #include <linux/slab.h>
 
 #include "link/host.h"
-#include "memory/move.h"
+#include "memory/move_queue.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"
 #include "memory/window_provider.h"

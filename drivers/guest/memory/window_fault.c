@@ -19,7 +19,7 @@
 #include "link/session.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
-#include "memory/move.h"
+#include "memory/move_queue.h"
 #include "memory/pages.h"
 #include "memory/space.h"
 #include "memory/window.h"

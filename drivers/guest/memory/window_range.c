@@ -9,7 +9,7 @@
 #include "link/control.h"
 #include "link/host.h"
 #include "memory/mapping.h"
-#include "memory/move.h"
+#include "memory/move_queue.h"
 #include "memory/space.h"
 #include "memory/window.h"
 #include "memory/window_provider.h"
