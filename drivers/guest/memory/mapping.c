@@ -11,6 +11,7 @@
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/move.h"
+#include "memory/move_share.h"
 #include "memory/space.h"
 #include "memory/window_range.h"
 

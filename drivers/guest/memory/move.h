@@ -31,19 +31,6 @@ struct vgpu_move_pause {
 	unsigned long delay;
 };
 
-/*
- * Add a new mapping that may move, and that no program can access yet. @asked: result of
- * vgpu_move_asked() from before the call that placed the mapping. The mapping begins in mode MOVING
- * if a mapping in another mode shows pages of it.
- */
-void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked);
-/* Set the mode. The caller holds host->lock. */
-void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode);
-/* Note that no program shows any part of the mapping any more: it shares pages with none. */
-void vgpu_move_alone(struct vgpu_mapping *mapping);
-/* Take a mapping that is freed off all lists and trees. */
-void vgpu_move_forget(struct vgpu_mapping *mapping);
-
 void vgpu_move_work(struct work_struct *work);
 
 #endif /* VGPU_MOVE_H */
