@@ -26,6 +26,7 @@
 #include "memory/move.h"
 #include "memory/move_queue.h"
 #include "memory/move_share.h"
+#include "memory/move_unit.h"
 #include "memory/space.h"
 #include "memory/space_clear.h"
 #include "memory/state.h"
@@ -50,113 +51,7 @@
 /* Longest back-off after failed moves in. */
 #define MOVE_RETRY_MAX	(32 * HZ)
 
-/**
- * struct vgpu_move_unit - mappings that move together
- * @host: host of the mappings
- * @space: space of the mappings, whose pages they share
- * @mappings: list of struct vgpu_mapping, with a reference of each
- * @first: offset of their first page in @space, in pages
- * @last: offset of their last page, in pages
- * @flush_wait: time in jiffies to wait for a shadow that takes no bytes; 0 for the rest of a round
- *	in which such a wait has timed out
- */
-struct vgpu_move_unit {
-	struct vgpu_host *host;
-	struct vgpu_space *space;
-	struct list_head mappings;
-	unsigned long first;
-	unsigned long last;
-	unsigned long flush_wait;
-};
-
 /* --- units ----------------------------------------------------------------- */
-
-static void unit_add(struct vgpu_move_unit *unit, struct vgpu_mapping *mapping)
-{
-	if (!list_empty(&mapping->unit) || !kref_get_unless_zero(&mapping->ref))
-		return;
-	/* A mapping that is unmapped counts as one that no program has seen. */
-	mapping->before = mapping->shares ? mapping->mode : VGPU_MAPPING_MOVING;
-	list_add_tail(&mapping->unit, &unit->mappings);
-	/* The mapping counts as looked at in this round. */
-	list_move_tail(&mapping->entry, &unit->host->mappings);
-	unit->first = min(unit->first, mapping->node.start);
-	unit->last = max(unit->last, mapping->node.last);
-}
-
-/*
- * Add all mappings that share pages with the unit, then those that share pages with these, and so
- * on. The first pass goes to the right as far as mappings overlap. Each further pass is confined to
- * the pages that the unit has gained on its left. So each mapping is met at most twice, as a
- * program may have made very many.
- * @unseen: true to add also mappings in mode MOVING, which no program has seen yet. Return: true if
- * a mapping was added.
- */
-static bool vgpu_unit_collect(struct vgpu_move_unit *unit, bool unseen)
-{
-	struct list_head *newest = unit->mappings.prev;
-	pgoff_t first, limit = ULONG_MAX;
-	struct vgpu_mapping *mapping;
-
-	do {
-		first = unit->first;
-		for (mapping = vgpu_move_first(unit->space, first, min(unit->last, limit)); mapping;
-		     mapping = vgpu_move_next(mapping, first, min(unit->last, limit)))
-			if (unseen || mapping->mode != VGPU_MAPPING_MOVING)
-				unit_add(unit, mapping);
-		limit = first - 1;
-	} while (unit->first != first);
-	return unit->mappings.prev != newest;
-}
-
-/* Collect the next unit that this round has not looked at. Return: false: there is none. */
-static bool vgpu_unit_next(struct vgpu_move_unit *unit)
-{
-	struct vgpu_host *host = unit->host;
-	struct vgpu_mapping *mapping;
-
-	INIT_LIST_HEAD(&unit->mappings);
-	spin_lock(&host->lock);
-	while (!host->down && list_empty(&unit->mappings)) {
-		mapping = list_first_entry_or_null(&host->move_todo, struct vgpu_mapping, entry);
-		if (!mapping)
-			break;
-		list_move_tail(&mapping->entry, &host->mappings);
-		unit->space = mapping->space;
-		unit->first = mapping->node.start;
-		unit->last = mapping->node.last;
-		unit_add(unit, mapping);
-		if (mapping->shares && !list_empty(&unit->mappings))
-			vgpu_unit_collect(unit, true);
-	}
-	spin_unlock(&host->lock);
-	return !list_empty(&unit->mappings);
-}
-
-static void vgpu_unit_put(struct vgpu_move_unit *unit)
-{
-	struct vgpu_mapping *mapping, *next;
-
-	list_for_each_entry_safe(mapping, next, &unit->mappings, unit) {
-		list_del_init(&mapping->unit);
-		vgpu_mapping_put(mapping);
-	}
-}
-
-static pgoff_t vgpu_unit_pages(const struct vgpu_move_unit *unit)
-{
-	return unit->last - unit->first + 1;
-}
-
-/* Make the faults of the unit wait from now on. */
-static void vgpu_unit_begin(struct vgpu_move_unit *unit)
-{
-	struct vgpu_mapping *mapping;
-
-	list_for_each_entry(mapping, &unit->mappings, unit)
-		if (mapping->mode != VGPU_MAPPING_MOVING)
-			vgpu_mapping_move_begin(mapping);
-}
 
 static void move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range, int error)
 {
