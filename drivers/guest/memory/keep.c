@@ -72,7 +72,7 @@ struct vgpu_keep {
 	struct list_head entry;
 	struct work_struct unpin;
 	struct vgpu_control_msg *release;
-	struct keep_user *user;
+	struct vgpu_keep_user *user;
 	struct mm_struct *mm;
 	u64 number;
 	unsigned long nr_pages;
@@ -94,7 +94,7 @@ static struct workqueue_struct *keep_wq;
 static unsigned long keep_pages;
 
 /**
- * struct keep_user - account of one user's pins at all hosts
+ * struct vgpu_keep_user - account of one user's pins at all hosts
  * @node: entry in keep_users
  * @uid: real user id of the threads that made the calls
  * @refs: number of struct vgpu_keep that point here
@@ -102,7 +102,7 @@ static unsigned long keep_pages;
  * @numbers: number of pins that hosts may know, of all hosts together; the limit,
  *	VGPU_KEPT_NUMBERS, is that of one host
  */
-struct keep_user {
+struct vgpu_keep_user {
 	struct hlist_node node;
 	kuid_t uid;
 	unsigned int refs;
@@ -116,9 +116,9 @@ static DEFINE_HASHTABLE(keep_users, 6);
 
 /* --- users ---------------------------------------------------------------- */
 
-static struct keep_user *user_find_locked(kuid_t uid)
+static struct vgpu_keep_user *user_find_locked(kuid_t uid)
 {
-	struct keep_user *user;
+	struct vgpu_keep_user *user;
 
 	lockdep_assert_held(&keep_users_lock);
 	hash_for_each_possible(keep_users, user, node, __kuid_val(uid))
@@ -128,9 +128,9 @@ static struct keep_user *user_find_locked(kuid_t uid)
 }
 
 /* Return: the account of the current user with another reference, or NULL if there is no memory. */
-static struct keep_user *user_get(void)
+static struct vgpu_keep_user *vgpu_keep_user_get(void)
 {
-	struct keep_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *user;
+	struct vgpu_keep_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *user;
 
 	if (!fresh)
 		return NULL;
@@ -148,7 +148,7 @@ static struct keep_user *user_get(void)
 	return user;
 }
 
-static void user_put(struct keep_user *user)
+static void vgpu_keep_user_put(struct vgpu_keep_user *user)
 {
 	bool last;
 
@@ -162,7 +162,7 @@ static void user_put(struct keep_user *user)
 }
 
 /* Return: the share of the limit @most that one user may have. */
-static unsigned long user_part(const struct keep_user *user, unsigned long most)
+static unsigned long user_part(const struct vgpu_keep_user *user, unsigned long most)
 {
 	return uid_eq(user->uid, GLOBAL_ROOT_UID) ? most : most / 2;
 }
@@ -170,10 +170,10 @@ static unsigned long user_part(const struct keep_user *user, unsigned long most)
 /* --- pages ---------------------------------------------------------------- */
 
 /* Charges pages before they are pinned, so that concurrent tasks cannot exceed the limits. */
-static bool keep_charge(struct vgpu_keep *keep, unsigned long nr)
+static bool vgpu_keep_charge(struct vgpu_keep *keep, unsigned long nr)
 {
 	unsigned long most = totalram_pages() / 2;
-	struct keep_user *user = keep->user;
+	struct vgpu_keep_user *user = keep->user;
 	bool fits;
 
 	spin_lock(&keep_users_lock);
@@ -189,7 +189,7 @@ static bool keep_charge(struct vgpu_keep *keep, unsigned long nr)
 }
 
 /* Uncharges pages. @lost: the pages stay pinned for good, and still count in keep_pages. */
-static void keep_uncharge(struct vgpu_keep *keep, unsigned long nr, bool lost)
+static void vgpu_keep_uncharge(struct vgpu_keep *keep, unsigned long nr, bool lost)
 {
 	atomic64_sub(nr, &keep->mm->pinned_vm);
 	spin_lock(&keep_users_lock);
@@ -200,9 +200,9 @@ static void keep_uncharge(struct vgpu_keep *keep, unsigned long nr, bool lost)
 }
 
 /* Charges the number of a pin. Return: false if the user's share is used up. */
-static bool keep_charge_number(struct vgpu_keep *keep)
+static bool vgpu_keep_charge_number(struct vgpu_keep *keep)
 {
-	struct keep_user *user = keep->user;
+	struct vgpu_keep_user *user = keep->user;
 	bool fits;
 
 	spin_lock(&keep_users_lock);
@@ -212,7 +212,7 @@ static bool keep_charge_number(struct vgpu_keep *keep)
 	return fits;
 }
 
-static void keep_uncharge_number(struct vgpu_keep *keep)
+static void vgpu_keep_uncharge_number(struct vgpu_keep *keep)
 {
 	spin_lock(&keep_users_lock);
 	keep->user->numbers--;
@@ -223,7 +223,7 @@ static void keep_free(struct vgpu_keep *keep)
 {
 	mmdrop(keep->mm);
 	if (keep->user)
-		user_put(keep->user);
+		vgpu_keep_user_put(keep->user);
 	kfree(keep->release);
 	kvfree(keep->runs);
 	kfree(keep);
@@ -241,7 +241,7 @@ static void keep_unpin(struct vgpu_keep *keep)
 						 PHYS_PFN(le64_to_cpu(run->len)), keep->write);
 		cond_resched();
 	}
-	keep_uncharge(keep, keep->nr_pages, false);
+	vgpu_keep_uncharge(keep, keep->nr_pages, false);
 	keep_free(keep);
 }
 
@@ -258,8 +258,8 @@ static void keep_lose(struct vgpu_keep *keep)
 {
 	pr_warn_ratelimited("%lu KiB of process memory stay pinned: the host has not confirmed that its devices no longer use them\n",
 			    keep->nr_pages << (PAGE_SHIFT - 10));
-	keep_uncharge(keep, keep->nr_pages, true);
-	keep_uncharge_number(keep);
+	vgpu_keep_uncharge(keep, keep->nr_pages, true);
+	vgpu_keep_uncharge_number(keep);
 	keep_free(keep);
 }
 
@@ -293,7 +293,7 @@ static long keep_pin_some(struct vgpu_keep *keep, u64 addr, u64 left, struct pag
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	if (!keep_charge(keep, nr))
+	if (!vgpu_keep_charge(keep, nr))
 		return -ENOMEM;
 	got = pin_user_pages_fast(addr, nr, flags, pages);
 	for (i = 0; i < got; i++) {
@@ -303,7 +303,7 @@ static long keep_pin_some(struct vgpu_keep *keep, u64 addr, u64 left, struct pag
 			break;
 		}
 	}
-	keep_uncharge(keep, nr - i, false);
+	vgpu_keep_uncharge(keep, nr - i, false);
 	if (ret)
 		return ret;
 	return got ?: -EFAULT;
@@ -342,7 +342,7 @@ static struct vgpu_keep *keep_make(const struct vgpu_host *host, u64 addr, u64 l
 	keep->most_runs = host->limits.call_bytes / sizeof(*keep->runs);
 	keep->runs = kvmalloc_array(KEEP_RUNS, sizeof(*keep->runs), GFP_KERNEL_ACCOUNT);
 	keep->release = vgpu_control_release_alloc();
-	keep->user = user_get();
+	keep->user = vgpu_keep_user_get();
 	if (!keep->runs || !keep->release || !keep->user) {
 		keep_free(keep);
 		return ERR_PTR(-ENOMEM);
@@ -411,7 +411,7 @@ int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 a
 	mutex_lock(&set->lock);
 	/* A pin that is found stays on its list, because the object is open. */
 	old = keep_find(vgpu_keep_list(object), keep);
-	full = !old && (set->nr == VGPU_KEPT_NUMBERS || !keep_charge_number(keep));
+	full = !old && (set->nr == VGPU_KEPT_NUMBERS || !vgpu_keep_charge_number(keep));
 	if (!old && !full) {
 		set->nr++;
 		keep->number = ++set->last;
@@ -454,7 +454,7 @@ void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, b
 		mutex_lock(&set->lock);
 		set->nr--;
 		mutex_unlock(&set->lock);
-		keep_uncharge_number(keep);
+		vgpu_keep_uncharge_number(keep);
 		keep_unpin(keep);
 	}
 	INIT_LIST_HEAD(&call->pins);
@@ -644,7 +644,7 @@ void vgpu_keep_released(struct vgpu_host *host, u64 number)
 			found = keep;
 			list_del(&found->entry);
 			set->nr--;
-			keep_uncharge_number(found);
+			vgpu_keep_uncharge_number(found);
 			break;
 		}
 	}
