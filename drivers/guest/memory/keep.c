@@ -21,17 +21,12 @@
  * possible for one call at a time. So a call waits for earlier calls that name some of the same
  * pages. Two buffers of two threads may have one page in common.
  */
-#include <linux/atomic.h>
-#include <linux/cred.h>
 #include <linux/err.h>
-#include <linux/hashtable.h>
 #include <linux/mm.h>
 #include <linux/pfn.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
-#include <linux/uidgid.h>
 #include <linux/workqueue.h>
 
 #include "argument/marshal.h"
@@ -40,6 +35,8 @@
 #include "link/host.h"
 #include "link/session.h"
 #include "memory/keep.h"
+#include "memory/keep_pin.h"
+#include "memory/keep_user.h"
 #include "memory/object.h"
 #include "memory/state.h"
 
@@ -48,176 +45,9 @@
 /* Number of runs for which memory is allocated at first. */
 #define KEEP_RUNS	16
 
-/**
- * struct vgpu_keep - a pin: the pinned pages of one KEPT field of a call
- * @entry: entry in one of the lists that the comment at the top of this file names; guarded by
- *	host->memory->keeps.lock, except on a call's own list
- * @unpin: work item that unpins the pages and frees this, queued when the pin is on no list
- * @release: preallocated RELEASE message of the pages, because a file may have too many pins
- *	for allocations during its close; NULL once the message is queued
- * @user: user to whom the pages and the pin's number are charged
- * @mm: address space to which the pages are charged (mm->pinned_vm), with a reference of the
- *	struct only (mmgrab()), as the process may end long before the device drops the pages
- * @number: number by which the host knows the pages, unique among all pins of this host
- * @nr_pages: number of pages, all of them charged
- * @write: true if the device may write to the pages; then they are dirtied when they are
- *	unpinned
- * @nr_runs: number of used entries of @runs
- * @max_runs: number of allocated entries of @runs
- * @most_runs: limit of @max_runs, the number that fits into a call to the host
- * @runs: physical addresses and lengths in bytes of @nr_pages pages, little-endian as on the
- *	wire. Constant after vgpu_keep_pin() has returned
- */
-struct vgpu_keep {
-	struct list_head entry;
-	struct work_struct unpin;
-	struct vgpu_control_msg *release;
-	struct vgpu_keep_user *user;
-	struct mm_struct *mm;
-	u64 number;
-	unsigned long nr_pages;
-	bool write;
-	u32 nr_runs;
-	u32 max_runs;
-	u32 most_runs;
-	struct vgpu_run *runs;
-};
-
 static struct workqueue_struct *keep_wq;
 
-/*
- * Number of pinned pages, for all hosts. Drivers do not check RLIMIT_MEMLOCK when they pin
- * program memory, and ordinary users may lock hardly any. The limit here is half of the
- * machine's memory, and half of that for one user, so that others get some, too. The same
- * shares apply to numbers of pins. Root may use all of the limit.
- */
-static unsigned long keep_pages;
-
-/**
- * struct vgpu_keep_user - account of one user's pins at all hosts
- * @node: entry in keep_users
- * @uid: real user id of the threads that made the calls
- * @refs: number of struct vgpu_keep that point here
- * @pages: number of pages that are charged
- * @numbers: number of pins that hosts may know, of all hosts together; the limit,
- *	VGPU_KEPT_NUMBERS, is that of one host
- */
-struct vgpu_keep_user {
-	struct hlist_node node;
-	kuid_t uid;
-	unsigned int refs;
-	unsigned long pages;
-	unsigned int numbers;
-};
-
-/* Guards keep_users with all accounts, and keep_pages; the innermost lock. */
-static DEFINE_SPINLOCK(keep_users_lock);
-static DEFINE_HASHTABLE(keep_users, 6);
-
-/* --- users ---------------------------------------------------------------- */
-
-static struct vgpu_keep_user *user_find_locked(kuid_t uid)
-{
-	struct vgpu_keep_user *user;
-
-	lockdep_assert_held(&keep_users_lock);
-	hash_for_each_possible(keep_users, user, node, __kuid_val(uid))
-		if (uid_eq(user->uid, uid))
-			return user;
-	return NULL;
-}
-
-/* Return: the account of the current user with another reference, or NULL if there is no memory. */
-static struct vgpu_keep_user *vgpu_keep_user_get(void)
-{
-	struct vgpu_keep_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *user;
-
-	if (!fresh)
-		return NULL;
-	fresh->uid = current_uid();
-	spin_lock(&keep_users_lock);
-	user = user_find_locked(fresh->uid);
-	if (!user) {
-		user = fresh;
-		fresh = NULL;
-		hash_add(keep_users, &user->node, __kuid_val(user->uid));
-	}
-	user->refs++;
-	spin_unlock(&keep_users_lock);
-	kfree(fresh);
-	return user;
-}
-
-static void vgpu_keep_user_put(struct vgpu_keep_user *user)
-{
-	bool last;
-
-	spin_lock(&keep_users_lock);
-	last = !--user->refs;
-	if (last)
-		hash_del(&user->node);
-	spin_unlock(&keep_users_lock);
-	if (last)
-		kfree(user);
-}
-
-/* Return: the share of the limit @most that one user may have. */
-static unsigned long user_part(const struct vgpu_keep_user *user, unsigned long most)
-{
-	return uid_eq(user->uid, GLOBAL_ROOT_UID) ? most : most / 2;
-}
-
 /* --- pages ---------------------------------------------------------------- */
-
-/* Charges pages before they are pinned, so that concurrent tasks cannot exceed the limits. */
-static bool vgpu_keep_charge(struct vgpu_keep *keep, unsigned long nr)
-{
-	unsigned long most = totalram_pages() / 2;
-	struct vgpu_keep_user *user = keep->user;
-	bool fits;
-
-	spin_lock(&keep_users_lock);
-	fits = keep_pages + nr <= most && user->pages + nr <= user_part(user, most);
-	if (fits) {
-		keep_pages += nr;
-		user->pages += nr;
-	}
-	spin_unlock(&keep_users_lock);
-	if (fits)
-		atomic64_add(nr, &keep->mm->pinned_vm);
-	return fits;
-}
-
-/* Uncharges pages. @lost: the pages stay pinned for good, and still count in keep_pages. */
-static void vgpu_keep_uncharge(struct vgpu_keep *keep, unsigned long nr, bool lost)
-{
-	atomic64_sub(nr, &keep->mm->pinned_vm);
-	spin_lock(&keep_users_lock);
-	keep->user->pages -= nr;
-	if (!lost)
-		keep_pages -= nr;
-	spin_unlock(&keep_users_lock);
-}
-
-/* Charges the number of a pin. Return: false if the user's share is used up. */
-static bool vgpu_keep_charge_number(struct vgpu_keep *keep)
-{
-	struct vgpu_keep_user *user = keep->user;
-	bool fits;
-
-	spin_lock(&keep_users_lock);
-	fits = user->numbers < user_part(user, VGPU_KEPT_NUMBERS);
-	user->numbers += fits;
-	spin_unlock(&keep_users_lock);
-	return fits;
-}
-
-static void vgpu_keep_uncharge_number(struct vgpu_keep *keep)
-{
-	spin_lock(&keep_users_lock);
-	keep->user->numbers--;
-	spin_unlock(&keep_users_lock);
-}
 
 static void keep_free(struct vgpu_keep *keep)
 {
