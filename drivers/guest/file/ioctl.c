@@ -31,6 +31,7 @@
 #include "link/session.h"
 #include "memory/blank.h"
 #include "memory/keep.h"
+#include "memory/keep_claim.h"
 #include "memory/reserve.h"
 #include "memory/state.h"
 #include "memory/window.h"

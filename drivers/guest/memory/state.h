@@ -5,6 +5,7 @@
 
 #include "memory/flush.h"
 #include "memory/keep.h"
+#include "memory/keep_claim.h"
 #include "memory/move.h"
 #include "memory/space.h"
 
