@@ -80,8 +80,8 @@ void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_rang
 	mapping->range = range;
 	mapping_set_mode(mapping, range ? VGPU_MAPPING_WINDOW : VGPU_MAPPING_COPY);
 	atomic64_inc(vgpu_mapping_count(mapping));
-	mapping->move_error = error;
-	WRITE_ONCE(mapping->moves, mapping->moves + 1);
+	mapping->move.error = error;
+	WRITE_ONCE(mapping->move.moves, mapping->move.moves + 1);
 	up_write(&mapping->mode_lock);
 }
 

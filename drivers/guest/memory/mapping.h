@@ -3,7 +3,6 @@
 #ifndef VGPU_MAPPING_H
 #define VGPU_MAPPING_H
 
-#include <linux/interval_tree.h>
 #include <linux/jiffies.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -38,21 +37,7 @@ struct task_struct;
  * @nr: number of pages at the time of mmap()
  * @flags: VGPU_MAP_*; changes are made under @lock
  * @cache: cache attribute, VGPU_CACHE_*
- * @entry: list entry in host->mappings or host->move_todo, if the mapping may move; protected by
- *	host->lock
- * @node: interval tree node in space->mappings; protected by host->lock
- * @mode_node: interval tree node in the tree of space->by_mode for @mode; protected by host->lock
- * @shares: true while @node and @mode_node are in their trees: a mapping that may move, of which
- *	programs show a part; protected by host->lock
- * @unit: list entry in the struct vgpu_move_unit with which it moves; used only by the worker of
- *	move.c, like all fields up to @refused
- * @before: mode when the unit was collected; MOVING: no program sees the mapping yet, or any more
- * @out_pause: back-off after a failed move out of the window
- * @in_pause: back-off after a failed move into the window
- * @crowded: true once the unit has found no room in the window; protected by host->lock
- * @claim: range of the window to which the mapping is moving, or NULL
- * @refused: true if the last move failed with -EINVAL: the host has no such mapping, or
- *	parts of the mapping have different cache attributes
+ * @move: what moves of the mapping need
  * @live: true if the mapping is of no use as a copy, so that it never moves
  * @stays: true once the window was seen to be unable to show the mapping, which then is in copy
  *	mode for good; written and read anywhere
@@ -65,11 +50,9 @@ struct task_struct;
  * @blank_next: page at which a store to a blank page counts as sequential
  * @blank_ahead: number of blank pages that become dirty with a sequential store
  * @mode_lock: rwsem, held for reading while a PTE is inserted, and for writing by the worker of
- *	move.c to change the fields up to @move_error
+ *	move.c to change @mode, @range, @move.moves and @move.error
  * @mode: way in which programs see the mapping; written under host->lock as well
  * @range: range of the window, also while the mapping moves out of it; else NULL
- * @moves: number of moves that have ended, with success or not
- * @move_error: error with which the last move failed; 0: none
  * @lock: spinlock that protects all that follows
  * @spans: sorted list of parts with the number of VMAs that cover each; a part that has ended at
  *	the host is not in the list, and never comes back
@@ -91,17 +74,7 @@ struct vgpu_mapping {
 	pgoff_t nr;
 	u32 flags;
 	u32 cache;
-	struct list_head entry;
-	struct interval_tree_node node;
-	struct interval_tree_node mode_node;
-	bool shares;
-	struct list_head unit;
-	enum vgpu_mapping_mode before;
-	struct vgpu_move_pause out_pause;
-	struct vgpu_move_pause in_pause;
-	bool crowded;
-	struct vgpu_window_range *claim;
-	bool refused;
+	struct vgpu_move_state move;
 	bool live;
 	bool stays;
 	bool apart;
@@ -113,8 +86,6 @@ struct vgpu_mapping {
 	struct rw_semaphore mode_lock;
 	enum vgpu_mapping_mode mode;
 	struct vgpu_window_range *range;
-	u64 moves;
-	int move_error;
 	spinlock_t lock;
 	struct list_head spans;
 	pgoff_t run_first;

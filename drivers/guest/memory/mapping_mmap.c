@@ -293,8 +293,8 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	kref_init(&mapping->ref);
 	spin_lock_init(&mapping->lock);
 	INIT_LIST_HEAD(&mapping->spans);
-	INIT_LIST_HEAD(&mapping->entry);
-	INIT_LIST_HEAD(&mapping->unit);
+	INIT_LIST_HEAD(&mapping->move.entry);
+	INIT_LIST_HEAD(&mapping->move.unit);
 	INIT_LIST_HEAD(&mapping->blank_entry);
 	init_rwsem(&mapping->mode_lock);
 	mapping->session = session;

@@ -92,7 +92,7 @@ static bool unit_has_to_leave(const struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
-	list_for_each_entry(mapping, &unit->mappings, unit)
+	list_for_each_entry(mapping, &unit->mappings, move.unit)
 		if (mapping->mode == VGPU_MAPPING_MOVING ||
 		    (mapping->range && (READ_ONCE(mapping->stays) ||
 					!vgpu_window_is_open(mapping->range->window))))
@@ -105,8 +105,8 @@ static bool unit_is_seen_there(const struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
-	list_for_each_entry(mapping, &unit->mappings, unit)
-		if (mapping->before == VGPU_MAPPING_WINDOW)
+	list_for_each_entry(mapping, &unit->mappings, move.unit)
+		if (mapping->move.before == VGPU_MAPPING_WINDOW)
 			return true;
 	return false;
 }
@@ -116,8 +116,8 @@ static unsigned long unit_out_paused(const struct vgpu_move_unit *unit)
 	struct vgpu_mapping *mapping;
 	unsigned long left = 0;
 
-	list_for_each_entry(mapping, &unit->mappings, unit)
-		left = max(left, move_paused(&mapping->out_pause));
+	list_for_each_entry(mapping, &unit->mappings, move.unit)
+		left = max(left, move_paused(&mapping->move.out_pause));
 	return left;
 }
 
@@ -159,17 +159,17 @@ static void unit_out(struct vgpu_move_unit *unit)
 
 	if (unit_is_seen_there(unit))
 		ret = unit_clear(unit);
-	list_for_each_entry(mapping, &unit->mappings, unit) {
+	list_for_each_entry(mapping, &unit->mappings, move.unit) {
 		range = mapping->range;
 		if (!ret) {
-			mapping->out_pause.delay = 0;
+			mapping->move.out_pause.delay = 0;
 			move_end(mapping, NULL, 0);
 			if (range)
 				vgpu_window_release(range, true);
 			continue;
 		}
-		move_pause(&mapping->out_pause, MOVE_RETRY);
-		if (mapping->before != VGPU_MAPPING_MOVING)
+		move_pause(&mapping->move.out_pause, MOVE_RETRY);
+		if (mapping->move.before != VGPU_MAPPING_MOVING)
 			move_end(mapping, range, ret);
 	}
 }
@@ -180,8 +180,8 @@ static bool unit_may_enter(const struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
-	list_for_each_entry(mapping, &unit->mappings, unit)
-		if (mapping->before != VGPU_MAPPING_COPY || READ_ONCE(mapping->stays))
+	list_for_each_entry(mapping, &unit->mappings, move.unit)
+		if (mapping->move.before != VGPU_MAPPING_COPY || READ_ONCE(mapping->stays))
 			return false;
 	return true;
 }
@@ -191,8 +191,8 @@ static unsigned long unit_in_paused(const struct vgpu_move_unit *unit)
 	struct vgpu_mapping *mapping;
 	unsigned long left = 0;
 
-	list_for_each_entry(mapping, &unit->mappings, unit)
-		left = max3(left, move_paused(&mapping->in_pause),
+	list_for_each_entry(mapping, &unit->mappings, move.unit)
+		left = max3(left, move_paused(&mapping->move.in_pause),
 			    move_paused(&mapping->session->memory->move_pause));
 	return left;
 }
@@ -213,18 +213,18 @@ static bool unit_claim(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
-	list_for_each_entry(mapping, &unit->mappings, unit) {
-		mapping->claim = vgpu_window_claim(unit->host, mapping->addr,
-						   (u64)mapping->nr << PAGE_SHIFT);
-		if (!mapping->claim)
+	list_for_each_entry(mapping, &unit->mappings, move.unit) {
+		mapping->move.claim = vgpu_window_claim(unit->host, mapping->addr,
+							(u64)mapping->nr << PAGE_SHIFT);
+		if (!mapping->move.claim)
 			goto err_unclaim;
 	}
 	return true;
 
 err_unclaim:
-	list_for_each_entry_continue_reverse(mapping, &unit->mappings, unit) {
-		vgpu_window_unclaim(mapping->claim);
-		mapping->claim = NULL;
+	list_for_each_entry_continue_reverse(mapping, &unit->mappings, move.unit) {
+		vgpu_window_unclaim(mapping->move.claim);
+		mapping->move.claim = NULL;
 	}
 	return false;
 }
@@ -242,8 +242,8 @@ static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr
 	xcall.stats = &mapping->export->stats;
 	xcall.msg.args.bind.addr = cpu_to_le64(mapping->addr + offset);
 	xcall.msg.args.bind.len = cpu_to_le64((u64)nr << PAGE_SHIFT);
-	xcall.msg.args.bind.window = cpu_to_le64(mapping->claim->window->id);
-	xcall.msg.args.bind.window_offset = cpu_to_le64(mapping->claim->offset + offset);
+	xcall.msg.args.bind.window = cpu_to_le64(mapping->move.claim->window->id);
+	xcall.msg.args.bind.window_offset = cpu_to_le64(mapping->move.claim->offset + offset);
 	ret = vgpu_call_run(mapping->session, &xcall) ?: xcall.result;
 	if (!ret)
 		*cache = le32_to_cpu(xcall.reply.reply->out.bind.cache);
@@ -270,11 +270,11 @@ static int move_bind(struct vgpu_mapping *mapping)
 			mapping->cache = cache;
 	}
 	if (!ret)
-		ret = vgpu_window_attach(mapping->claim, mapping);
+		ret = vgpu_window_attach(mapping->move.claim, mapping);
 	/* A first -EINVAL may be due to a part just unmapped, or a slow driver: wait for two. */
-	if (ret == -EOPNOTSUPP || (ret == -EINVAL && mapping->refused))
+	if (ret == -EOPNOTSUPP || (ret == -EINVAL && mapping->move.refused))
 		WRITE_ONCE(mapping->stays, true);
-	mapping->refused = ret == -EINVAL;
+	mapping->move.refused = ret == -EINVAL;
 	return ret;
 }
 
@@ -284,7 +284,7 @@ static int unit_bind(struct vgpu_move_unit *unit)
 	struct vgpu_mapping *mapping;
 	int ret;
 
-	list_for_each_entry(mapping, &unit->mappings, unit) {
+	list_for_each_entry(mapping, &unit->mappings, move.unit) {
 		ret = move_bind(mapping);
 		/* A shadow that does not answer is not asked for its other mappings for a while. */
 		if (ret == -ETIMEDOUT)
@@ -298,9 +298,9 @@ static int unit_bind(struct vgpu_move_unit *unit)
 
 err_unclaim:
 	/* The ranges of the mappings that follow were not named to the host. */
-	list_for_each_entry_continue(mapping, &unit->mappings, unit) {
-		vgpu_window_unclaim(mapping->claim);
-		mapping->claim = NULL;
+	list_for_each_entry_continue(mapping, &unit->mappings, move.unit) {
+		vgpu_window_unclaim(mapping->move.claim);
+		mapping->move.claim = NULL;
 	}
 	return ret;
 }
@@ -334,9 +334,9 @@ static void unit_crowded(struct vgpu_move_unit *unit)
 	if (list_is_singular(&unit->mappings))
 		return;
 	spin_lock(&unit->host->lock);
-	list_for_each_entry(mapping, &unit->mappings, unit) {
-		mapping->crowded = true;
-		ended |= !mapping->shares;
+	list_for_each_entry(mapping, &unit->mappings, move.unit) {
+		mapping->move.crowded = true;
+		ended |= !mapping->move.shares;
 	}
 	if (ended)
 		vgpu_move_queue_locked(unit->host, 0);
@@ -347,8 +347,8 @@ static void unit_in_pause(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
-	list_for_each_entry(mapping, &unit->mappings, unit)
-		move_pause(&mapping->in_pause, MOVE_RETRY_MAX);
+	list_for_each_entry(mapping, &unit->mappings, move.unit)
+		move_pause(&mapping->move.in_pause, MOVE_RETRY_MAX);
 }
 
 /*
@@ -373,13 +373,13 @@ static void unit_in(struct vgpu_move_unit *unit)
 	ret = unit_bind(unit);
 	if (!ret)
 		ret = unit_leave(unit);
-	list_for_each_entry(mapping, &unit->mappings, unit) {
-		move_end(mapping, ret ? NULL : mapping->claim, ret);
+	list_for_each_entry(mapping, &unit->mappings, move.unit) {
+		move_end(mapping, ret ? NULL : mapping->move.claim, ret);
 		if (!ret)
-			mapping->in_pause.delay = 0;
-		else if (mapping->claim)
-			vgpu_window_release(mapping->claim, true);
-		mapping->claim = NULL;
+			mapping->move.in_pause.delay = 0;
+		else if (mapping->move.claim)
+			vgpu_window_release(mapping->move.claim, true);
+		mapping->move.claim = NULL;
 	}
 	if (ret)
 		unit_in_pause(unit);

@@ -99,18 +99,19 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadlin
 
 	spin_lock(&host->lock);
 	/* The mapping is looked at (again) after those that the present round has not seen yet. */
-	list_move_tail(&mapping->entry, &host->move_todo);
+	list_move_tail(&mapping->move.entry, &host->move_todo);
 	host->move_asked++;
 	vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
-	left = wait_event_killable_timeout(host->move_wait, READ_ONCE(mapping->moves) != moves ||
+	left = wait_event_killable_timeout(host->move_wait,
+					   READ_ONCE(mapping->move.moves) != moves ||
 					   vgpu_host_is_down(host), vgpu_deadline_left(deadline));
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	down_read(&mapping->mode_lock);
 	/* A mapping that is not in the window has left it, whatever error a later move had. */
 	if (mapping->mode == VGPU_MAPPING_WINDOW)
-		ret = mapping->move_error;
+		ret = mapping->move.error;
 	up_read(&mapping->mode_lock);
 	return ret == -EAGAIN || (ret == -ETIMEDOUT && !deadline) ? 0 : ret;
 }

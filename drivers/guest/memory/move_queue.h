@@ -41,7 +41,7 @@ void vgpu_move_abort(struct vgpu_host *host);
 /**
  * vgpu_move_now - have a mapping moved out of the window soon, and wait
  * @mapping: the mapping
- * @moves: value of @mapping->moves when the need for the move was seen
+ * @moves: value of @mapping->move.moves when the need for the move was seen
  * @deadline: deadline of the fault (deadline.h); 0: none, as the faulting thread holds no locks
  *
  * Context: a fault, without locks; waits killably.

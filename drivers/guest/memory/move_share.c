@@ -12,7 +12,7 @@
 
 static struct vgpu_mapping *mapping_of(struct interval_tree_node *node)
 {
-	return node ? container_of(node, struct vgpu_mapping, node) : NULL;
+	return node ? container_of(node, struct vgpu_mapping, move.node) : NULL;
 }
 
 struct vgpu_mapping *vgpu_move_first(struct vgpu_space *space, pgoff_t first, pgoff_t last)
@@ -23,7 +23,7 @@ struct vgpu_mapping *vgpu_move_first(struct vgpu_space *space, pgoff_t first, pg
 
 struct vgpu_mapping *vgpu_move_next(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t last)
 {
-	return mapping_of(interval_tree_iter_next(&mapping->node, first, last));
+	return mapping_of(interval_tree_iter_next(&mapping->move.node, first, last));
 }
 
 bool vgpu_move_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
@@ -43,11 +43,11 @@ void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_m
 	struct rb_root_cached *by_mode = mapping->space->by_mode;
 
 	lockdep_assert_held(&mapping->space->host->lock);
-	if (mapping->shares)
-		interval_tree_remove(&mapping->mode_node, &by_mode[mapping->mode]);
+	if (mapping->move.shares)
+		interval_tree_remove(&mapping->move.mode_node, &by_mode[mapping->mode]);
 	WRITE_ONCE(mapping->mode, mode);
-	if (mapping->shares)
-		interval_tree_insert(&mapping->mode_node, &by_mode[mode]);
+	if (mapping->move.shares)
+		interval_tree_insert(&mapping->move.mode_node, &by_mode[mode]);
 }
 
 void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
@@ -58,10 +58,10 @@ void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 
 	if (mapping->live)
 		return;
-	mapping->node.start = first;
-	mapping->node.last = last;
-	mapping->mode_node.start = first;
-	mapping->mode_node.last = last;
+	mapping->move.node.start = first;
+	mapping->move.node.last = last;
+	mapping->move.mode_node.start = first;
+	mapping->move.mode_node.last = last;
 	spin_lock(&host->lock);
 	/* If a mapping in another mode shares pages, the unit has to be brought to one mode. */
 	if (vgpu_move_is_apart(space, first, last, mapping->mode)) {
@@ -69,10 +69,10 @@ void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 		mapping->mode = VGPU_MAPPING_MOVING;
 		host->move_asked++;
 	}
-	list_add_tail(&mapping->entry, &host->mappings);
-	interval_tree_insert(&mapping->node, &space->mappings);
-	interval_tree_insert(&mapping->mode_node, &space->by_mode[mapping->mode]);
-	mapping->shares = true;
+	list_add_tail(&mapping->move.entry, &host->mappings);
+	interval_tree_insert(&mapping->move.node, &space->mappings);
+	interval_tree_insert(&mapping->move.mode_node, &space->by_mode[mapping->mode]);
+	mapping->move.shares = true;
 	/* A round may have ended before this mapping was in the list. */
 	if (host->move_asked != asked)
 		vgpu_move_queue_locked(host, 0);
@@ -83,11 +83,11 @@ static void mapping_alone_locked(struct vgpu_mapping *mapping)
 {
 	struct vgpu_space *space = mapping->space;
 
-	if (mapping->shares) {
-		interval_tree_remove(&mapping->node, &space->mappings);
-		interval_tree_remove(&mapping->mode_node, &space->by_mode[mapping->mode]);
+	if (mapping->move.shares) {
+		interval_tree_remove(&mapping->move.node, &space->mappings);
+		interval_tree_remove(&mapping->move.mode_node, &space->by_mode[mapping->mode]);
 	}
-	mapping->shares = false;
+	mapping->move.shares = false;
 }
 
 void vgpu_move_alone(struct vgpu_mapping *mapping)
@@ -97,7 +97,7 @@ void vgpu_move_alone(struct vgpu_mapping *mapping)
 	spin_lock(&host->lock);
 	mapping_alone_locked(mapping);
 	/* The others of the unit may find room in the window without this mapping. */
-	if (mapping->crowded)
+	if (mapping->move.crowded)
 		vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 }
@@ -108,6 +108,6 @@ void vgpu_move_forget(struct vgpu_mapping *mapping)
 
 	spin_lock(&host->lock);
 	mapping_alone_locked(mapping);
-	list_del_init(&mapping->entry);
+	list_del_init(&mapping->move.entry);
 	spin_unlock(&host->lock);
 }

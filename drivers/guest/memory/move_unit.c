@@ -12,15 +12,15 @@
 
 static void unit_add(struct vgpu_move_unit *unit, struct vgpu_mapping *mapping)
 {
-	if (!list_empty(&mapping->unit) || !kref_get_unless_zero(&mapping->ref))
+	if (!list_empty(&mapping->move.unit) || !kref_get_unless_zero(&mapping->ref))
 		return;
 	/* A mapping that is unmapped counts as one that no program has seen. */
-	mapping->before = mapping->shares ? mapping->mode : VGPU_MAPPING_MOVING;
-	list_add_tail(&mapping->unit, &unit->mappings);
+	mapping->move.before = mapping->move.shares ? mapping->mode : VGPU_MAPPING_MOVING;
+	list_add_tail(&mapping->move.unit, &unit->mappings);
 	/* The mapping counts as looked at in this round. */
-	list_move_tail(&mapping->entry, &unit->host->mappings);
-	unit->first = min(unit->first, mapping->node.start);
-	unit->last = max(unit->last, mapping->node.last);
+	list_move_tail(&mapping->move.entry, &unit->host->mappings);
+	unit->first = min(unit->first, mapping->move.node.start);
+	unit->last = max(unit->last, mapping->move.node.last);
 }
 
 /*
@@ -54,15 +54,16 @@ bool vgpu_unit_next(struct vgpu_move_unit *unit)
 	INIT_LIST_HEAD(&unit->mappings);
 	spin_lock(&host->lock);
 	while (!host->down && list_empty(&unit->mappings)) {
-		mapping = list_first_entry_or_null(&host->move_todo, struct vgpu_mapping, entry);
+		mapping = list_first_entry_or_null(&host->move_todo, struct vgpu_mapping,
+						   move.entry);
 		if (!mapping)
 			break;
-		list_move_tail(&mapping->entry, &host->mappings);
+		list_move_tail(&mapping->move.entry, &host->mappings);
 		unit->space = mapping->space;
-		unit->first = mapping->node.start;
-		unit->last = mapping->node.last;
+		unit->first = mapping->move.node.start;
+		unit->last = mapping->move.node.last;
 		unit_add(unit, mapping);
-		if (mapping->shares && !list_empty(&unit->mappings))
+		if (mapping->move.shares && !list_empty(&unit->mappings))
 			vgpu_unit_collect(unit, true);
 	}
 	spin_unlock(&host->lock);
@@ -73,8 +74,8 @@ void vgpu_unit_put(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping, *next;
 
-	list_for_each_entry_safe(mapping, next, &unit->mappings, unit) {
-		list_del_init(&mapping->unit);
+	list_for_each_entry_safe(mapping, next, &unit->mappings, move.unit) {
+		list_del_init(&mapping->move.unit);
 		vgpu_mapping_put(mapping);
 	}
 }
@@ -88,7 +89,7 @@ void vgpu_unit_begin(struct vgpu_move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 
-	list_for_each_entry(mapping, &unit->mappings, unit)
+	list_for_each_entry(mapping, &unit->mappings, move.unit)
 		if (mapping->mode != VGPU_MAPPING_MOVING)
 			vgpu_mapping_move_begin(mapping);
 }

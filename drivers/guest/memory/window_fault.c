@@ -235,7 +235,7 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long 
 	window = range->window;
 	kref_get(&window->ref);
 	offset = window_offset(mapping, pgoff);
-	moves = mapping->moves;
+	moves = mapping->move.moves;
 	count = range->bad_count;
 	bad = range_is_bad(range, offset);
 	/* A mapping that needs the window does not go by copy: the host is asked each time. */
