@@ -47,9 +47,9 @@ static struct vgpu_blank *blank_of(struct vgpu_object *object)
 static void blank_forget_locked(struct vgpu_mapping *mapping)
 {
 	lockdep_assert_held(&mapping->space->lock);
-	list_del_init(&mapping->blank_entry);
-	kvfree(mapping->touched);
-	mapping->touched = NULL;
+	list_del_init(&mapping->blank.entry);
+	kvfree(mapping->blank.touched);
+	mapping->blank.touched = NULL;
 }
 
 void vgpu_blank_end(struct vgpu_object *object)
@@ -71,7 +71,7 @@ void vgpu_blank_end(struct vgpu_object *object)
 	WRITE_ONCE(blank->any, false);
 	blank->ends++;
 	memset(blank->bufs, 0, sizeof(blank->bufs));
-	list_for_each_entry_safe(mapping, tmp, &blank->mappings, blank_entry)
+	list_for_each_entry_safe(mapping, tmp, &blank->mappings, blank.entry)
 		blank_forget_locked(mapping);
 	mutex_unlock(&object->space->lock);
 }
@@ -190,8 +190,8 @@ void vgpu_blank_mmap_done(struct vgpu_object *object, struct vgpu_mapping *mappi
 		return;
 	mutex_lock(&object->space->lock);
 	if (blank->ends == ends) {
-		mapping->touched = touched;
-		list_add(&mapping->blank_entry, &blank->mappings);
+		mapping->blank.touched = touched;
+		list_add(&mapping->blank.entry, &blank->mappings);
 		touched = NULL;
 	}
 	mutex_unlock(&object->space->lock);

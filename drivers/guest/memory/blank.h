@@ -114,14 +114,14 @@ void vgpu_blank_free(struct vgpu_object *object);
 static inline bool vgpu_blank_is(const struct vgpu_mapping *mapping, pgoff_t index)
 {
 	lockdep_assert_held(&mapping->space->lock);
-	return mapping->touched && !test_bit(index - mapping->pgoff, mapping->touched);
+	return mapping->blank.touched && !test_bit(index - mapping->pgoff, mapping->blank.touched);
 }
 
 static inline void vgpu_blank_touch(struct vgpu_mapping *mapping, pgoff_t index)
 {
 	lockdep_assert_held(&mapping->space->lock);
-	if (mapping->touched)
-		__set_bit(index - mapping->pgoff, mapping->touched);
+	if (mapping->blank.touched)
+		__set_bit(index - mapping->pgoff, mapping->blank.touched);
 }
 
 #endif /* VGPU_BLANK_H */

@@ -10,13 +10,14 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "memory/mapping_fault.h"
 #include "memory/move.h"
+#include "memory/space_fetch.h"
 
 struct vgpu_export;
 struct vgpu_session;
 struct vgpu_space;
 struct vgpu_window_range;
-struct task_struct;
 
 /*
  * Longest time for which a fault of the kernel waits, in jiffies. Such a fault may come from a
@@ -25,6 +26,25 @@ struct task_struct;
  * a locked socket (virtio_transport_recv_pkt()).
  */
 #define VGPU_MAPPING_FAULT_WAIT	(3 * HZ)
+
+/**
+ * struct vgpu_mapping_blank - pages of a blank buffer that a mapping shows (blank.h)
+ * @entry: list entry in @mappings of the file's struct vgpu_blank while @touched is set
+ * @touched: bitmap of the pages that were fetched or written to; NULL if the mapping shows no blank
+ *	buffer
+ * @nr: number of pages that were blank until a store
+ * @next: page at which a store to a blank page counts as sequential
+ * @ahead: number of blank pages that become dirty with a sequential store
+ *
+ * All are protected by space->lock.
+ */
+struct vgpu_mapping_blank {
+	struct list_head entry;
+	unsigned long *touched;
+	unsigned int nr;
+	pgoff_t next;
+	pgoff_t ahead;
+};
 
 /**
  * struct vgpu_mapping - one mmap() of a forwarded file
@@ -37,18 +57,12 @@ struct task_struct;
  * @nr: number of pages at the time of mmap()
  * @flags: VGPU_MAP_*; changes are made under @lock
  * @cache: cache attribute, VGPU_CACHE_*
- * @move: what moves of the mapping need
+ * @move: state of moves; the lock of each member is described there
  * @live: true if the mapping is of no use as a copy, so that it never moves
  * @stays: true once the window was seen to be unable to show the mapping, which then is in copy
  *	mode for good; written and read anywhere
  * @apart: true if the device and programs do not write to a page at the same time
- * @blank_entry: list entry in @mappings of the file's struct vgpu_blank while @touched is set;
- *	protected by space->lock
- * @touched: bitmap of pages of a blank buffer that were fetched or written to; NULL if the mapping
- *	shows no blank buffer; protected by space->lock, like all fields up to @blank_ahead
- * @nr_blank: number of pages that were blank until a store
- * @blank_next: page at which a store to a blank page counts as sequential
- * @blank_ahead: number of blank pages that become dirty with a sequential store
+ * @blank: pages of a blank buffer that the mapping shows; protected by space->lock
  * @mode_lock: rwsem, held for reading while a PTE is inserted, and for writing by the worker of
  *	move.c to change @mode, @range, @move.moves and @move.error
  * @mode: way in which programs see the mapping; written under host->lock as well
@@ -56,13 +70,8 @@ struct task_struct;
  * @lock: spinlock that protects all that follows
  * @spans: sorted list of parts with the number of VMAs that cover each; a part that has ended at
  *	the host is not in the list, and never comes back
- * @run_first: page at which the program began to read page after page
- * @run_end: page behind the last one that the program has used since it began at @run_first
- * @ahead_next: page at which a fault counts as sequential
- * @ahead: number of pages that the last fault fetched
- * @error: errno with which the page at @error_index could not be fetched; 0: none
- * @error_index: offset in @space, in pages
- * @error_task: task whose fault left @error, and whose retry takes it; never dereferenced
+ * @ahead: pages that are fetched ahead
+ * @error: error that a fault has left for its retry
  */
 struct vgpu_mapping {
 	struct kref ref;
@@ -78,23 +87,14 @@ struct vgpu_mapping {
 	bool live;
 	bool stays;
 	bool apart;
-	struct list_head blank_entry;
-	unsigned long *touched;
-	unsigned int nr_blank;
-	pgoff_t blank_next;
-	pgoff_t blank_ahead;
+	struct vgpu_mapping_blank blank;
 	struct rw_semaphore mode_lock;
 	enum vgpu_mapping_mode mode;
 	struct vgpu_window_range *range;
 	spinlock_t lock;
 	struct list_head spans;
-	pgoff_t run_first;
-	pgoff_t run_end;
-	pgoff_t ahead_next;
-	u32 ahead;
-	int error;
-	pgoff_t error_index;
-	const struct task_struct *error_task;
+	struct vgpu_space_ahead ahead;
+	struct vgpu_mapping_error error;
 };
 
 /*

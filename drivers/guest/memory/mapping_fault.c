@@ -20,9 +20,9 @@
 static void mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error)
 {
 	spin_lock(&mapping->lock);
-	mapping->error = error;
-	mapping->error_index = pgoff;
-	mapping->error_task = current;
+	mapping->error.error = error;
+	mapping->error.index = pgoff;
+	mapping->error.task = current;
 	spin_unlock(&mapping->lock);
 }
 
@@ -35,10 +35,10 @@ static int mapping_take_error(struct vgpu_mapping *mapping, const struct vm_faul
 	int error = 0;
 
 	spin_lock(&mapping->lock);
-	if (mapping->error_task == current) {
-		swap(error, mapping->error);
-		mapping->error_task = NULL;
-		if (mapping->error_index != vmf->pgoff || !(vmf->flags & FAULT_FLAG_TRIED))
+	if (mapping->error.task == current) {
+		swap(error, mapping->error.error);
+		mapping->error.task = NULL;
+		if (mapping->error.index != vmf->pgoff || !(vmf->flags & FAULT_FLAG_TRIED))
 			error = 0;
 	}
 	spin_unlock(&mapping->lock);

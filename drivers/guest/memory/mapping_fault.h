@@ -7,8 +7,22 @@
 #define VGPU_MAPPING_FAULT_H
 
 #include <linux/mm_types.h>
+#include <linux/types.h>
 
+struct task_struct;
 struct vm_fault;
+
+/**
+ * struct vgpu_mapping_error - error that a fault has left for its retry; protected by mapping->lock
+ * @error: errno with which the page at @index could not be fetched; 0: none
+ * @index: offset of the page in the space, in pages
+ * @task: task whose fault left @error, and whose retry takes it; never dereferenced
+ */
+struct vgpu_mapping_error {
+	int error;
+	pgoff_t index;
+	const struct task_struct *task;
+};
 
 /**
  * vgpu_mapping_fault - vm_ops->fault of forwarded files

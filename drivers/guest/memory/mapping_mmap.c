@@ -295,7 +295,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	INIT_LIST_HEAD(&mapping->spans);
 	INIT_LIST_HEAD(&mapping->move.entry);
 	INIT_LIST_HEAD(&mapping->move.unit);
-	INIT_LIST_HEAD(&mapping->blank_entry);
+	INIT_LIST_HEAD(&mapping->blank.entry);
 	init_rwsem(&mapping->mode_lock);
 	mapping->session = session;
 	mapping->space = object->space;

@@ -87,7 +87,7 @@ static bool space_add_blank(struct vgpu_mapping *mapping, struct vgpu_page *page
 	atomic_inc(&set->nr_cached);
 	page->whole = true;
 	/* Most buffers are written once and in order: send pages while others are written. */
-	if (!(++mapping->nr_blank % SPACE_BLANK_FLUSH))
+	if (!(++mapping->blank.nr % SPACE_BLANK_FLUSH))
 		vgpu_flush_start(&mapping->session->memory->flush);
 	if (vgpu_space_page_add(space, page, index, atomic64_read(&set->drops)))
 		goto err_count;
@@ -132,20 +132,20 @@ static void space_blank_ahead(struct vm_fault *vmf)
 	pgoff_t index = vmf->pgoff, left, nr = 0;
 	pgoff_t i;
 
-	left = mapping->blank_ahead;
-	if (index != mapping->blank_next)
+	left = mapping->blank.ahead;
+	if (index != mapping->blank.next)
 		left = 0;
-	mapping->blank_ahead = clamp(2 * left, 1UL, SPACE_BLANK_AHEAD);
+	mapping->blank.ahead = clamp(2 * left, 1UL, SPACE_BLANK_AHEAD);
 	left = min3(left, ((vmf->vma->vm_end - addr) >> PAGE_SHIFT) - 1,
 		    vgpu_mapping_covered(mapping, index) - 1);
-	mapping->blank_next = ++index;
+	mapping->blank.next = ++index;
 	while (nr < left && vgpu_blank_is(mapping, index + nr))
 		nr++;
 	if (nr)
 		nr = vgpu_batch_alloc(pages, nr, true);
 	for (i = 0; i < nr && space_add_blank(mapping, pages[i], index + i); i++) {
 		addr += PAGE_SIZE;
-		mapping->blank_next = index + i + 1;
+		mapping->blank.next = index + i + 1;
 		/* A page without a PTE faults when it is written to, and is found in the cache. */
 		vmf_insert_pfn_prot(vmf->vma, addr, page_to_pfn(pages[i]->page), prot);
 	}
@@ -172,11 +172,11 @@ static void space_insert_around(struct vm_fault *vmf)
 	pgoff_t index = vmf->pgoff;
 	struct vgpu_page *page;
 
-	if (READ_ONCE(mapping->ahead) < SPACE_AROUND_MIN)
+	if (READ_ONCE(mapping->ahead.nr) < SPACE_AROUND_MIN)
 		return;
 	left = min(left, vgpu_mapping_covered(mapping, index) - 1);
 	/* The last page is left out: its fault shows that the program has come that far. */
-	for (; left && index + 2 < READ_ONCE(mapping->ahead_next); left--) {
+	for (; left && index + 2 < READ_ONCE(mapping->ahead.next); left--) {
 		addr += PAGE_SIZE;
 		page = xa_load(&mapping->space->pages, ++index);
 		if (!page || vmf_insert_pfn(vmf->vma, addr, page_to_pfn(page->page)) !=

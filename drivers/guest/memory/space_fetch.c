@@ -108,17 +108,17 @@ static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
 	pgoff_t nr = 1;
 
 	spin_lock(&mapping->lock);
-	if (index == mapping->ahead_next) {
-		nr = mapping->ahead * 2;
+	if (index == mapping->ahead.next) {
+		nr = mapping->ahead.nr * 2;
 	} else {
-		if (index == mapping->run_first)
-			nr = mapping->run_end - index;
-		mapping->run_first = index;
-		mapping->run_end = index;
+		if (index == mapping->ahead.run_first)
+			nr = mapping->ahead.run_end - index;
+		mapping->ahead.run_first = index;
+		mapping->ahead.run_end = index;
 	}
 	nr = clamp_t(pgoff_t, nr, 1, min_t(pgoff_t, max(left, 1UL), SPACE_AHEAD_MAX));
-	mapping->ahead = nr;
-	mapping->ahead_next = index + nr;
+	mapping->ahead.nr = nr;
+	mapping->ahead.next = index + nr;
 	spin_unlock(&mapping->lock);
 	return nr;
 }
@@ -126,8 +126,8 @@ static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
 void vgpu_space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
 {
 	spin_lock(&mapping->lock);
-	if (index >= mapping->run_end && index < mapping->ahead_next)
-		mapping->run_end = index + 1;
+	if (index >= mapping->ahead.run_end && index < mapping->ahead.next)
+		mapping->ahead.run_end = index + 1;
 	spin_unlock(&mapping->lock);
 }
 

@@ -7,6 +7,20 @@
 
 struct vgpu_mapping;
 
+/**
+ * struct vgpu_space_ahead - pages of a mapping that are fetched ahead; protected by mapping->lock
+ * @run_first: page at which the program began to read page after page
+ * @run_end: page behind the last one that the program has used since it began at @run_first
+ * @next: page at which a fault counts as sequential
+ * @nr: number of pages that the last fault fetched
+ */
+struct vgpu_space_ahead {
+	pgoff_t run_first;
+	pgoff_t run_end;
+	pgoff_t next;
+	u32 nr;
+};
+
 /*
  * Fetch a page that is not cached, and, with @write, wait until it may become dirty. @deadline:
  * deadline of the fault, see deadline.h. Return: 0, -EINTR, or the error of the fetch or the wait.
