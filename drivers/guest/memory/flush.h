@@ -11,10 +11,6 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
-struct vgpu_mapping;
-struct vgpu_page;
-struct vgpu_session;
-struct vgpu_space;
 struct vgpu_space_set;
 
 /**

@@ -10,7 +10,6 @@
 #include <linux/types.h>
 
 struct vgpu_keep_group;
-struct vgpu_keep_set;
 struct vgpu_object;
 struct vgpu_session;
 

@@ -32,7 +32,6 @@
 
 struct vgpu_host;
 struct vgpu_mapping;
-struct vgpu_session;
 
 /* XArray mark of dirty pages in space->pages. */
 #define SPACE_DIRTY		XA_MARK_0

@@ -13,7 +13,7 @@ struct vm_area_struct;
 struct vm_fault;
 
 /*
- * Resolve a fault on a mapping in window mode. For mapping.c, under mapping->mode_lock; does
+ * Resolve a fault on a mapping in window mode. For mapping_fault.c, under mapping->mode_lock; does
  * not wait. Return: VM_FAULT_RETRY: call vgpu_window_wait() first; else the result of a fault
  * handler.
  */
