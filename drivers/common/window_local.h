@@ -10,7 +10,7 @@
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
-struct vgpu_window;
+struct vgpuh_window;
 struct vm_fault;
 
 /**
@@ -39,12 +39,12 @@ struct vgpu_window_viewer {
  *	locks; waits in TASK_KILLABLE. Return: 0: try @insert again, or -EINTR
  */
 struct vgpu_window_local_ops {
-	struct vgpu_window *(*attach)(u64 id, u64 size, struct vgpu_window_viewer *viewer);
-	void (*detach)(struct vgpu_window *window, struct vgpu_window_viewer *viewer);
-	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+	struct vgpuh_window *(*attach)(u64 id, u64 size, struct vgpu_window_viewer *viewer);
+	void (*detach)(struct vgpuh_window *window, struct vgpu_window_viewer *viewer);
+	vm_fault_t (*insert)(struct vgpuh_window *window, struct vm_fault *vmf, u64 offset,
 			     u64 first, u64 end);
-	vm_fault_t (*insert_huge)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset);
-	int (*resolve)(struct vgpu_window *window, u64 offset);
+	vm_fault_t (*insert_huge)(struct vgpuh_window *window, struct vm_fault *vmf, u64 offset);
+	int (*resolve)(struct vgpuh_window *window, u64 offset);
 };
 
 extern const struct vgpu_window_local_ops vgpu_window_local_ops;

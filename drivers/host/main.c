@@ -21,7 +21,7 @@ static int __init vgpu_host_init(void)
 	ret = vgpu_anon_init();
 	if (ret)
 		goto err_exit_work;
-	ret = vgpu_window_init();
+	ret = vgpuh_window_init();
 	if (ret)
 		goto err_exit_anon;
 	ret = vgpu_agent_init();
@@ -30,7 +30,7 @@ static int __init vgpu_host_init(void)
 	return 0;
 
 err_exit_window:
-	vgpu_window_exit();
+	vgpuh_window_exit();
 err_exit_anon:
 	vgpu_anon_exit();
 err_exit_work:
@@ -41,7 +41,7 @@ err_exit_work:
 static void __exit vgpu_host_exit(void)
 {
 	vgpu_agent_exit();
-	vgpu_window_exit();
+	vgpuh_window_exit();
 	vgpu_work_exit();
 	vgpu_conn_exit();
 	/* Objects and inodes are freed by RCU callbacks. */

@@ -517,7 +517,7 @@ TEST_F(shadow, serves_a_lane_twice)
 	close(shadow);
 	close(lane[1]);
 	EXPECT_TRUE(await(&race->step, 1));
-	EXPECT_TRUE(slow_start("vgpu_host:vgpu_session_bind"));
+	EXPECT_TRUE(slow_start("vgpu_host:vgpuh_session_bind"));
 	set_step(2);
 	while (!slow_waits() && race->loser < 0 && !waitpid(child, NULL, WNOHANG))
 		usleep(1000);

@@ -639,7 +639,7 @@ static void need_module(void)
 DIFF_TEST_LIMIT(message_refused, 120)
 {
 	need_module();
-	fail_once("vgpu_host:vgpu_session_charge", "null=1 go=1", ENOMEM);
+	fail_once("vgpu_host:vgpuh_session_charge", "null=1 go=1", ENOMEM);
 }
 
 /* The message cannot be sent, as the host has no lane for the process at that time. */

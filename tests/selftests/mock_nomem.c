@@ -308,7 +308,7 @@ static bool is_waiting(void)
 		return false;
 	for (i = 0; i < found.gl_pathc && !waiting; i++) {
 		tool_read_line(found.gl_pathv[i], line, sizeof(line));
-		waiting = !strcmp(line, "vgpu_page_wait_claims");
+		waiting = !strcmp(line, "vgpuh_page_wait_claims");
 	}
 	globfree(&found);
 	return waiting;

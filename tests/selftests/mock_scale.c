@@ -102,7 +102,7 @@ FIXTURE_SETUP(scale)
 	self->fd = -1;
 	if (!tool_has_host() || tool_user_engine() || geteuid() || !getenv("VGPU_FWD"))
 		SKIP(return, "needs the host module in the same machine, and root");
-	if (!trace_begin("vgpu_page_expire"))
+	if (!trace_begin("vgpuh_page_expire"))
 		SKIP(return, "needs the function_graph tracer");
 	self->fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
 	ASSERT_GE(self->fd, 0);
@@ -172,11 +172,11 @@ static bool calls_end(int fd, double times[TIMES_MAX])
 {
 	unsigned int i, nr;
 
-	if (!trace_begin("vgpu_page_expire"))
+	if (!trace_begin("vgpuh_page_expire"))
 		return false;
 	for (i = 0; i < SOME; i++)
 		ioctl(fd, VGPU_MOCK_IOC_NOOP, 0);
-	nr = trace_times("vgpu_page_expire", times);
+	nr = trace_times("vgpuh_page_expire", times);
 	trace_end();
 	return nr >= SOME;
 }
@@ -231,13 +231,13 @@ TEST_F_TIMEOUT(scale, flushes, 120)
 
 	memset(memory, 1, sizeof(memory));
 	/* The kernel's function is traced where the module calls it for pages of programs. */
-	ASSERT_EQ(0, tool_run("echo vgpu_demand_begin vgpu_page_expire >" TRACING
+	ASSERT_EQ(0, tool_run("echo vgpu_demand_begin vgpuh_page_expire >" TRACING
 			      "set_graph_function")->status);
-	ASSERT_TRUE(trace_begin("vgpu_demand_begin vgpu_page_expire unmap_mapping_range"));
+	ASSERT_TRUE(trace_begin("vgpu_demand_begin vgpuh_page_expire unmap_mapping_range"));
 	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
 	for (i = 0; i < SOME; i++)
 		ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
-	EXPECT_LE(SOME, trace_times("vgpu_page_expire", self->times));
+	EXPECT_LE(SOME, trace_times("vgpuh_page_expire", self->times));
 	nr = trace_times("unmap_mapping_range", self->times);
 	TH_LOG("%u times unmapped for %u calls", nr, 1 + SOME);
 	EXPECT_LE(1, nr);
@@ -251,7 +251,7 @@ TEST_F_TIMEOUT(scale, poll_events, 60)
 	struct pollfd pfd = { .fd = self->fd, .events = POLLIN };
 	unsigned int i;
 
-	ASSERT_TRUE(trace_begin("vgpu_window_find vgpu_poll_announce"));
+	ASSERT_TRUE(trace_begin("vgpuh_window_find vgpu_poll_announce"));
 	for (i = 0; i < SOME; i++) {
 		arm.events = 0;
 		arm.delay_ms = 0;
@@ -263,7 +263,7 @@ TEST_F_TIMEOUT(scale, poll_events, 60)
 	}
 	EXPECT_LE(SOME / 4, trace_times("vgpu_poll_announce", self->times));
 	/* Another program's mapping and a window that comes or goes are rare. */
-	EXPECT_GE(5, trace_times("vgpu_window_find", self->times));
+	EXPECT_GE(5, trace_times("vgpuh_window_find", self->times));
 }
 
 /*
@@ -288,12 +288,12 @@ static double forget_time(int fd, unsigned int buf, int event, double times[TIME
 {
 	unsigned int i, nr;
 
-	if (!trace_begin("vgpu_event_cancel"))
+	if (!trace_begin("vgpuh_event_cancel"))
 		return 0;
 	for (i = 0; i < SOME; i++)
 		if (job_begin(fd, buf, event, 0, true))
 			return 0;
-	nr = trace_times("vgpu_event_cancel", times);
+	nr = trace_times("vgpuh_event_cancel", times);
 	trace_end();
 	return nr < SOME ? 0 : least(times, nr);
 }
@@ -337,8 +337,8 @@ TEST_F_TIMEOUT(scale, events, 300)
 	EXPECT_GE(4 * few, many);
 
 	/* All events are removed with their file, and interrupts are on in between. */
-	ASSERT_TRUE(tool_write(TRACING "set_graph_function", "vgpu_event_drop_all"));
-	ASSERT_TRUE(trace_begin("vgpu_event_drop_all _raw_spin_lock_irq"));
+	ASSERT_TRUE(tool_write(TRACING "set_graph_function", "vgpuh_event_drop_all"));
+	ASSERT_TRUE(trace_begin("vgpuh_event_drop_all _raw_spin_lock_irq"));
 	close(self->fd);
 	self->fd = -1;
 	if (read(event, &fired, sizeof(fired)) == sizeof(fired))

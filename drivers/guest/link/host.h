@@ -50,7 +50,7 @@
 #include "link/control.h"
 #include "wire.h"
 
-struct vgpu_host_memory;
+struct vgpu_memory_host;
 struct vgpu_session;
 struct vgpu_window;
 
@@ -142,7 +142,7 @@ struct vgpu_host {
 	wait_queue_head_t move_wait;
 
 	struct list_head parents;
-	struct vgpu_host_memory *memory;
+	struct vgpu_memory_host *memory;
 	unsigned long fdinfo_pause;
 };
 

@@ -296,5 +296,5 @@ void vgpu_flush_abort(struct vgpu_space_set *set)
 	spin_unlock(&set->lock);
 	/* The host is down, so set->expire is not queued after this. */
 	if (cancel_delayed_work(&set->expire))
-		vgpu_host_put(container_of(set, struct vgpu_host_memory, spaces)->host);
+		vgpu_host_put(container_of(set, struct vgpu_memory_host, spaces)->host);
 }

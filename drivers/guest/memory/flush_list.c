@@ -114,7 +114,7 @@ bool vgpu_flush_queue(struct work_struct *work)
 
 void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay)
 {
-	struct vgpu_host *host = container_of(set, struct vgpu_host_memory, spaces)->host;
+	struct vgpu_host *host = container_of(set, struct vgpu_memory_host, spaces)->host;
 
 	if (delayed_work_pending(&set->expire) &&
 	    time_before_eq(READ_ONCE(set->expire.timer.expires), jiffies + delay))

@@ -116,7 +116,7 @@ void vgpu_space_expire(struct work_struct *work)
 		if (atomic_read(&set->nr_cached))
 			space_expire_later(set);
 	}
-	vgpu_host_put(container_of(set, struct vgpu_host_memory, spaces)->host);
+	vgpu_host_put(container_of(set, struct vgpu_memory_host, spaces)->host);
 }
 
 void vgpu_space_activate(struct vgpu_space *space)

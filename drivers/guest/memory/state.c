@@ -16,7 +16,7 @@
  */
 int vgpu_host_memory_init(struct vgpu_host *host)
 {
-	struct vgpu_host_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL);
+	struct vgpu_memory_host *memory = kzalloc(sizeof(*memory), GFP_KERNEL);
 
 	if (!memory)
 		return -ENOMEM;

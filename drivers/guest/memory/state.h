@@ -13,12 +13,12 @@ struct vgpu_host;
 struct vgpu_session;
 
 /**
- * struct vgpu_host_memory - state of a host's memory; lives as long as the host
+ * struct vgpu_memory_host - state of a host's memory; lives as long as the host
  * @host: host of the state
  * @spaces: device memory that this host's mappings show
  * @keeps: pins of program memory that the host's devices may keep
  */
-struct vgpu_host_memory {
+struct vgpu_memory_host {
 	struct vgpu_host *host;
 	struct vgpu_space_set spaces;
 	struct vgpu_keep_set keeps;

@@ -25,7 +25,7 @@
  */
 struct loopback {
 	const struct vgpu_window_local_ops *ops;
-	struct vgpu_window *there;
+	struct vgpuh_window *there;
 	struct vgpu_window *here;
 	struct vgpu_window_viewer viewer;
 };

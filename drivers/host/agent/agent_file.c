@@ -89,7 +89,7 @@ static int agent_open(struct inode *inode, struct file *file)
 static int agent_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_agent *agent = file->private_data;
-	struct vgpu_export *export, *next;
+	struct vgpuh_export *export, *next;
 	struct vgpu_peer *peer;
 	unsigned long id;
 
@@ -100,7 +100,7 @@ static int agent_release(struct inode *inode, struct file *file)
 	xa_for_each(&agent->peers, id, peer)
 		vgpu_peer_end(peer);
 	list_for_each_entry_safe(export, next, &agent->exports, node)
-		vgpu_export_del(agent, export->id);
+		vgpuh_export_del(agent, export->id);
 	mutex_unlock(&agent->lock);
 	vgpu_agent_put(agent);
 	return 0;

@@ -89,12 +89,12 @@ static int agent_export_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	int ret;
 
 	mutex_lock(&agent->lock);
-	ret = vgpu_export_add(agent, args);
+	ret = vgpuh_export_add(agent, args);
 	if (ret > 0) {
 		args->out_export = ret;
 		ret = vgpu_cmd_respond(cmd);
 		if (ret)
-			vgpu_export_del(agent, args->out_export);
+			vgpuh_export_del(agent, args->out_export);
 	}
 	mutex_unlock(&agent->lock);
 	return ret;
@@ -104,7 +104,7 @@ static int agent_export_del(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	const struct vgpu_host_export_del *args = cmd->arg;
 	struct vgpu_agent *agent = data;
-	struct vgpu_export *export;
+	struct vgpuh_export *export;
 	struct vgpu_peer *peer;
 	unsigned long id;
 	int ret = -ENOENT;
@@ -114,7 +114,7 @@ static int agent_export_del(void *data, struct file *file, struct vgpu_cmd *cmd)
 	if (export) {
 		xa_for_each(&agent->peers, id, peer)
 			vgpu_grant_revoke(peer, export);
-		ret = vgpu_export_del(agent, args->export);
+		ret = vgpuh_export_del(agent, args->export);
 	}
 	mutex_unlock(&agent->lock);
 	return ret;
@@ -126,7 +126,7 @@ static int agent_export_change(void *data, struct file *file, struct vgpu_cmd *c
 	int ret;
 
 	mutex_lock(&agent->lock);
-	ret = vgpu_export_change(agent, cmd->arg);
+	ret = vgpuh_export_change(agent, cmd->arg);
 	mutex_unlock(&agent->lock);
 	return ret;
 }
@@ -168,7 +168,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	ret = vgpu_cmd_respond(cmd);
 	if (ret)
 		goto err_free_id;
-	ret = vgpu_control_start(peer);
+	ret = vgpuh_control_start(peer);
 	if (ret)
 		goto err_free_id;
 	/*
@@ -177,7 +177,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	 */
 	xa_store(&agent->peers, peer->id, peer, GFP_KERNEL_ACCOUNT);
 	/* The peer may have a window. */
-	vgpu_control_kick_window(peer);
+	vgpuh_control_kick_window(peer);
 	mutex_unlock(&agent->lock);
 	return 0;
 
@@ -209,7 +209,7 @@ static int agent_grant(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	const struct vgpu_host_grant *args = cmd->arg;
 	struct vgpu_agent *agent = data;
-	struct vgpu_export *export;
+	struct vgpuh_export *export;
 	struct vgpu_peer *peer;
 	int ret = -ENOENT;
 
@@ -226,7 +226,7 @@ static int agent_revoke(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	const struct vgpu_host_revoke *args = cmd->arg;
 	struct vgpu_agent *agent = data;
-	struct vgpu_export *export;
+	struct vgpuh_export *export;
 	struct vgpu_peer *peer;
 	int ret = -ENOENT;
 
@@ -346,22 +346,22 @@ static int agent_peer_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
 
 static int agent_window_create(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
-	return vgpu_window_create(cmd->arg, cmd);
+	return vgpuh_window_create(cmd->arg, cmd);
 }
 
 static int agent_window_destroy(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
-	return vgpu_window_destroy(cmd->arg);
+	return vgpuh_window_destroy(cmd->arg);
 }
 
 static int agent_window_drain(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
-	return vgpu_window_drain(cmd->arg);
+	return vgpuh_window_drain(cmd->arg);
 }
 
 static int agent_window_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
-	int ret = vgpu_window_stat(cmd->arg);
+	int ret = vgpuh_window_stat(cmd->arg);
 
 	return ret ?: vgpu_cmd_respond(cmd);
 }

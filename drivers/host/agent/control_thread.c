@@ -36,7 +36,7 @@ static void control_tx_work(struct work_struct *work)
 
 	/* The window is sent first, as programs may begin when the exports are there. */
 	if (!vgpu_offer_announce(peer) && !vgpu_grant_announce(peer) &&
-	    !vgpu_poll_announce(peer) && !vgpu_event_announce(peer))
+	    !vgpu_poll_announce(peer) && !vgpuh_event_announce(peer))
 		vgpu_kept_announce(peer);
 }
 
@@ -45,10 +45,10 @@ static void control_tx_work(struct work_struct *work)
 static int control_close(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_close *close = msg;
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 
-	object = vgpu_object_release(peer, le32_to_cpu(close->object),
-				     le32_to_cpu(close->reference));
+	object = vgpuh_object_release(peer, le32_to_cpu(close->object),
+				      le32_to_cpu(close->reference));
 	/*
 	 * Unknown numbers are no error. If a lane ended, with its shadow, before its ACK was
 	 * read, the host has taken the object back already. A CLOSE call whose reply did not
@@ -56,7 +56,7 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 	 */
 	if (IS_ERR(object)) {
 		atomic64_inc(&peer->counters.refused);
-		vgpu_control_settle(peer, true);
+		vgpuh_control_settle(peer, true);
 	}
 	if (IS_ERR_OR_NULL(object))
 		return 0;
@@ -68,16 +68,16 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 static int control_unmap(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_unmap *unmap = msg;
-	struct vgpu_session *session;
+	struct vgpuh_session *session;
 	int ret;
 
-	session = vgpu_session_find(peer, le64_to_cpu(unmap->session));
+	session = vgpuh_session_find(peer, le64_to_cpu(unmap->session));
 	/*
 	 * The guest may unmap a mapping page by page. The shadow's cuts make new parts of the
-	 * mapping, which vgpu_control_due() counts only then. So an UNMAP is idle only if the
+	 * mapping, which vgpuh_control_due() counts only then. So an UNMAP is idle only if the
 	 * session has no mapping.
 	 */
-	vgpu_control_settle(peer, !session || !READ_ONCE(session->nr_mappings));
+	vgpuh_control_settle(peer, !session || !READ_ONCE(session->nr_mappings));
 	if (!session)
 		return 0;
 	ret = vgpu_unmap_queue(session, le64_to_cpu(unmap->hdr.seq),
@@ -88,23 +88,23 @@ static int control_unmap(struct vgpu_peer *peer, const void *msg)
 		 * session ends.
 		 */
 		atomic64_inc(&peer->counters.refused);
-		vgpu_session_end(session);
+		vgpuh_session_end(session);
 	}
-	vgpu_session_put(session);
+	vgpuh_session_put(session);
 	return 0;
 }
 
 static int control_session_close(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_session_close *close = msg;
-	struct vgpu_session *session;
+	struct vgpuh_session *session;
 
-	session = vgpu_session_find(peer, le64_to_cpu(close->session));
-	vgpu_control_settle(peer, !session);
+	session = vgpuh_session_find(peer, le64_to_cpu(close->session));
+	vgpuh_control_settle(peer, !session);
 	if (!session)
 		return 0;
-	vgpu_session_close_later(session);
-	vgpu_session_put(session);
+	vgpuh_session_close_later(session);
+	vgpuh_session_put(session);
 	return 0;
 }
 
@@ -116,15 +116,15 @@ static int control_ping(struct vgpu_peer *peer, const void *msg)
 		.seq = ((const struct vgpu_hdr *)msg)->seq,
 	};
 
-	vgpu_control_idle(peer);
-	return vgpu_control_send(peer, &pong, sizeof(pong));
+	vgpuh_control_idle(peer);
+	return vgpuh_control_send(peer, &pong, sizeof(pong));
 }
 
 static int control_pong(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_hdr *pong = msg;
 
-	vgpu_control_idle(peer);
+	vgpuh_control_idle(peer);
 	/* Any message shows that the guest lives, but a PONG must have been asked for. */
 	return le64_to_cpu(pong->seq) > peer->control.ping_seq ? -EPROTO : 0;
 }
@@ -190,18 +190,18 @@ static int control_silent(struct vgpu_peer *peer, unsigned int *silence)
 	if ((*silence)++)
 		return *silence > 2 ? -ETIMEDOUT : 0;
 	ping.seq = cpu_to_le64(++peer->control.ping_seq);
-	return vgpu_control_send(peer, &ping, sizeof(ping));
+	return vgpuh_control_send(peer, &ping, sizeof(ping));
 }
 
 static void control_end(struct vgpu_peer *peer)
 {
-	struct vgpu_session *session;
+	struct vgpuh_session *session;
 
 	vgpu_conn_shutdown(&peer->control.conn);
 	mutex_lock(&peer->lock);
 	peer->closing = true;
 	list_for_each_entry(session, &peer->sessions, node)
-		vgpu_session_end(session);
+		vgpuh_session_end(session);
 	mutex_unlock(&peer->lock);
 	wake_up_all(&peer->wait);
 	/* Sessions may take long to end, but nothing of them is shown to the guest from now on. */
@@ -212,7 +212,7 @@ static void control_end(struct vgpu_peer *peer)
 	/* No lane is left, so no object is used or made. A driver may take its time for a close. */
 	wait_event_idle(peer->wait, vgpu_close_all_over(peer));
 	cancel_work_sync(&peer->closes.work);
-	vgpu_object_drop_all(peer);
+	vgpuh_object_drop_all(peer);
 	vgpu_leave_all(peer);
 	cancel_work_sync(&peer->control.tx_work);
 	vgpu_grant_drop_all(peer);
@@ -253,7 +253,7 @@ static int control_thread(void *data)
 	return 0;
 }
 
-int vgpu_control_start(struct vgpu_peer *peer)
+int vgpuh_control_start(struct vgpu_peer *peer)
 {
 	struct task_struct *thread;
 

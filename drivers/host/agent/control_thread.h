@@ -11,6 +11,6 @@ struct vgpu_peer;
  * Prepare the works of a new peer and start its thread, which takes over the caller's reference.
  * Return: 0, or a negative errno: the peer has still the caller's reference only.
  */
-int vgpu_control_start(struct vgpu_peer *peer);
+int vgpuh_control_start(struct vgpu_peer *peer);
 
 #endif /* _VGPU_HOST_CONTROL_THREAD_H */

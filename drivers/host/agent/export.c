@@ -48,9 +48,9 @@ static bool export_string_ok(const char *s, size_t size)
 	return true;
 }
 
-int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args)
+int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args)
 {
-	struct vgpu_export *export;
+	struct vgpuh_export *export;
 	struct inode *inode;
 	struct file *file;
 
@@ -110,8 +110,8 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	strscpy(export->bus_id, args->bus_id, sizeof(export->bus_id));
 	memcpy(export->pci_header, args->pci_header, sizeof(export->pci_header));
 	strscpy(export->title, args->title, sizeof(export->title));
-	if (export->rdev == agent->rdev || vgpu_window_is_device(export->rdev)) {
-		vgpu_export_put(export);
+	if (export->rdev == agent->rdev || vgpuh_window_is_device(export->rdev)) {
+		vgpuh_export_put(export);
 		return -EXDEV;
 	}
 	export->id = ++agent->last_export;
@@ -119,14 +119,14 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	return export->id;
 }
 
-int vgpu_export_del(struct vgpu_agent *agent, u32 id)
+int vgpuh_export_del(struct vgpu_agent *agent, u32 id)
 {
-	struct vgpu_export *export = vgpu_agent_find_export(agent, id);
+	struct vgpuh_export *export = vgpu_agent_find_export(agent, id);
 
 	if (!export)
 		return -ENOENT;
 	list_del(&export->node);
-	vgpu_export_put(export);
+	vgpuh_export_put(export);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ static int grant_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
+int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		   const struct vgpu_host_grant *args)
 {
 	struct vgpu_grant *grant, *other;
@@ -169,7 +169,7 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
 		.ioctls = grant->ioctls,
 	};
 	grant->export = export;
-	vgpu_export_get(export);
+	vgpuh_export_get(export);
 
 	mutex_lock(&peer->lock);
 	list_for_each_entry(other, &peer->grants, node)
@@ -188,11 +188,11 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
 		vgpu_grant_put(grant);
 		return ret;
 	}
-	vgpu_control_kick(peer);
+	vgpuh_control_kick(peer);
 	return 0;
 }
 
-int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpu_export *export)
+int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export)
 {
 	struct vgpu_grant *grant;
 	int ret = -ENOENT;
@@ -206,7 +206,7 @@ int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpu_export *export)
 	}
 	mutex_unlock(&peer->lock);
 	if (!ret)
-		vgpu_control_kick(peer);
+		vgpuh_control_kick(peer);
 	return ret;
 }
 
@@ -231,7 +231,7 @@ static void change_merge(struct vgpu_change *change, const struct vgpu_change *m
 	change->flags |= more->flags;
 }
 
-static void grant_change(struct vgpu_peer *peer, const struct vgpu_export *export,
+static void grant_change(struct vgpu_peer *peer, const struct vgpuh_export *export,
 			 const struct vgpu_change *change)
 {
 	struct vgpu_grant *grant;
@@ -246,10 +246,10 @@ static void grant_change(struct vgpu_peer *peer, const struct vgpu_export *expor
 	}
 	mutex_unlock(&peer->lock);
 	if (any)
-		vgpu_control_kick(peer);
+		vgpuh_control_kick(peer);
 }
 
-int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args)
+int vgpuh_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args)
 {
 	const struct vgpu_change change = {
 		.flags = args->flags,
@@ -257,7 +257,7 @@ int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_c
 		.property = args->property,
 		.wedged = args->wedged,
 	};
-	struct vgpu_export *export;
+	struct vgpuh_export *export;
 	struct vgpu_peer *peer;
 	unsigned long id;
 
@@ -311,7 +311,7 @@ static struct vgpu_grant *grant_next_news(struct vgpu_peer *peer, bool *revoked)
 
 static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant)
 {
-	const struct vgpu_export *export = grant->export;
+	const struct vgpuh_export *export = grant->export;
 	struct vgpu_export_add msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
 		.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_ADD),
@@ -329,7 +329,7 @@ static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant
 	memcpy(msg.bus_id, export->bus_id, sizeof(msg.bus_id));
 	memcpy(msg.pci_header, export->pci_header, sizeof(msg.pci_header));
 	memcpy(msg.title, export->title, sizeof(msg.title));
-	return vgpu_control_send(peer, &msg, sizeof(msg));
+	return vgpuh_control_send(peer, &msg, sizeof(msg));
 }
 
 /*
@@ -371,7 +371,7 @@ static int grant_send_changes(struct vgpu_peer *peer)
 			.wedged = cpu_to_le32(change.wedged),
 		};
 
-		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+		ret = vgpuh_control_send(peer, &msg, sizeof(msg));
 	}
 	return ret;
 }
@@ -390,7 +390,7 @@ int vgpu_grant_announce(struct vgpu_peer *peer)
 				.export = cpu_to_le32(grant->id),
 			};
 
-			ret = vgpu_control_send(peer, &msg, sizeof(msg));
+			ret = vgpuh_control_send(peer, &msg, sizeof(msg));
 		} else {
 			ret = grant_send_add(peer, grant);
 		}

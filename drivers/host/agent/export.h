@@ -10,21 +10,21 @@
 #include <uapi/linux/vgpu_host.h>
 
 struct vgpu_agent;
-struct vgpu_export;
+struct vgpuh_export;
 struct vgpu_host_export_add;
 struct vgpu_host_export_change;
 struct vgpu_host_grant;
 struct vgpu_peer;
 
 /* The caller of the next two functions holds agent->lock. */
-int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args);
-int vgpu_export_del(struct vgpu_agent *agent, u32 id);
+int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args);
+int vgpuh_export_del(struct vgpu_agent *agent, u32 id);
 /* Queue a uevent for all peers that have a grant for the export. Context: agent->lock is held. */
-int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args);
+int vgpuh_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args);
 
-int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
+int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		   const struct vgpu_host_grant *args);
-int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpu_export *export);
+int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export);
 /*
  * Notify the guest of new and revoked grants, and of changed files and uevents of its exports.
  * Context: the peer's sender.

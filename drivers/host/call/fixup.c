@@ -21,32 +21,32 @@
 #include "session/fdtable.h"
 #include "session/lane.h"
 
-static u32 fixup_nr(const struct vgpu_hcall *call)
+static u32 fixup_nr(const struct vgpuh_call *call)
 {
 	return le16_to_cpu(call->view.call->nr_fixups);
 }
 
 /* --- placing -------------------------------------------------------------- */
 
-static unsigned long fixup_addr(const struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+static unsigned long fixup_addr(const struct vgpuh_call *call, const struct vgpu_fixup *fixup)
 {
 	return call->segs[le16_to_cpu(fixup->seg)].addr + le32_to_cpu(fixup->offset);
 }
 
 /* Install an fd of object @id in the fd table. Return: the fd, or a negative errno. */
-static int fixup_install(struct vgpu_hcall *call, u32 id, struct vgpu_fd *placed)
+static int fixup_install(struct vgpuh_call *call, u32 id, struct vgpu_fd *placed)
 {
-	struct vgpu_object *object = vgpu_object_find(call->lane->session->peer, id);
+	struct vgpuh_object *object = vgpuh_object_find(call->lane->session->peer, id);
 
 	return object ? vgpu_fdtable_place(object, placed) : -EBADF;
 }
 
-int vgpu_fixup_arg_fd(struct vgpu_hcall *call, u32 id)
+int vgpu_fixup_arg_fd(struct vgpuh_call *call, u32 id)
 {
 	return fixup_install(call, id, &call->arg_fd);
 }
 
-static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
+static int fixup_place_fd(struct vgpuh_call *call, const struct vgpu_fixup *fixup,
 			  struct vgpu_fd *placed)
 {
 	int fd = fixup_install(call, le32_to_cpu(fixup->target), placed);
@@ -57,7 +57,7 @@ static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixu
 }
 
 /* Place a time. The guest's clock is another one, so the guest sends a delay from now. */
-static int fixup_place_time(struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+static int fixup_place_time(struct vgpuh_call *call, const struct vgpu_fixup *fixup)
 {
 	u64 now = ktime_get_ns();
 	u64 delay = min_t(u64, vgpu_fixup_original(&call->view, call->segs, fixup, sizeof(delay)),
@@ -67,16 +67,16 @@ static int fixup_place_time(struct vgpu_hcall *call, const struct vgpu_fixup *fi
 }
 
 /* Install the eventfd that the lane's thread has brought; from now on it belongs to the call. */
-static int fixup_place_event(struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
+static int fixup_place_event(struct vgpuh_call *call, const struct vgpu_fixup *fixup,
 			     struct vgpu_fd *placed)
 {
-	struct vgpu_lane *lane = call->lane;
+	struct vgpuh_lane *lane = call->lane;
 	u32 number = le32_to_cpu(fixup->target);
 	int fd, ret;
 
 	if (!lane->event)
 		return -ENOMEM;
-	ret = vgpu_event_add(call->object, number, lane->event);
+	ret = vgpuh_event_add(call->object, number, lane->event);
 	if (ret)
 		return ret;
 	call->event = number;
@@ -92,14 +92,14 @@ static int fixup_place_event(struct vgpu_hcall *call, const struct vgpu_fixup *f
 	return put_user(fd, (s32 __user *)fixup_addr(call, fixup)) ? -EFAULT : 0;
 }
 
-void vgpu_fixup_cancel_event(struct vgpu_hcall *call)
+void vgpu_fixup_cancel_event(struct vgpuh_call *call)
 {
 	if (call->event)
-		vgpu_event_cancel(call->object, call->event);
+		vgpuh_event_cancel(call->object, call->event);
 	call->event = 0;
 }
 
-static bool fixup_places_fd(const struct vgpu_hcall *call)
+static bool fixup_places_fd(const struct vgpuh_call *call)
 {
 	u32 i;
 
@@ -112,7 +112,7 @@ static bool fixup_places_fd(const struct vgpu_hcall *call)
 	return false;
 }
 
-int vgpu_fixup_apply(struct vgpu_hcall *call)
+int vgpu_fixup_apply(struct vgpuh_call *call)
 {
 	const struct vgpu_fixup *fixup = call->view.fixups;
 	u32 nr = fixup_nr(call), i;
@@ -150,7 +150,7 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
 
 /* --- undoing -------------------------------------------------------------- */
 
-void vgpu_fixup_undo_all(struct vgpu_hcall *call)
+void vgpu_fixup_undo_all(struct vgpuh_call *call)
 {
 	u32 nr = fixup_nr(call), i;
 
@@ -159,7 +159,7 @@ void vgpu_fixup_undo_all(struct vgpu_hcall *call)
 				call->placed ? call->placed[i].fd : -1);
 }
 
-void vgpu_fixup_remove_fds(struct vgpu_hcall *call)
+void vgpu_fixup_remove_fds(struct vgpuh_call *call)
 {
 	u32 nr = fixup_nr(call), i;
 
@@ -176,7 +176,7 @@ void vgpu_fixup_remove_fds(struct vgpu_hcall *call)
 
 /* --- fds ------------------------------------------------------------------ */
 
-static struct vgpu_fd *fds_find(struct vgpu_hcall *call, int fd)
+static struct vgpu_fd *fds_find(struct vgpuh_call *call, int fd)
 {
 	u32 i;
 
@@ -187,13 +187,13 @@ static struct vgpu_fd *fds_find(struct vgpu_hcall *call, int fd)
 }
 
 /* Turn the file of @fd into an object of the reply. */
-static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
+static int fds_give(struct vgpuh_call *call, struct vgpu_fd *fd, u32 index)
 {
 	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
 	struct inode *inode = file_inode(call->object->file);
 	struct vgpu_peer *peer = call->lane->session->peer;
 	struct file *file = fd->file;
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	struct vgpu_grant *grant;
 	u32 reference;
 	bool same;
@@ -206,7 +206,7 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 	 */
 	grant = S_ISCHR(file_inode(file)->i_mode) ? call->object->grant : NULL;
 	same = grant && S_ISCHR(inode->i_mode) && inode->i_rdev == file_inode(file)->i_rdev;
-	object = vgpu_object_take(peer, file, grant, call->object->origin, &reference);
+	object = vgpuh_object_take(peer, file, grant, call->object->origin, &reference);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
 	/*
@@ -215,11 +215,11 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 	 */
 	if (READ_ONCE(call->object->no_demand))
 		WRITE_ONCE(object->no_demand, true);
-	vgpu_object_describe(object, reference, desc);
+	vgpuh_object_describe(object, reference, desc);
 	if (object->kind == VGPU_OBJECT_SYNC_FILE &&
 	    (le16_to_cpu(call->view.call->flags) & VGPU_CALL_WATCH))
 		desc->flags |= cpu_to_le32(vgpu_poll_watch(object));
-	vgpu_object_put(object);
+	vgpuh_object_put(object);
 	if (same)
 		desc->flags |= cpu_to_le32(VGPU_OBJECT_SAME_DEVICE);
 	if (fd->cloexec)
@@ -230,7 +230,7 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 }
 
 /* Give the guest the files of FD_OUT and FD_RET fixups, after success. */
-static int fds_answer(struct vgpu_hcall *call, s64 *result)
+static int fds_answer(struct vgpuh_call *call, s64 *result)
 {
 	const struct vgpu_fixup *fixups = call->view.fixups;
 	u32 nr = fixup_nr(call), i;
@@ -269,7 +269,7 @@ static int fds_answer(struct vgpu_hcall *call, s64 *result)
 	return ret;
 }
 
-s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result)
+s64 vgpu_fixup_settle_fds(struct vgpuh_call *call, s64 result)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 	unsigned int nr, i, strays = 0;
@@ -299,6 +299,6 @@ s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result)
 	if (!ret)
 		return result;
 	/* The reply has no bytes: they would contain the numbers of files that are closed here. */
-	vgpu_call_take_back(call);
-	return vgpu_call_refuse(call, ret);
+	vgpuh_call_take_back(call);
+	return vgpuh_call_refuse(call, ret);
 }

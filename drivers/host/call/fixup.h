@@ -7,25 +7,25 @@
 
 #include <linux/types.h>
 
-struct vgpu_hcall;
+struct vgpuh_call;
 
 /* Put pointers and fds into the placed segments. */
-int vgpu_fixup_apply(struct vgpu_hcall *call);
+int vgpu_fixup_apply(struct vgpuh_call *call);
 /*
  * Install an fd of object @id, the ioctl's argument, in the fd table.
  * Return: the fd, or a negative errno.
  */
-int vgpu_fixup_arg_fd(struct vgpu_hcall *call, u32 id);
+int vgpu_fixup_arg_fd(struct vgpuh_call *call, u32 id);
 /* Restore the guest's own pointers and fds in the gathered reply. */
-void vgpu_fixup_undo_all(struct vgpu_hcall *call);
+void vgpu_fixup_undo_all(struct vgpuh_call *call);
 /* Remove the fds that vgpu_fixup_apply() and vgpu_fixup_arg_fd() installed, even in part. */
-void vgpu_fixup_remove_fds(struct vgpu_hcall *call);
+void vgpu_fixup_remove_fds(struct vgpuh_call *call);
 /* Cancel the event of a call that failed. */
-void vgpu_fixup_cancel_event(struct vgpu_hcall *call);
+void vgpu_fixup_cancel_event(struct vgpuh_call *call);
 /*
  * Turn the files that the driver left in the fd table into objects of the reply, or close them.
  * Return: the result of the call.
  */
-s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result);
+s64 vgpu_fixup_settle_fds(struct vgpuh_call *call, s64 result);
 
 #endif /* _VGPU_HOST_FIXUP_H */

@@ -48,7 +48,7 @@ static bool fops_drop_master(struct file *file)
  */
 static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
 {
-	const struct vgpu_export *export = grant->export;
+	const struct vgpuh_export *export = grant->export;
 	struct file *first, *file;
 	unsigned int i;
 
@@ -67,11 +67,11 @@ static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
 	return ERR_PTR(-EBUSY);
 }
 
-s64 vgpu_fops_open(struct vgpu_hcall *call)
+s64 vgpu_fops_open(struct vgpuh_call *call)
 {
 	const struct vgpu_args_open *args = &call->view.call->args.open;
 	struct vgpu_peer *peer = call->lane->session->peer;
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	struct vgpu_grant *grant;
 	struct file *file;
 	u32 reference;
@@ -79,24 +79,24 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
 
 	grant = vgpu_grant_find(peer, le32_to_cpu(args->export));
 	if (!grant)
-		return vgpu_call_refuse(call, -ENODEV);
+		return vgpuh_call_refuse(call, -ENODEV);
 	file = fops_open(grant, le32_to_cpu(args->flags));
 	if (IS_ERR(file)) {
 		vgpu_grant_put(grant);
 		return PTR_ERR(file);
 	}
-	object = vgpu_object_take(peer, file, grant, grant, &reference);
+	object = vgpuh_object_take(peer, file, grant, grant, &reference);
 	vgpu_grant_put(grant);
 	if (IS_ERR(object))
-		return vgpu_call_refuse(call, PTR_ERR(object));
-	vgpu_object_describe(object, reference, &call->objects[0]);
+		return vgpuh_call_refuse(call, PTR_ERR(object));
+	vgpuh_object_describe(object, reference, &call->objects[0]);
 	call->objects[0].fixup = 0;
 	call->nr_objects = 1;
 	ret = vgpu_card_add(call->lane->session, object);
-	vgpu_object_put(object);
+	vgpuh_object_put(object);
 	if (ret) {
-		vgpu_call_take_back(call);
-		return vgpu_call_refuse(call, ret);
+		vgpuh_call_take_back(call);
+		return vgpuh_call_refuse(call, ret);
 	}
 	return 0;
 }
@@ -105,19 +105,19 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
  * Run a CLOSE call. The last reference is put when the call is finished, ->release runs on the
  * way to user mode, and the reply is sent after that.
  */
-s64 vgpu_fops_close(struct vgpu_hcall *call)
+s64 vgpu_fops_close(struct vgpuh_call *call)
 {
 	const struct vgpu_call *msg = call->view.call;
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	struct vgpu_peer *peer = session->peer;
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	u64 leave;
 
-	object = vgpu_object_release(peer, le32_to_cpu(msg->object),
-				     le32_to_cpu(msg->args.close.reference));
+	object = vgpuh_object_release(peer, le32_to_cpu(msg->object),
+				      le32_to_cpu(msg->args.close.reference));
 	if (IS_ERR(object))
-		return vgpu_call_refuse(call, PTR_ERR(object));
-	vgpu_lane_closes(call->lane);
+		return vgpuh_call_refuse(call, PTR_ERR(object));
+	vgpuh_lane_closes(call->lane);
 	if (!object)
 		return 0;
 	vgpu_card_forget(session, object->id);
@@ -127,9 +127,9 @@ s64 vgpu_fops_close(struct vgpu_hcall *call)
 	 * release.
 	 */
 	if (!leave)
-		call->closed_fd = vgpu_object_keep_fd(object);
-	vgpu_object_flush(object, 0);
-	vgpu_object_put(object);
+		call->closed_fd = vgpuh_object_keep_fd(object);
+	vgpuh_object_flush(object, 0);
+	vgpuh_object_put(object);
 	/* Another thread puts the file. If this one is killed, the guest gets no reply anyway. */
 	if (leave)
 		wait_event_killable(peer->wait, vgpu_leave_settled(peer, leave));
@@ -163,7 +163,7 @@ static ssize_t fops_iter(struct file *file, unsigned int rw, char __user *buf, s
  * Check a read or write as the VFS does.
  * Return: number of bytes that may be read or written, or a negative errno.
  */
-static ssize_t fops_check_rw(struct vgpu_hcall *call, int rw, loff_t *pos, size_t len)
+static ssize_t fops_check_rw(struct vgpuh_call *call, int rw, loff_t *pos, size_t len)
 {
 	struct file *file = call->object->file;
 	int ret;
@@ -177,7 +177,7 @@ static ssize_t fops_check_rw(struct vgpu_hcall *call, int rw, loff_t *pos, size_
 	return ret ?: len;
 }
 
-s64 vgpu_fops_read(struct vgpu_hcall *call)
+s64 vgpu_fops_read(struct vgpuh_call *call)
 {
 	struct file *file = call->object->file;
 	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
@@ -188,11 +188,11 @@ s64 vgpu_fops_read(struct vgpu_hcall *call)
 	len = fops_check_rw(call, READ, pos, le32_to_cpu(call->view.segs[0].len));
 	if (len < 0)
 		return len;
-	error = vgpu_call_alloc_scratch(call, len);
+	error = vgpuh_call_alloc_scratch(call, len);
 	if (error)
-		return vgpu_call_refuse(call, error);
+		return vgpuh_call_refuse(call, error);
 	buf = (char __user *)call->scratch;
-	vgpu_caller_begin(vgpu_call_is_compat(call));
+	vgpu_caller_begin(vgpuh_call_is_compat(call));
 	if (file->f_op->read)
 		ret = file->f_op->read(file, buf, len, pos);
 	else
@@ -202,16 +202,16 @@ s64 vgpu_fops_read(struct vgpu_hcall *call)
 		return ret;
 	if (ret > len)
 		return -EIO;
-	error = vgpu_call_alloc_data(call, ret);
+	error = vgpuh_call_alloc_data(call, ret);
 	if (error)
-		return vgpu_call_refuse(call, error);
+		return vgpuh_call_refuse(call, error);
 	if (copy_from_user(call->data, buf, ret))
 		return -EFAULT;
 	call->data_len = vgpu_wire_pad(ret);
 	return ret;
 }
 
-s64 vgpu_fops_write(struct vgpu_hcall *call)
+s64 vgpu_fops_write(struct vgpuh_call *call)
 {
 	struct file *file = call->object->file;
 	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
@@ -222,13 +222,13 @@ s64 vgpu_fops_write(struct vgpu_hcall *call)
 	len = fops_check_rw(call, WRITE, pos, le32_to_cpu(call->view.segs[0].len));
 	if (len < 0)
 		return len;
-	error = vgpu_call_alloc_scratch(call, len);
+	error = vgpuh_call_alloc_scratch(call, len);
 	if (error)
-		return vgpu_call_refuse(call, error);
+		return vgpuh_call_refuse(call, error);
 	buf = (char __user *)call->scratch;
 	if (copy_to_user(buf, call->view.data, len))
 		return -EFAULT;
-	vgpu_caller_begin(vgpu_call_is_compat(call));
+	vgpu_caller_begin(vgpuh_call_is_compat(call));
 	if (file->f_op->write)
 		ret = file->f_op->write(file, buf, len, pos);
 	else
@@ -238,7 +238,7 @@ s64 vgpu_fops_write(struct vgpu_hcall *call)
 }
 
 /* Run a LLSEEK call with the guest's position, under f_pos_lock as the system call does. */
-s64 vgpu_fops_llseek(struct vgpu_hcall *call)
+s64 vgpu_fops_llseek(struct vgpuh_call *call)
 {
 	const struct vgpu_args_llseek *args = &call->view.call->args.llseek;
 	struct file *file = call->object->file;
@@ -259,17 +259,17 @@ s64 vgpu_fops_llseek(struct vgpu_hcall *call)
  * here. seq_printf() and similar functions only need a buffer; drivers that ask in which
  * namespace an id is to be shown use the file's credentials.
  */
-s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
+s64 vgpu_fops_fdinfo(struct vgpuh_call *call)
 {
 	struct file *file = call->object->file;
 	struct seq_file seq = { .file = file };
 	int ret;
 
-	if (!vgpu_object_has_fdinfo(call->object))
+	if (!vgpuh_object_has_fdinfo(call->object))
 		return 0;
-	ret = vgpu_call_alloc_data(call, le32_to_cpu(call->view.segs[0].len));
+	ret = vgpuh_call_alloc_data(call, le32_to_cpu(call->view.segs[0].len));
 	if (ret)
-		return vgpu_call_refuse(call, ret);
+		return vgpuh_call_refuse(call, ret);
 	seq.buf = call->data;
 	seq.size = le32_to_cpu(call->view.segs[0].len);
 	file->f_op->show_fdinfo(&seq, file);
@@ -281,7 +281,7 @@ s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
 	return seq.count;
 }
 
-s64 vgpu_fops_poll(struct vgpu_hcall *call)
+s64 vgpu_fops_poll(struct vgpuh_call *call)
 {
 	const struct vgpu_args_poll *args = &call->view.call->args.poll;
 	s64 revents = vgpu_poll_arm(call->object, le32_to_cpu(args->events),
@@ -289,7 +289,7 @@ s64 vgpu_fops_poll(struct vgpu_hcall *call)
 				    le32_to_cpu(args->flags) & VGPU_POLL_STAY);
 
 	if (revents < 0)
-		return vgpu_call_refuse(call, revents);
+		return vgpuh_call_refuse(call, revents);
 	call->out.poll.revents = cpu_to_le32(revents);
 	return 0;
 }

@@ -7,14 +7,14 @@
 
 #include <linux/types.h>
 
-struct vgpu_hcall;
+struct vgpuh_call;
 
-s64 vgpu_fops_open(struct vgpu_hcall *call);
-s64 vgpu_fops_close(struct vgpu_hcall *call);
-s64 vgpu_fops_read(struct vgpu_hcall *call);
-s64 vgpu_fops_write(struct vgpu_hcall *call);
-s64 vgpu_fops_llseek(struct vgpu_hcall *call);
-s64 vgpu_fops_poll(struct vgpu_hcall *call);
-s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
+s64 vgpu_fops_open(struct vgpuh_call *call);
+s64 vgpu_fops_close(struct vgpuh_call *call);
+s64 vgpu_fops_read(struct vgpuh_call *call);
+s64 vgpu_fops_write(struct vgpuh_call *call);
+s64 vgpu_fops_llseek(struct vgpuh_call *call);
+s64 vgpu_fops_poll(struct vgpuh_call *call);
+s64 vgpu_fops_fdinfo(struct vgpuh_call *call);
 
 #endif /* _VGPU_HOST_FOPS_H */

@@ -50,7 +50,7 @@
 #define IOCTL_DRM_DROP_MASTER	_IO('d', 0x1f)
 #define IOCTL_DRM_MAJOR		226
 
-static u32 ioctl_nr_segs(const struct vgpu_hcall *call)
+static u32 ioctl_nr_segs(const struct vgpuh_call *call)
 {
 	return le16_to_cpu(call->view.call->nr_segs);
 }
@@ -61,7 +61,7 @@ static u32 ioctl_nr_segs(const struct vgpu_hcall *call)
  * Provide @len zeroed bytes at @addr, below 4 GiB, which the guest keeps free for the call, as
  * memory for the arguments.
  */
-static int ioctl_map_low(struct vgpu_hcall *call, u64 addr, size_t len)
+static int ioctl_map_low(struct vgpuh_call *call, u64 addr, size_t len)
 {
 	int ret;
 
@@ -69,11 +69,11 @@ static int ioctl_map_low(struct vgpu_hcall *call, u64 addr, size_t len)
 	ret = vgpu_room_take(call);
 	if (ret)
 		return ret;
-	if (!vgpu_session_charge(call->lane->session, len))
+	if (!vgpuh_session_charge(call->lane->session, len))
 		return -ENOMEM;
-	ret = vgpu_mapping_place(call, addr, len);
+	ret = vgpuh_mapping_place(call, addr, len);
 	if (ret) {
-		vgpu_session_uncharge(call->lane->session, len);
+		vgpuh_session_uncharge(call->lane->session, len);
 		return ret;
 	}
 	call->scratch = addr;
@@ -82,19 +82,19 @@ static int ioctl_map_low(struct vgpu_hcall *call, u64 addr, size_t len)
 	return 0;
 }
 
-static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
+static int ioctl_alloc_scratch(struct vgpuh_call *call, size_t size)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
 
 	/* The codec has checked that the memory at args->low is as long as @size: */
 	BUILD_BUG_ON(VGPU_SEGS_SLACK + VGPU_SEGS_ALIGN > VGPU_LOW_BYTES(1, 0));
-	if (vgpu_call_is_compat(call))
+	if (vgpuh_call_is_compat(call))
 		return ioctl_map_low(call, le64_to_cpu(args->low), size);
-	return vgpu_call_alloc_scratch(call, size);
+	return vgpuh_call_alloc_scratch(call, size);
 }
 
 /* Choose a place for each segment, and copy its bytes there. */
-static int ioctl_place_segs(struct vgpu_hcall *call)
+static int ioctl_place_segs(struct vgpuh_call *call)
 {
 	u32 nr = ioctl_nr_segs(call), i;
 	size_t size;
@@ -125,7 +125,7 @@ static int ioctl_place_segs(struct vgpu_hcall *call)
 	return 0;
 }
 
-static void ioctl_store_pages(struct vgpu_hcall *call)
+static void ioctl_store_pages(struct vgpuh_call *call)
 {
 	u32 nr = ioctl_nr_segs(call), pos, i;
 
@@ -133,15 +133,15 @@ static void ioctl_store_pages(struct vgpu_hcall *call)
 		if (!vgpu_seg_is(call, i, VGPU_SEG_PAGE))
 			continue;
 		for (pos = 0; pos < vgpu_seg_len(call, i); pos += PAGE_SIZE)
-			vgpu_page_store(call->lane, le64_to_cpu(call->view.segs[i].addr) + pos,
-					call->view.data + call->segs[i].in + pos);
+			vgpuh_page_store(call->lane, le64_to_cpu(call->view.segs[i].addr) + pos,
+					 call->view.data + call->segs[i].in + pos);
 	}
 }
 
 /* --- the call ------------------------------------------------------------- */
 
 /* Copy the bytes of the OUT segments, as the driver left them, into the reply. */
-static int ioctl_gather(struct vgpu_hcall *call)
+static int ioctl_gather(struct vgpuh_call *call)
 {
 	u32 nr = ioctl_nr_segs(call), i;
 
@@ -163,7 +163,7 @@ static int ioctl_gather(struct vgpu_hcall *call)
  * Trace that @cmd, or the ioctl that it wraps, is denied to guests. @what: the denied part of
  * the argument; 0: the ioctl as such.
  */
-static void ioctl_tell_denied(const struct vgpu_hcall *call, u32 cmd, u32 key, u32 what)
+static void ioctl_tell_denied(const struct vgpuh_call *call, u32 cmd, u32 key, u32 what)
 {
 	trace_vgpu_host_denied(call->lane->session->peer->id, cmd, vgpu_nvidia_name(key), what);
 }
@@ -182,7 +182,7 @@ static bool shadow_is_alone(void)
  * where the driver will read it.
  * Return: 0, -EFAULT, -EACCES, or 1: the driver is not called, and the argument says so.
  */
-static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
+static int ioctl_judge_nvidia(struct vgpuh_call *call, u32 cmd, u64 arg)
 {
 	const struct vgpu_grant *grant = call->object->grant;
 	enum vgpu_nvidia_verdict verdict;
@@ -217,7 +217,7 @@ static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
  * set it.
  * Return: 0 or -EFAULT.
  */
-static int ioctl_set_shared(struct vgpu_hcall *call, u32 cmd, unsigned long arg,
+static int ioctl_set_shared(struct vgpuh_call *call, u32 cmd, unsigned long arg,
 			    __le64 __user **place)
 {
 	const struct vgpu_grant *grant = call->object->grant;
@@ -245,7 +245,7 @@ static int ioctl_hide_shared(__le64 __user *place)
 	return copy_to_user(place, &flags, sizeof(flags)) ? -EFAULT : 0;
 }
 
-static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
+static bool ioctl_allowed(const struct vgpuh_call *call, u32 cmd)
 {
 	const struct vgpu_grant *origin = call->object->origin;
 	const struct vgpu_grant *grant = call->object->grant;
@@ -263,21 +263,21 @@ static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
  * Check the ioctl and place its argument.
  * Return: 0; a negative errno: the host refuses the ioctl; or 1: the driver need not be called.
  */
-static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
+static int ioctl_prepare(struct vgpuh_call *call, u32 cmd, unsigned long *arg)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
 	struct file *file = call->object->file;
 	int ret;
 
-	if (vgpu_call_is_compat(call) && !VGPU_CALLER_COMPAT)
+	if (vgpuh_call_is_compat(call) && !VGPU_CALLER_COMPAT)
 		return -EOPNOTSUPP;
 	if (!ioctl_allowed(call, cmd))
 		return -EACCES;
-	if (vgpu_call_is_compat(call) ? !file->f_op->compat_ioctl : !file->f_op->unlocked_ioctl)
+	if (vgpuh_call_is_compat(call) ? !file->f_op->compat_ioctl : !file->f_op->unlocked_ioctl)
 		return -ENOTTY;
 	ret = ioctl_place_segs(call);
 	if (!ret)
-		ret = vgpu_call_alloc_data(call, call->view.reply_bytes);
+		ret = vgpuh_call_alloc_data(call, call->view.reply_bytes);
 	if (!ret)
 		ret = vgpu_fixup_apply(call);
 	if (ret)
@@ -307,7 +307,7 @@ static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
  * the guest, for these two ioctls only. They take no argument and access no memory of the
  * shadow. The guest's flag only restricts what the export allows.
  */
-static bool ioctl_lends_admin(const struct vgpu_hcall *call, u32 cmd)
+static bool ioctl_lends_admin(const struct vgpuh_call *call, u32 cmd)
 {
 	const struct vgpu_grant *grant = call->object->grant;
 	const struct inode *inode = file_inode(call->object->file);
@@ -329,13 +329,13 @@ static struct cred *ioctl_admin_cred(void)
 	return cred;
 }
 
-static s64 ioctl_driver(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
+static s64 ioctl_driver(struct vgpuh_call *call, u32 cmd, unsigned long arg)
 {
 	struct file *file = call->object->file;
 	s64 result;
 
-	vgpu_caller_begin(vgpu_call_is_compat(call));
-	if (vgpu_call_is_compat(call))
+	vgpu_caller_begin(vgpuh_call_is_compat(call));
+	if (vgpuh_call_is_compat(call))
 		result = file->f_op->compat_ioctl(file, cmd, arg);
 	else
 		result = file->f_op->unlocked_ioctl(file, cmd, arg);
@@ -347,7 +347,7 @@ static s64 ioctl_driver(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
  * Read the clocks. MONOTONIC_RAW is read between two readings of MONOTONIC, and again if the
  * thread lost its processor in between.
  */
-static void ioctl_tell_clocks(struct vgpu_hcall *call)
+static void ioctl_tell_clocks(struct vgpuh_call *call)
 {
 	unsigned int tries = 0;
 	u64 before, raw, after;
@@ -366,7 +366,7 @@ static void ioctl_tell_clocks(struct vgpu_hcall *call)
  * Add the events that the object is ready for to the reply, if its ->poll() takes no event away
  * and it is armed for all events.
  */
-static void ioctl_tell_ready(struct vgpu_hcall *call)
+static void ioctl_tell_ready(struct vgpuh_call *call)
 {
 	u32 number = le32_to_cpu(call->view.call->args.ioctl.number), revents;
 
@@ -376,7 +376,7 @@ static void ioctl_tell_ready(struct vgpu_hcall *call)
 	call->out.ioctl.flags = cpu_to_le32(VGPU_POLL_ANSWER);
 }
 
-s64 vgpu_ioctl_run(struct vgpu_hcall *call)
+s64 vgpu_ioctl_run(struct vgpuh_call *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
 	const struct cred *own = NULL;
@@ -402,7 +402,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		vgpu_card_remove(call);
 		vgpu_fixup_remove_fds(call);
 		vgpu_fixup_cancel_event(call);
-		return vgpu_call_refuse(call, ret);
+		return vgpuh_call_refuse(call, ret);
 	}
 	if (!ret)
 		ioctl_store_pages(call);
@@ -431,10 +431,10 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	result = vgpu_fixup_settle_fds(call, result);
 	if (result < 0 || ret)
 		vgpu_fixup_cancel_event(call);
-	vgpu_event_settle(call->object, call->event);
+	vgpuh_event_settle(call->object, call->event);
 	if (ret) {
-		vgpu_call_take_back(call);
-		return vgpu_call_refuse(call, ret);
+		vgpuh_call_take_back(call);
+		return vgpuh_call_refuse(call, ret);
 	}
 	ioctl_tell_ready(call);
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_CLOCKS)

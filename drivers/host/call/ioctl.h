@@ -7,8 +7,8 @@
 
 #include <linux/types.h>
 
-struct vgpu_hcall;
+struct vgpuh_call;
 
-s64 vgpu_ioctl_run(struct vgpu_hcall *call);
+s64 vgpu_ioctl_run(struct vgpuh_call *call);
 
 #endif /* _VGPU_HOST_IOCTL_H */

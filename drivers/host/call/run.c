@@ -33,12 +33,12 @@
 #include "wire.h"
 
 /* Run a CLOCK call: each reply tells when its call came and when the reply was sent. */
-static s64 call_clock(struct vgpu_hcall *call)
+static s64 call_clock(struct vgpuh_call *call)
 {
 	return 0;
 }
 
-static const struct vgpu_call_op call_ops[] = {
+static const struct vgpuh_call_op call_ops[] = {
 	[VGPU_OP_OPEN]		= { .run = vgpu_fops_open },
 	[VGPU_OP_CLOSE]		= { .run = vgpu_fops_close, .leave = true },
 	[VGPU_OP_IOCTL]		= { .run = vgpu_ioctl_run },
@@ -46,26 +46,26 @@ static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_WRITE]		= { .run = vgpu_fops_write },
 	[VGPU_OP_LLSEEK]	= { .run = vgpu_fops_llseek },
 	[VGPU_OP_POLL]		= { .run = vgpu_fops_poll },
-	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, .mm = true },
-	[VGPU_OP_BIND]		= { .run = vgpu_mapping_bind, .mm = true },
-	[VGPU_OP_PROTECT]	= { .run = vgpu_mapping_protect, .mm = true },
+	[VGPU_OP_MMAP]		= { .run = vgpuh_mapping_mmap, .mm = true },
+	[VGPU_OP_BIND]		= { .run = vgpuh_mapping_bind, .mm = true },
+	[VGPU_OP_PROTECT]	= { .run = vgpuh_mapping_protect, .mm = true },
 	[VGPU_OP_CLOCK]		= { .run = call_clock, .mm = true },
-	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, .mm = true },
+	[VGPU_OP_READ_PAGES]	= { .run = vgpuh_mapping_read_pages, .mm = true },
 	[VGPU_OP_FDINFO]	= { .run = vgpu_fops_fdinfo },
-	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, .mm = true },
+	[VGPU_OP_WRITE_PAGES]	= { .run = vgpuh_mapping_write_pages, .mm = true },
 };
 
 /* Operation of a call that was rejected before its own operation was known. */
-static const struct vgpu_call_op call_no_op = { .mm = true };
+static const struct vgpuh_call_op call_no_op = { .mm = true };
 
-static void call_free_scratch(struct vgpu_hcall *call)
+static void call_free_scratch(struct vgpuh_call *call)
 {
 	if (call->scratch_mapped)
 		vm_munmap(call->scratch, call->scratch_len);
 	if (call->scratch_low)
-		vgpu_mapping_displace(call->lane, call->scratch, call->scratch_len);
+		vgpuh_mapping_displace(call->lane, call->scratch, call->scratch_len);
 	if (call->scratch_mapped || call->scratch_low)
-		vgpu_session_uncharge(call->lane->session, call->scratch_len);
+		vgpuh_session_uncharge(call->lane->session, call->scratch_len);
 	call->scratch_mapped = false;
 	call->scratch_low = false;
 	call->scratch = 0;
@@ -88,7 +88,7 @@ static void call_set_f_flags(struct file *file, u32 flags)
  * Close files that the driver of an operation without fixups left in the table: no fixup
  * explains them.
  */
-static s64 call_close_strays(struct vgpu_hcall *call, s64 result)
+static s64 call_close_strays(struct vgpuh_call *call, s64 result)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 	unsigned int nr = vgpu_fdtable_take(call->lane->file, NULL, 0);
@@ -97,7 +97,7 @@ static s64 call_close_strays(struct vgpu_hcall *call, s64 result)
 		return result;
 	atomic64_add(nr, &peer->counters.stray_fds);
 	trace_vgpu_host_stray_fd(peer->id, 0, nr);
-	vgpu_call_take_back(call);
+	vgpuh_call_take_back(call);
 	call->data_len = 0;
 	call->flags |= VGPU_REPLY_STRAY_FD;
 	return -EOPNOTSUPP;
@@ -107,9 +107,9 @@ static s64 call_close_strays(struct vgpu_hcall *call, s64 result)
  * Wait until the control messages up to @seq have come, and all of their closes are applied;
  * then apply those of their unmaps that are for the lane's session. Return: 0, -EINTR, -ENODEV.
  */
-static int call_wait_control(struct vgpu_lane *lane, u64 seq)
+static int call_wait_control(struct vgpuh_lane *lane, u64 seq)
 {
-	struct vgpu_session *session = lane->session;
+	struct vgpuh_session *session = lane->session;
 	struct vgpu_peer *peer = session->peer;
 	long ret;
 
@@ -124,14 +124,14 @@ static int call_wait_control(struct vgpu_lane *lane, u64 seq)
 			return -ENODEV;
 	}
 	if (vgpu_unmap_due(session, seq))
-		return vgpu_mapping_apply_unmaps(session, lane->shadow, seq);
+		return vgpuh_mapping_apply_unmaps(session, lane->shadow, seq);
 	return 0;
 }
 
-static s64 call_do(struct vgpu_hcall *call)
+static s64 call_do(struct vgpuh_call *call)
 {
 	const struct vgpu_call *msg = call->view.call;
-	struct vgpu_lane *lane = call->lane;
+	struct vgpuh_lane *lane = call->lane;
 	s64 result;
 	int ret;
 
@@ -141,11 +141,11 @@ static s64 call_do(struct vgpu_hcall *call)
 	 * because references have numbers.
 	 */
 	if (ret && le16_to_cpu(msg->op) != VGPU_OP_CLOSE)
-		return vgpu_call_refuse(call, ret);
+		return vgpuh_call_refuse(call, ret);
 	if (msg->object && le16_to_cpu(msg->op) != VGPU_OP_CLOSE) {
-		call->object = vgpu_object_find(lane->session->peer, le32_to_cpu(msg->object));
+		call->object = vgpuh_object_find(lane->session->peer, le32_to_cpu(msg->object));
 		if (!call->object)
-			return vgpu_call_refuse(call, -EBADF);
+			return vgpuh_call_refuse(call, -EBADF);
 		call_set_f_flags(call->object->file, le32_to_cpu(msg->f_flags));
 	}
 	if (call->op->mm)
@@ -153,7 +153,7 @@ static s64 call_do(struct vgpu_hcall *call)
 
 	ret = vgpu_demand_begin(lane);
 	if (ret)
-		return vgpu_call_refuse(call, ret);
+		return vgpuh_call_refuse(call, ret);
 	result = call->op->run(call);
 	if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
 		result = call_close_strays(call, result);
@@ -165,13 +165,13 @@ static s64 call_do(struct vgpu_hcall *call)
 		ret = ret ?: -EFAULT;
 	}
 	if (ret) {
-		vgpu_call_take_back(call);
+		vgpuh_call_take_back(call);
 		/*
 		 * The driver saw a bad address, but the guest is told that the cause was a
 		 * limit.
 		 */
 		if (ret == -ENOBUFS || ret == -EOPNOTSUPP || ret == -ENOMEM)
-			return vgpu_call_refuse(call, ret);
+			return vgpuh_call_refuse(call, ret);
 		/* Segments of an ioctl go back even after a failure; a failed READ has no bytes. */
 		if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
 			call->data_len = 0;
@@ -180,7 +180,7 @@ static s64 call_do(struct vgpu_hcall *call)
 	return result;
 }
 
-static void call_reset(struct vgpu_hcall *call)
+static void call_reset(struct vgpuh_call *call)
 {
 	call->op = &call_no_op;
 	call->object = NULL;
@@ -199,7 +199,7 @@ static void call_reset(struct vgpu_hcall *call)
 	call->done = false;
 }
 
-int vgpu_call_run(struct vgpu_hcall *call)
+int vgpuh_call_run(struct vgpuh_call *call)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 	u32 cmd = 0;
@@ -220,21 +220,21 @@ int vgpu_call_run(struct vgpu_hcall *call)
 	call_free_scratch(call);
 	vgpu_room_end(call);
 	if (call->object)
-		vgpu_object_put(call->object);
+		vgpuh_object_put(call->object);
 	call->object = NULL;
 	call->done = true;
 
 	if (le16_to_cpu(call->view.call->op) == VGPU_OP_IOCTL)
 		cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
-	trace_vgpu_host_call(peer->id, call->lane->session->number, vgpu_call_nr(call),
+	trace_vgpu_host_call(peer->id, call->lane->session->number, vgpuh_call_nr(call),
 			     le32_to_cpu(call->view.call->object), cmd, call->result);
 	return 0;
 }
 
-void vgpu_call_reject(struct vgpu_hcall *call, int error)
+void vgpuh_call_reject(struct vgpuh_call *call, int error)
 {
 	call_reset(call);
-	call->result = vgpu_call_refuse(call, error);
+	call->result = vgpuh_call_refuse(call, error);
 	vgpu_kept_reject(call);
 	call->done = true;
 }

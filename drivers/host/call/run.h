@@ -7,11 +7,11 @@
 
 #include <linux/types.h>
 
-struct vgpu_hcall;
+struct vgpuh_call;
 
 /* Run the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */
-int vgpu_call_run(struct vgpu_hcall *call);
+int vgpuh_call_run(struct vgpuh_call *call);
 /* Make @error the result of the call in call->msg, which could not be received completely. */
-void vgpu_call_reject(struct vgpu_hcall *call, int error);
+void vgpuh_call_reject(struct vgpuh_call *call, int error);
 
 #endif /* _VGPU_HOST_RUN_H */

@@ -31,13 +31,13 @@
 #include "tsc.h"
 #include "wire.h"
 
-static void lane_malformed(struct vgpu_lane *lane, u32 type)
+static void lane_malformed(struct vgpuh_lane *lane, u32 type)
 {
 	vgpu_peer_malformed(lane->session->peer, type);
 	vgpu_conn_shutdown(&lane->conn);
 }
 
-static void lane_count_bytes(struct vgpu_lane *lane)
+static void lane_count_bytes(struct vgpuh_lane *lane)
 {
 	struct vgpu_counters *counters = &lane->session->peer->counters;
 
@@ -50,7 +50,7 @@ static void lane_count_bytes(struct vgpu_lane *lane)
 /* --- serving -------------------------------------------------------------- */
 
 /* Receive and drop the rest of a message that exceeds the session's memory. */
-static int lane_skip(struct vgpu_lane *lane, u32 len)
+static int lane_skip(struct vgpuh_lane *lane, u32 len)
 {
 	int ret = 0;
 
@@ -64,9 +64,9 @@ static int lane_skip(struct vgpu_lane *lane, u32 len)
 }
 
 /* Receive the CALL that begins with @hdr into lane->call.msg. */
-static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
+static int lane_recv_call(struct vgpuh_lane *lane, const struct vgpu_hdr *hdr)
 {
-	struct vgpu_hcall *call = &lane->call;
+	struct vgpuh_call *call = &lane->call;
 	u32 len = le32_to_cpu(hdr->len);
 	int ret;
 
@@ -75,10 +75,10 @@ static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
 	call->msg_len = len;
 	if (len > VGPU_LANE_BUF) {
 		call->msg = NULL;
-		if (vgpu_session_charge(lane->session, len)) {
+		if (vgpuh_session_charge(lane->session, len)) {
 			call->msg = kvmalloc(len, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 			if (!call->msg)
-				vgpu_session_uncharge(lane->session, len);
+				vgpuh_session_uncharge(lane->session, len);
 		}
 	}
 	if (!call->msg) {
@@ -103,7 +103,7 @@ static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
  * Return: 0; -EINTR: return to user mode first; -ENOMEM: there is a CALL that is too long to be
  * kept; -ESHUTDOWN.
  */
-static int lane_next(struct vgpu_lane *lane)
+static int lane_next(struct vgpuh_lane *lane)
 {
 	struct vgpu_hdr hdr;
 	int ret;
@@ -147,7 +147,7 @@ static int lane_next(struct vgpu_lane *lane)
 			lane->cancelled = false;
 			/* The next CALL shows that the guest has the last call's reply. */
 			if (lane->closes)
-				vgpu_control_settle(lane->session->peer, false);
+				vgpuh_control_settle(lane->session->peer, false);
 			lane->closes = false;
 			ret = lane_recv_call(lane, &hdr);
 			return ret && ret != -ENOMEM ? -ESHUTDOWN : ret;
@@ -161,26 +161,26 @@ malformed:
 }
 
 /* Send the reply. Return: 0, or -ESHUTDOWN. */
-static int lane_reply(struct vgpu_lane *lane)
+static int lane_reply(struct vgpuh_lane *lane)
 {
-	struct vgpu_hcall *call = &lane->call;
+	struct vgpuh_call *call = &lane->call;
 	int ret;
 
 	/* The flag is set first, as the guest owns the objects once the reply is sent. */
 	lane->unacked = call->nr_objects;
-	ret = vgpu_call_send_reply(call);
-	vgpu_call_finish(call);
+	ret = vgpuh_call_send_reply(call);
+	vgpuh_call_finish(call);
 	lane_count_bytes(lane);
 	return ret ? -ESHUTDOWN : 0;
 }
 
-static bool lane_must_leave(const struct vgpu_lane *lane)
+static bool lane_must_leave(const struct vgpuh_lane *lane)
 {
 	return lane->call.op->leave || !lane->event || signal_pending(current) ||
 	       task_work_pending(current);
 }
 
-static int lane_run(struct vgpu_lane *lane)
+static int lane_run(struct vgpuh_lane *lane)
 {
 	int ret;
 
@@ -200,16 +200,16 @@ static int lane_run(struct vgpu_lane *lane)
 		if (ret == -EINTR)
 			return 0;
 		if (ret == -ENOMEM) {
-			vgpu_call_reject(&lane->call, ret);
+			vgpuh_call_reject(&lane->call, ret);
 			continue;
 		}
 		if (ret)
 			return ret;
-		vgpu_lane_set_running(lane, true);
-		ret = vgpu_call_run(&lane->call);
-		vgpu_lane_set_running(lane, false);
+		vgpuh_lane_set_running(lane, true);
+		ret = vgpuh_call_run(&lane->call);
+		vgpuh_lane_set_running(lane, false);
 		if (ret) {
-			vgpu_call_finish(&lane->call);
+			vgpuh_call_finish(&lane->call);
 			lane_malformed(lane, VGPU_MSG_CALL);
 			return -ESHUTDOWN;
 		}
@@ -218,7 +218,7 @@ static int lane_run(struct vgpu_lane *lane)
 	}
 }
 
-static int lane_send_ready(struct vgpu_lane *lane)
+static int lane_send_ready(struct vgpuh_lane *lane)
 {
 	struct vgpu_hdr ready = {
 		.len = cpu_to_le32(sizeof(ready)),
@@ -230,9 +230,9 @@ static int lane_send_ready(struct vgpu_lane *lane)
 }
 
 /* Bind the lane to the first thread that serves it. */
-static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
+static int lane_bind(struct vgpuh_lane *lane, const struct vgpu_lane_serve *args)
 {
-	struct vgpu_session *session = lane->session;
+	struct vgpuh_session *session = lane->session;
 	int ret;
 
 	if ((args->flags & ~VGPU_LANE_KEYS) || args->reserved ||
@@ -255,7 +255,7 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	    args->scratch - session->peer->agent->reserved_base >
 	    session->peer->agent->reserved_size - args->scratch_len)
 		return -EINVAL;
-	ret = vgpu_session_bind(session);
+	ret = vgpuh_session_bind(session);
 	if (ret)
 		return ret;
 
@@ -278,7 +278,7 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 }
 
 /* Take the file that the thread has brought, if it is an eventfd; others do not report signals. */
-static int lane_take_event(struct vgpu_lane *lane, int fd)
+static int lane_take_event(struct vgpuh_lane *lane, int fd)
 {
 	struct file *file = fget(fd);
 	struct eventfd_ctx *ctx;
@@ -303,7 +303,7 @@ static int lane_take_event(struct vgpu_lane *lane, int fd)
 static int lane_serve(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	const struct vgpu_lane_serve *args = cmd->arg;
-	struct vgpu_lane *lane = data;
+	struct vgpuh_lane *lane = data;
 	int ret;
 
 	/* The eventfd leaves the fd table before lane_bind() checks the table. */
@@ -335,7 +335,7 @@ static long lane_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* --- lifetime ------------------------------------------------------------- */
 
-static void lane_free(struct vgpu_lane *lane)
+static void lane_free(struct vgpuh_lane *lane)
 {
 	kvfree(lane->buf);
 	kvfree(lane->reply_buf);
@@ -344,8 +344,8 @@ static void lane_free(struct vgpu_lane *lane)
 
 static int lane_release(struct inode *inode, struct file *file)
 {
-	struct vgpu_lane *lane = file->private_data;
-	struct vgpu_session *session = lane->session;
+	struct vgpuh_lane *lane = file->private_data;
+	struct vgpuh_session *session = lane->session;
 	struct file *shadow = lane->shadow;
 
 	mutex_lock(&session->lock);
@@ -360,8 +360,8 @@ static int lane_release(struct inode *inode, struct file *file)
 	vgpu_conn_fini(&lane->conn);
 	/* Objects that the guest did not acknowledge are taken back. */
 	if (lane->unacked || lane->call.done)
-		vgpu_call_take_back(&lane->call);
-	vgpu_call_finish(&lane->call);
+		vgpuh_call_take_back(&lane->call);
+	vgpuh_call_finish(&lane->call);
 	lane_count_bytes(lane);
 	if (lane->event)
 		fput(lane->event);
@@ -381,16 +381,16 @@ static const struct file_operations lane_fops = {
 	.release = lane_release,
 };
 
-static struct vgpu_lane *lane_alloc(struct vgpu_session *session)
+static struct vgpuh_lane *lane_alloc(struct vgpuh_session *session)
 {
-	struct vgpu_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL_ACCOUNT);
+	struct vgpuh_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL_ACCOUNT);
 
 	if (!lane)
 		return NULL;
 	lane->session = session;
 	lane->call.lane = lane;
 	spin_lock_init(&lane->lock);
-	lane->conn.event = vgpu_lane_event;
+	lane->conn.event = vgpuh_lane_event;
 	lane->conn.event_data = lane;
 	lane->buf = kvmalloc(VGPU_LANE_BUF, GFP_KERNEL_ACCOUNT);
 	lane->reply_buf = kvmalloc(VGPU_LANE_BUF, GFP_KERNEL_ACCOUNT);
@@ -401,9 +401,9 @@ static struct vgpu_lane *lane_alloc(struct vgpu_session *session)
 }
 
 /* Add the lane to the session's list, where the session's end finds it. */
-static int lane_publish(struct vgpu_lane *lane)
+static int lane_publish(struct vgpuh_lane *lane)
 {
-	struct vgpu_session *session = lane->session;
+	struct vgpuh_session *session = lane->session;
 	struct vgpu_peer *peer = session->peer;
 	int ret = 0;
 
@@ -423,10 +423,10 @@ static int lane_publish(struct vgpu_lane *lane)
 	return ret;
 }
 
-int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
-		     struct file **file)
+int vgpuh_lane_create(struct vgpuh_session *session, struct file *shadow, int sock_fd,
+		      struct file **file)
 {
-	struct vgpu_lane *lane;
+	struct vgpuh_lane *lane;
 	int ret;
 
 	lane = lane_alloc(session);

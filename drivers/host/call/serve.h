@@ -8,9 +8,9 @@
 #include <linux/types.h>
 
 struct file;
-struct vgpu_session;
+struct vgpuh_session;
 
-int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
-		     struct file **file);
+int vgpuh_lane_create(struct vgpuh_session *session, struct file *shadow, int sock_fd,
+		      struct file **file);
 
 #endif /* _VGPU_HOST_SERVE_H */

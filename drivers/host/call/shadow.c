@@ -24,19 +24,19 @@
 static int shadow_lane(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_shadow_lane *args = cmd->arg;
-	struct vgpu_session *session = data;
+	struct vgpuh_session *session = data;
 	struct file *lane;
 	int fd, ret;
 
 	if (args->reserved)
 		return -EOPNOTSUPP;
-	ret = vgpu_session_bind(session);
+	ret = vgpuh_session_bind(session);
 	if (ret)
 		return ret;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	ret = vgpu_lane_create(session, file, args->sock_fd, &lane);
+	ret = vgpuh_lane_create(session, file, args->sock_fd, &lane);
 	if (ret)
 		goto err_put_fd;
 	args->out_fd = fd;
@@ -55,11 +55,11 @@ err_put_fd:
 
 static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
-	struct vgpu_session *session = data;
+	struct vgpuh_session *session = data;
 	u32 reach;
 	int ret;
 
-	ret = vgpu_session_bind(session);
+	ret = vgpuh_session_bind(session);
 	if (ret)
 		return ret;
 	ret = wait_event_interruptible(session->service_wait,
@@ -75,7 +75,7 @@ static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 	 */
 	reach = vgpu_keys_save();
 	vgpu_keys_only(0);
-	ret = vgpu_mapping_apply_unmaps(session, file, U64_MAX);
+	ret = vgpuh_mapping_apply_unmaps(session, file, U64_MAX);
 	vgpu_keys_restore(reach);
 	/* Return to user mode each time: the last reference of a file may have been put. */
 	return ret == -EINTR ? 0 : ret;
@@ -94,10 +94,10 @@ static long shadow_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 static int shadow_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct vgpu_session *session = file->private_data;
+	struct vgpuh_session *session = file->private_data;
 	int ret;
 
-	ret = vgpu_session_bind(session);
+	ret = vgpuh_session_bind(session);
 	if (ret)
 		return ret;
 	if (vma->vm_pgoff == VGPU_KEPT_OFFSET >> PAGE_SHIFT)
@@ -107,14 +107,14 @@ static int shadow_mmap(struct file *file, struct vm_area_struct *vma)
 
 /*
  * Tear the session down. Every lane and every VMA of the shadow held the shadow's file, so only
- * references that came from vgpu_session_find() are left.
+ * references that came from vgpuh_session_find() are left.
  */
-static void shadow_close(struct vgpu_session *session)
+static void shadow_close(struct vgpuh_session *session)
 {
 	WRITE_ONCE(session->ending, true);
-	vgpu_mapping_drop_all(session);
-	vgpu_page_fini(session);
-	vgpu_session_withdraw(session);
+	vgpuh_mapping_drop_all(session);
+	vgpuh_page_fini(session);
+	vgpuh_session_withdraw(session);
 }
 
 static int shadow_release(struct inode *inode, struct file *file)
@@ -131,7 +131,7 @@ static const struct file_operations shadow_fops = {
 	.release = shadow_release,
 };
 
-static struct file *shadow_file(struct vgpu_session *session)
+static struct file *shadow_file(struct vgpuh_session *session)
 {
 	struct file *file;
 
@@ -147,17 +147,17 @@ static struct file *shadow_file(struct vgpu_session *session)
 
 struct file *vgpu_shadow_create(struct vgpu_peer *peer, u64 number)
 {
-	struct vgpu_session *session;
+	struct vgpuh_session *session;
 	struct file *file;
 	int ret;
 
-	session = vgpu_session_alloc(peer, number);
+	session = vgpuh_session_alloc(peer, number);
 	if (IS_ERR(session))
 		return ERR_CAST(session);
-	vgpu_page_init(&session->demand);
-	ret = vgpu_session_publish(session);
+	vgpuh_page_init(&session->demand);
+	ret = vgpuh_session_publish(session);
 	if (ret) {
-		vgpu_session_put(session);
+		vgpuh_session_put(session);
 		return ERR_PTR(ret);
 	}
 	file = shadow_file(session);

@@ -24,15 +24,15 @@
  * Return: number of bytes from @addr on, at most @len; -EINTR: another lane holds map_lock, for
  * as long as a driver's mmap takes, and a signal ended the wait.
  */
-static s64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
+static s64 mapping_covered(struct vgpuh_session *session, u64 addr, u64 len)
 {
 	u64 pos = addr, end = addr + len;
-	struct vgpu_mapping *mapping;
+	struct vgpuh_mapping *mapping;
 
 	if (mutex_lock_interruptible(&session->map_lock))
 		return -EINTR;
 	while (pos < end) {
-		mapping = vgpu_mapping_find(session, pos);
+		mapping = vgpuh_mapping_find(session, pos);
 		if (!mapping || mapping->addr > pos)
 			break;
 		pos = min(end, mapping->addr + mapping->len);
@@ -46,16 +46,16 @@ static s64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
  * the next fault in a window finds the pages of the driver.
  * Return: 0; -EINTR, as for mapping_covered(): the guest has to ask again.
  */
-static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
+static int mapping_show_again(struct vgpuh_session *session, u64 addr, u64 end)
 {
-	struct vgpu_mapping *mapping;
+	struct vgpuh_mapping *mapping;
 	struct vgpu_binding *binding;
 	u64 first;
 
 	if (mutex_lock_interruptible(&session->map_lock))
 		return -EINTR;
 	while (addr < end) {
-		mapping = vgpu_mapping_find(session, addr);
+		mapping = vgpuh_mapping_find(session, addr);
 		if (!mapping || mapping->addr >= end)
 			break;
 		first = max(addr, mapping->addr);
@@ -63,8 +63,8 @@ static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 		binding = mapping->binding;
 		/* The range of a binding that has ended may be bound to something else by now. */
 		if (binding && !READ_ONCE(binding->gone))
-			vgpu_window_zap(binding->window,
-					binding->offset + (first - binding->addr), addr - first);
+			vgpuh_window_zap(binding->window,
+					 binding->offset + (first - binding->addr), addr - first);
 	}
 	mutex_unlock(&session->map_lock);
 	return 0;
@@ -142,7 +142,7 @@ static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
  * Run a READ_PAGES call. A mapping that is unmapped while it is read leaves demand pages, whose
  * faults fail in a call of class mm.
  */
-s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
+s64 vgpuh_mapping_read_pages(struct vgpuh_call *call)
 {
 	const struct vgpu_args_pages *args = &call->view.call->args.pages;
 	u64 addr = le64_to_cpu(args->addr);
@@ -150,11 +150,11 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 
 	/* The guest knows from VGPU_MAP_ACCESS what such a call would find out. */
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG)
-		return vgpu_call_refuse(call, -EOPNOTSUPP);
+		return vgpuh_call_refuse(call, -EOPNOTSUPP);
 	len = mapping_covered(call->lane->session, addr, le64_to_cpu(args->len));
 	if (len <= 0)
-		return len ? vgpu_call_refuse(call, len) : -EFAULT;
-	ret = vgpu_call_alloc_data(call, len);
+		return len ? vgpuh_call_refuse(call, len) : -EFAULT;
+	ret = vgpuh_call_alloc_data(call, len);
 	while (ret >= 0 && done < len) {
 		part = min_t(s64, len - done, step);
 		ret = mapping_read(addr + done, call->data + done, part);
@@ -168,7 +168,7 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 		ret = mapping_show_again(call->lane->session, addr, addr + done);
 	if (!done || ret) {
 		/* Pages that the driver did not refuse may be asked for again. */
-		return ret == -EINTR || ret == -ENOMEM ? vgpu_call_refuse(call, ret) : -EFAULT;
+		return ret == -EINTR || ret == -ENOMEM ? vgpuh_call_refuse(call, ret) : -EFAULT;
 	}
 	call->data_len = done;
 	return done;
@@ -185,7 +185,7 @@ static u32 mapping_range_len(const struct vgpu_range *range)
  * written is skipped: either the driver has revoked its memory, and natively the program's store
  * would have failed as well, or the guest is wrong.
  */
-s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
+s64 vgpuh_mapping_write_pages(struct vgpuh_call *call)
 {
 	const struct vgpu_seg *segs = call->view.segs;
 	const struct vgpu_range *range = (const void *)call->view.data;
@@ -204,7 +204,7 @@ s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
 			ret = -EFAULT;
 		/* The driver has refused nothing, so the guest may send all of it again. */
 		if (ret == -EINTR || ret == -ENOMEM)
-			return vgpu_call_refuse(call, ret);
+			return vgpuh_call_refuse(call, ret);
 		if (!ret)
 			done += le32_to_cpu(range->len);
 		data += le32_to_cpu(range->len);

@@ -7,9 +7,9 @@
 
 #include <linux/types.h>
 
-struct vgpu_hcall;
+struct vgpuh_call;
 
-s64 vgpu_mapping_read_pages(struct vgpu_hcall *call);
-s64 vgpu_mapping_write_pages(struct vgpu_hcall *call);
+s64 vgpuh_mapping_read_pages(struct vgpuh_call *call);
+s64 vgpuh_mapping_write_pages(struct vgpuh_call *call);
 
 #endif /* _VGPU_HOST_ACCESS_H */

@@ -29,7 +29,7 @@
 #include "peer/guest.h"
 #include "session/lane.h"
 
-static void demand_ungate(struct vgpu_demand *demand, struct vgpu_lane *lane)
+static void demand_ungate(struct vgpu_demand *demand, struct vgpuh_lane *lane)
 {
 	lockdep_assert_held(&demand->lock);
 	if (!lane->gating)
@@ -39,20 +39,20 @@ static void demand_ungate(struct vgpu_demand *demand, struct vgpu_lane *lane)
 	wake_up_all(&demand->wait);
 }
 
-static vm_fault_t demand_insert(struct vgpu_session *session, struct vm_fault *vmf, u64 addr)
+static vm_fault_t demand_insert(struct vgpuh_session *session, struct vm_fault *vmf, u64 addr)
 {
 	struct vgpu_demand *demand = &session->demand;
-	struct vgpu_page *page;
-	struct vgpu_lane *lane;
+	struct vgpuh_page *page;
+	struct vgpuh_lane *lane;
 	vm_fault_t ret = 0;
 
 	mutex_lock(&demand->lock);
 	page = xa_load(&demand->pages, addr >> PAGE_SHIFT);
-	if (page && vgpu_page_usable(demand, page)) {
+	if (page && vgpuh_page_usable(demand, page)) {
 		demand->mapped = true;
 		demand->inserts++;
 		ret = vmf_insert_pfn(vmf->vma, addr, page_to_pfn(page->page));
-		lane = vgpu_lane_current(session);
+		lane = vgpuh_lane_current(session);
 		if (lane && lane->fetch_addr == addr)
 			demand_ungate(demand, lane);
 	}
@@ -62,10 +62,10 @@ static vm_fault_t demand_insert(struct vgpu_session *session, struct vm_fault *v
 
 static vm_fault_t demand_fault(struct vm_fault *vmf)
 {
-	struct vgpu_session *session = vmf->vma->vm_private_data;
+	struct vgpuh_session *session = vmf->vma->vm_private_data;
 	u64 addr = vmf->address & PAGE_MASK;
 	u64 end = vmf->vma->vm_end;
-	struct vgpu_lane *lane;
+	struct vgpuh_lane *lane;
 	vm_fault_t ret;
 	int error;
 
@@ -77,7 +77,7 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
-	lane = vgpu_lane_current(session);
+	lane = vgpuh_lane_current(session);
 	if (!lane || !(session->peer->wire.features & VGPU_FEATURE_DEMAND))
 		return VM_FAULT_SIGBUS;
 	if (lane->call.object && READ_ONCE(lane->call.object->no_demand)) {
@@ -108,15 +108,15 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 /* Keep a copy of the page at its first write since it was fetched or sent. */
 static vm_fault_t demand_pfn_mkwrite(struct vm_fault *vmf)
 {
-	struct vgpu_session *session = vmf->vma->vm_private_data;
+	struct vgpuh_session *session = vmf->vma->vm_private_data;
 	struct vgpu_demand *demand = &session->demand;
 	vm_fault_t ret = VM_FAULT_NOPAGE;
-	struct vgpu_page *page;
+	struct vgpuh_page *page;
 
 	mutex_lock(&demand->lock);
 	page = xa_load(&demand->pages, vmf->address >> PAGE_SHIFT);
 	/* A page that is claimed or too old is about to be unmapped, so the access is retried. */
-	if (!page || !vgpu_page_usable(demand, page))
+	if (!page || !vgpuh_page_usable(demand, page))
 		goto out_unlock;
 	if (!page->dirty) {
 		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
@@ -139,7 +139,7 @@ const struct vm_operations_struct vgpu_demand_vm_ops = {
 	.pfn_mkwrite = demand_pfn_mkwrite,
 };
 
-int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
+int vgpu_demand_mmap(struct vgpuh_session *session, struct vm_area_struct *vma)
 {
 	if ((vma->vm_flags & VM_EXEC) || vma->vm_pgoff != vma->vm_start >> PAGE_SHIFT ||
 	    vgpu_agent_in_reserved(session->peer->agent, vma->vm_start,
@@ -160,7 +160,7 @@ int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
  * Map demand pages over a range and the demand VMAs on both sides of it. Such VMAs never merge,
  * so each hole would otherwise add two of them until the limit is reached.
  */
-int vgpu_demand_cover(struct vgpu_session *session, struct file *shadow, u64 addr, u64 len)
+int vgpu_demand_cover(struct vgpuh_session *session, struct file *shadow, u64 addr, u64 len)
 {
 	struct mm_struct *mm = current->mm;
 	u64 start = addr, end = addr + len;
@@ -184,9 +184,9 @@ int vgpu_demand_cover(struct vgpu_session *session, struct file *shadow, u64 add
 
 /* --- calls ---------------------------------------------------------------- */
 
-int vgpu_demand_begin(struct vgpu_lane *lane)
+int vgpu_demand_begin(struct vgpuh_lane *lane)
 {
-	struct vgpu_session *session = lane->session;
+	struct vgpuh_session *session = lane->session;
 	struct vgpu_demand *demand = &session->demand;
 	long ret;
 
@@ -206,11 +206,11 @@ int vgpu_demand_begin(struct vgpu_lane *lane)
 	vgpu_fresh_start(&demand->fresh);
 	mutex_unlock(&demand->lock);
 	lane->guest_call = vgpu_guest_call(session->peer->guest);
-	vgpu_page_zap_all(session);
+	vgpuh_page_zap_all(session);
 	return 0;
 }
 
-int vgpu_demand_end(struct vgpu_lane *lane)
+int vgpu_demand_end(struct vgpuh_lane *lane)
 {
 	struct vgpu_demand *demand = &lane->session->demand;
 	int ret;
@@ -221,6 +221,6 @@ int vgpu_demand_end(struct vgpu_lane *lane)
 	/* The driver holds no locks any more, so each upcall has a deadline of its own. */
 	lane->driving = false;
 	ret = vgpu_writeback_all(lane);
-	vgpu_page_expire(lane->session);
+	vgpuh_page_expire(lane->session);
 	return lane->limited ?: ret;
 }

@@ -56,7 +56,7 @@ enum bank_state {
  * Check whether the offsets that @extent would have in the bank are free.
  * Return: state of these offsets.
  */
-static enum bank_state bank_look(struct vgpu_space *space, const struct vgpu_extent *extent,
+static enum bank_state bank_look(struct vgpuh_space *space, const struct vgpu_extent *extent,
 				 u32 bank)
 {
 	u64 first = extent->first + bank_offset(bank);
@@ -77,7 +77,7 @@ static enum bank_state bank_look(struct vgpu_space *space, const struct vgpu_ext
 }
 
 /* Return the number of the bank after the last one in which an extent begins. */
-static u32 extent_banks(const struct vgpu_space *space)
+static u32 extent_banks(const struct vgpuh_space *space)
 {
 	struct rb_node *last = rb_last(&space->extents.rb_root);
 
@@ -92,7 +92,7 @@ static u32 extent_banks(const struct vgpu_space *space)
  * extent that does not fit into one bank can only use the first bank.
  * Return: the bank; BANKS: none is free.
  */
-static u32 extent_bank(struct vgpu_space *space, const struct vgpu_extent *extent)
+static u32 extent_bank(struct vgpuh_space *space, const struct vgpu_extent *extent)
 {
 	u32 banks = extent->end >> BANK_SHIFT ? 1 : BANKS;
 	u32 used = extent_banks(space), free = BANKS, bank;
@@ -108,7 +108,7 @@ static u32 extent_bank(struct vgpu_space *space, const struct vgpu_extent *exten
 	return free;
 }
 
-struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *space,
+struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpuh_space *space,
 				    const struct file *file, const void *data, u64 first,
 				    u64 len)
 {
@@ -152,7 +152,7 @@ struct vgpu_extent *vgpu_extent_get(struct vgpu_peer *peer, struct vgpu_extent *
 	return extent;
 }
 
-void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_space *space, struct vgpu_extent *extent)
+void vgpu_extent_put(struct vgpu_peer *peer, struct vgpuh_space *space, struct vgpu_extent *extent)
 {
 	if (!extent)
 		return;

@@ -10,7 +10,7 @@
 
 struct file;
 struct vgpu_peer;
-struct vgpu_space;
+struct vgpuh_space;
 
 /* Range of offsets in a space that a mapping shows; protected by peer->objects.lock. */
 struct vgpu_extent {
@@ -29,12 +29,12 @@ struct vgpu_extent {
  * Return: the extent; NULL if the offset alone says which memory it is; ERR_PTR(-ENOMEM),
  * ERR_PTR(-EOVERFLOW).
  */
-struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *space,
+struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpuh_space *space,
 				    const struct file *file, const void *data, u64 first,
 				    u64 len);
 /* Return the offset that the guest is given for @offset. */
 u64 vgpu_extent_offset(const struct vgpu_extent *extent, u64 offset);
 struct vgpu_extent *vgpu_extent_get(struct vgpu_peer *peer, struct vgpu_extent *extent);
-void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_space *space, struct vgpu_extent *extent);
+void vgpu_extent_put(struct vgpu_peer *peer, struct vgpuh_space *space, struct vgpu_extent *extent);
 
 #endif /* _VGPU_HOST_EXTENT_H */

@@ -13,7 +13,7 @@
 #include "memory/writeback.h"
 #include "session/lane.h"
 
-static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigned int nr)
+static int fetch_pages(struct vgpuh_lane *lane, struct vgpuh_page **pages, unsigned int nr)
 {
 	struct vgpu_fetch msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
@@ -32,8 +32,8 @@ static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigne
 		data[i].iov_base = page_address(pages[i]->page);
 		data[i].iov_len = PAGE_SIZE;
 	}
-	ret = vgpu_lane_upcall(lane, &vec, 1, sizeof(msg), VGPU_MSG_FETCHED, &answer,
-			       sizeof(answer), data, nr);
+	ret = vgpuh_lane_upcall(lane, &vec, 1, sizeof(msg), VGPU_MSG_FETCHED, &answer,
+				sizeof(answer), data, nr);
 	if (ret)
 		return ret;
 	if (answer.error)
@@ -46,7 +46,7 @@ static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigne
  * Claim new pages after pages[0] up to the first one that exists already.
  * Return: number of entries of @pages that are claimed.
  */
-static unsigned int fetch_claim_ahead(struct vgpu_session *session, struct vgpu_page **pages,
+static unsigned int fetch_claim_ahead(struct vgpuh_session *session, struct vgpuh_page **pages,
 				      unsigned int nr)
 {
 	struct vgpu_demand *demand = &session->demand;
@@ -59,7 +59,7 @@ static unsigned int fetch_claim_ahead(struct vgpu_session *session, struct vgpu_
 		if (xa_load(&demand->pages, addr >> PAGE_SHIFT) ||
 		    demand->nr_pages >= session->peer->limits.pages)
 			break;
-		pages[i] = vgpu_page_add_locked(session, addr);
+		pages[i] = vgpuh_page_add_locked(session, addr);
 		if (IS_ERR(pages[i]))
 			break;
 	}
@@ -71,23 +71,23 @@ static unsigned int fetch_claim_ahead(struct vgpu_session *session, struct vgpu_
  * Claim the page at @addr. Return: the page; NULL: there is nothing to do but to try again; or
  * an ERR_PTR().
  */
-static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_lane *lane,
-				     u64 addr)
+static struct vgpuh_page *fetch_claim(struct vgpuh_session *session, struct vgpuh_lane *lane,
+				      u64 addr)
 {
 	struct vgpu_demand *demand = &session->demand;
-	struct vgpu_page *page;
+	struct vgpuh_page *page;
 	u64 claims;
 
 	mutex_lock(&demand->lock);
 	page = xa_load(&demand->pages, addr >> PAGE_SHIFT);
 	claims = demand->claims;
 	if (!page) {
-		page = vgpu_page_add_locked(session, addr);
+		page = vgpuh_page_add_locked(session, addr);
 	} else if (page->busy) {
 		mutex_unlock(&demand->lock);
 		/* Another thread has the claim. The caller looks again, whatever the result is. */
-		return ERR_PTR(vgpu_page_wait_claims(lane, claims));
-	} else if (vgpu_page_usable(demand, page)) {
+		return ERR_PTR(vgpuh_page_wait_claims(lane, claims));
+	} else if (vgpuh_page_usable(demand, page)) {
 		page = NULL;
 	} else {
 		page->busy = true;
@@ -97,7 +97,7 @@ static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_l
 }
 
 /* Hold new calls back during the next fetch, if starts of calls have made this one worthless. */
-static void fetch_close_gate(struct vgpu_demand *demand, struct vgpu_lane *lane, u64 addr,
+static void fetch_close_gate(struct vgpu_demand *demand, struct vgpuh_lane *lane, u64 addr,
 			     u64 seq)
 {
 	bool again = lane->fetch_addr == addr;
@@ -114,10 +114,10 @@ static void fetch_close_gate(struct vgpu_demand *demand, struct vgpu_lane *lane,
  * Make the page at @addr usable, if possible, and perhaps some more up to @end.
  * Context: the mmap lock is not held.
  */
-int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr, u64 end)
+int vgpu_fetch_page(struct vgpuh_session *session, struct vgpuh_lane *lane, u64 addr, u64 end)
 {
 	struct vgpu_demand *demand = &session->demand;
-	struct vgpu_page *pages[VGPU_FETCH_AHEAD];
+	struct vgpuh_page *pages[VGPU_FETCH_AHEAD];
 	unsigned int nr, i;
 	u64 seq;
 	int ret;
@@ -142,7 +142,7 @@ int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 ad
 	mutex_lock(&demand->lock);
 	for (i = 0; i < nr; i++) {
 		pages[i]->seq = ret ? 0 : seq;
-		vgpu_page_unclaim_locked(demand, pages[i]);
+		vgpuh_page_unclaim_locked(demand, pages[i]);
 	}
 	if (!ret)
 		fetch_close_gate(demand, lane, addr, seq);

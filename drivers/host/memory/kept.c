@@ -96,7 +96,7 @@ static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 num
  * Add memory that a call names. Numbers that calls have named and numbers that are to be
  * released have separate limits.
  */
-static int kept_add_locked(struct vgpu_object *object, u64 number, u64 bytes)
+static int kept_add_locked(struct vgpuh_object *object, u64 number, u64 bytes)
 {
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_kept_memory *memory;
@@ -121,7 +121,7 @@ static int kept_add_locked(struct vgpu_object *object, u64 number, u64 bytes)
 	return 0;
 }
 
-static int kept_add(struct vgpu_object *object, const struct vgpu_kept *kept)
+static int kept_add(struct vgpuh_object *object, const struct vgpu_kept *kept)
 {
 	struct vgpu_peer *peer = object->peer;
 	int ret;
@@ -163,8 +163,8 @@ out_unlock:
 		return ret;
 	/* A RELEASE of memory that a call has named is not idle, as the call has caused it. */
 	if (idle)
-		vgpu_control_settle(peer, true);
-	vgpu_control_kick(peer);
+		vgpuh_control_settle(peer, true);
+	vgpuh_control_kick(peer);
 	return 0;
 }
 
@@ -203,7 +203,7 @@ int vgpu_kept_announce(struct vgpu_peer *peer)
 		msg.hdr.seq = cpu_to_le64(memory->seq);
 		msg.number = cpu_to_le64(memory->number);
 		kfree(memory);
-		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+		ret = vgpuh_control_send(peer, &msg, sizeof(msg));
 	}
 	return ret;
 }
@@ -234,10 +234,10 @@ static int kept_count(void *data, u64 at, u64 len, const struct vgpu_ram *part, 
  * can pin its pages. Only ->mmap() can give a mapping a key before it has pages. So the
  * shadow's own file is mapped, and its ->mmap() replaces the file by that of the memory.
  */
-static unsigned long kept_map_alone(struct vgpu_hcall *call, u64 at, u64 len,
+static unsigned long kept_map_alone(struct vgpuh_call *call, u64 at, u64 len,
 				    const struct vgpu_ram *part, u64 offset, unsigned long prot)
 {
-	struct vgpu_lane *lane = call->lane;
+	struct vgpuh_lane *lane = call->lane;
 	struct vgpu_kept_map *map = &lane->session->kept_map;
 	struct address_space *mapping = part->file->f_mapping;
 	bool counts = (prot & PROT_WRITE) || vgpu_shared_counts_as_writable();
@@ -280,7 +280,7 @@ static bool kept_is_sealed(const struct file *file)
 	return seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE);
 }
 
-int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
+int vgpu_kept_mmap(struct vgpuh_session *session, struct vm_area_struct *vma)
 {
 	const struct vgpu_kept_map *map = &session->kept_map;
 	fmode_t mode = FMODE_READ | (vma->vm_flags & VM_WRITE ? FMODE_WRITE : 0);
@@ -305,7 +305,7 @@ static int kept_map(void *data, u64 at, u64 len, const struct vgpu_ram *part, u6
 		    bool write)
 {
 	unsigned long prot = write ? PROT_READ | PROT_WRITE : PROT_READ, ret;
-	struct vgpu_hcall *call = data;
+	struct vgpuh_call *call = data;
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
@@ -318,7 +318,7 @@ static int kept_map(void *data, u64 at, u64 len, const struct vgpu_ram *part, u6
 }
 
 /* Return the data of a KEPT segment, or NULL for other segments. */
-static const struct vgpu_kept *kept_of(const struct vgpu_hcall *call, u32 seg)
+static const struct vgpu_kept *kept_of(const struct vgpuh_call *call, u32 seg)
 {
 	if (!vgpu_seg_is(call, seg, VGPU_SEG_KEPT))
 		return NULL;
@@ -326,22 +326,22 @@ static const struct vgpu_kept *kept_of(const struct vgpu_hcall *call, u32 seg)
 }
 
 /* Retire the call's room and end the session: memory with the room's key could not be unmapped. */
-static void kept_stay(struct vgpu_hcall *call)
+static void kept_stay(struct vgpuh_call *call)
 {
 	call->room_stuck = true;
-	vgpu_session_end(call->lane->session);
+	vgpuh_session_end(call->lane->session);
 }
 
 /*
  * Map the memory of one KEPT segment. @broken: out: true if the range does not show what it
  * should and cannot be repaired.
  */
-static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_table *table,
+static int kept_place_locked(struct vgpuh_call *call, const struct vgpu_ram_table *table,
 			     u32 pieces, u32 seg, bool *broken)
 {
 	const struct vgpu_kept *kept = kept_of(call, seg);
 	u64 addr = le64_to_cpu(call->view.segs[seg].addr), len = le64_to_cpu(kept->len);
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	s64 nr = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_count, call),
 	    ret;
 
@@ -349,7 +349,7 @@ static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_tabl
 		return nr;
 	if (nr > pieces || session->nr_pieces > pieces - nr)
 		return -ENOSPC;
-	if (!vgpu_mapping_vacant_locked(session, addr, addr + len))
+	if (!vgpuh_mapping_vacant_locked(session, addr, addr + len))
 		return -EINVAL;
 	ret = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_map, call);
 	if (ret < 0) {
@@ -365,10 +365,10 @@ static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_tabl
 	return 0;
 }
 
-static int kept_place(struct vgpu_hcall *call, const struct vgpu_ram_table *table, u32 pieces,
+static int kept_place(struct vgpuh_call *call, const struct vgpu_ram_table *table, u32 pieces,
 		      u32 seg)
 {
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	bool broken = false;
 	int ret;
 
@@ -381,7 +381,7 @@ static int kept_place(struct vgpu_hcall *call, const struct vgpu_ram_table *tabl
 	return ret;
 }
 
-static int kept_show(struct vgpu_hcall *call, u32 seg)
+static int kept_show(struct vgpuh_call *call, u32 seg)
 {
 	struct vgpu_ram_table *table;
 	u32 pieces;
@@ -398,7 +398,7 @@ static int kept_show(struct vgpu_hcall *call, u32 seg)
 	return ret;
 }
 
-int vgpu_kept_show(struct vgpu_hcall *call)
+int vgpu_kept_show(struct vgpuh_call *call)
 {
 	u64 features = call->lane->session->peer->wire.features;
 	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
@@ -431,7 +431,7 @@ static bool kept_is_known(struct vgpu_peer *peer, u64 number)
 	return known;
 }
 
-void vgpu_kept_refuse(struct vgpu_hcall *call)
+void vgpu_kept_refuse(struct vgpuh_call *call)
 {
 	u32 nr = le16_to_cpu(call->view.call->nr_segs), in = 0, i;
 	struct vgpu_peer *peer = call->lane->session->peer;
@@ -442,13 +442,13 @@ void vgpu_kept_refuse(struct vgpu_hcall *call)
 		kept = (const void *)(call->view.data + in);
 		if (vgpu_seg_is(call, i, VGPU_SEG_KEPT) &&
 		    !kept_is_known(peer, le64_to_cpu(kept->number)))
-			vgpu_control_due(peer);
+			vgpuh_control_due(peer);
 		if (vgpu_seg_is(call, i, VGPU_SEG_IN))
 			in += vgpu_wire_pad(vgpu_seg_len(call, i));
 	}
 }
 
-void vgpu_kept_reject(struct vgpu_hcall *call)
+void vgpu_kept_reject(struct vgpuh_call *call)
 {
 	const struct vgpu_call *msg = (const void *)call->msg;
 	const struct vgpu_seg *segs = (const void *)(msg + 1);
@@ -456,12 +456,12 @@ void vgpu_kept_reject(struct vgpu_hcall *call)
 
 	for (i = 0; i < min_t(u32, le16_to_cpu(msg->nr_segs), there); i++)
 		if (le32_to_cpu(segs[i].flags) & VGPU_SEG_KEPT)
-			vgpu_control_due(call->lane->session->peer);
+			vgpuh_control_due(call->lane->session->peer);
 }
 
-void vgpu_kept_hide(struct vgpu_hcall *call)
+void vgpu_kept_hide(struct vgpuh_call *call)
 {
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	int ret = 0;
 	u32 i;
 

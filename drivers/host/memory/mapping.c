@@ -22,14 +22,14 @@
 #include "window/bind.h"
 #include "window/binding.h"
 
-struct vgpu_mapping *vgpu_mapping_find(struct vgpu_session *session, u64 addr)
+struct vgpuh_mapping *vgpuh_mapping_find(struct vgpuh_session *session, u64 addr)
 {
 	struct rb_node *node = session->mappings.rb_node;
-	struct vgpu_mapping *found = NULL;
+	struct vgpuh_mapping *found = NULL;
 
 	lockdep_assert_held(&session->map_lock);
 	while (node) {
-		struct vgpu_mapping *mapping = rb_entry(node, struct vgpu_mapping, node);
+		struct vgpuh_mapping *mapping = rb_entry(node, struct vgpuh_mapping, node);
 
 		if (mapping->addr + mapping->len > addr) {
 			found = mapping;
@@ -41,7 +41,7 @@ struct vgpu_mapping *vgpu_mapping_find(struct vgpu_session *session, u64 addr)
 	return found;
 }
 
-bool vgpu_mapping_charge(struct vgpu_peer *peer, u64 len)
+bool vgpuh_mapping_charge(struct vgpu_peer *peer, u64 len)
 {
 	u64 mapped = atomic64_fetch_add(len, &peer->mapped_bytes);
 
@@ -51,19 +51,19 @@ bool vgpu_mapping_charge(struct vgpu_peer *peer, u64 len)
 	return false;
 }
 
-void vgpu_mapping_uncharge(struct vgpu_peer *peer, u64 len)
+void vgpuh_mapping_uncharge(struct vgpu_peer *peer, u64 len)
 {
 	atomic64_sub(len, &peer->mapped_bytes);
 }
 
-void vgpu_mapping_insert(struct vgpu_session *session, struct vgpu_mapping *mapping)
+void vgpuh_mapping_insert(struct vgpuh_session *session, struct vgpuh_mapping *mapping)
 {
 	struct rb_node **link = &session->mappings.rb_node, *parent = NULL;
 
 	lockdep_assert_held(&session->map_lock);
 	while (*link) {
 		parent = *link;
-		if (mapping->addr < rb_entry(parent, struct vgpu_mapping, node)->addr)
+		if (mapping->addr < rb_entry(parent, struct vgpuh_mapping, node)->addr)
 			link = &parent->rb_left;
 		else
 			link = &parent->rb_right;
@@ -72,17 +72,17 @@ void vgpu_mapping_insert(struct vgpu_session *session, struct vgpu_mapping *mapp
 	rb_insert_color(&mapping->node, &session->mappings);
 	session->nr_mappings++;
 	atomic_inc(&session->peer->nr_mappings);
-	vgpu_control_due(session->peer);
+	vgpuh_control_due(session->peer);
 }
 
-static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *mapping)
+static void mapping_remove(struct vgpuh_session *session, struct vgpuh_mapping *mapping)
 {
 	rb_erase(&mapping->node, &session->mappings);
 	session->nr_mappings--;
 	atomic_dec(&session->peer->nr_mappings);
 }
 
-void vgpu_mapping_unbind(struct vgpu_mapping *mapping, bool tell)
+void vgpuh_mapping_unbind(struct vgpuh_mapping *mapping, bool tell)
 {
 	if (!mapping->binding)
 		return;
@@ -94,12 +94,12 @@ void vgpu_mapping_unbind(struct vgpu_mapping *mapping, bool tell)
 }
 
 /* Free a mapping. @tell: true if the guest does not know that the mapping ends. */
-static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapping, bool tell)
+static void mapping_free(struct vgpuh_session *session, struct vgpuh_mapping *mapping, bool tell)
 {
-	vgpu_mapping_unbind(mapping, tell);
+	vgpuh_mapping_unbind(mapping, tell);
 	vgpu_extent_put(session->peer, mapping->space, mapping->extent);
 	/* The file keeps the space's address_space alive, so the space is put before the file. */
-	vgpu_space_put(session->peer, mapping->space);
+	vgpuh_space_put(session->peer, mapping->space);
 	fput(mapping->file);
 	if (mapping->theirs)
 		fput(mapping->theirs);
@@ -110,9 +110,9 @@ static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapp
  * Reduce [addr, end) to its overlap with the first mapping in it. Return: false if there is
  * none.
  */
-static bool mapping_overlap(struct vgpu_session *session, u64 *addr, u64 *end)
+static bool mapping_overlap(struct vgpuh_session *session, u64 *addr, u64 *end)
 {
-	struct vgpu_mapping *mapping = vgpu_mapping_find(session, *addr);
+	struct vgpuh_mapping *mapping = vgpuh_mapping_find(session, *addr);
 
 	if (!mapping || mapping->addr >= *end)
 		return false;
@@ -125,16 +125,16 @@ static bool mapping_overlap(struct vgpu_session *session, u64 *addr, u64 *end)
  * Remove [addr, end), which lies in one mapping. The part of the mapping above it, if any, uses
  * @spare if there is a part below as well.
  */
-static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
-			struct vgpu_mapping **spare)
+static void mapping_cut(struct vgpuh_session *session, u64 addr, u64 end,
+			struct vgpuh_mapping **spare)
 {
-	struct vgpu_mapping *mapping = vgpu_mapping_find(session, addr);
+	struct vgpuh_mapping *mapping = vgpuh_mapping_find(session, addr);
 	u64 old_addr = mapping->addr, old_end = mapping->addr + mapping->len;
 
-	vgpu_mapping_uncharge(session->peer, end - addr);
+	vgpuh_mapping_uncharge(session->peer, end - addr);
 	mapping_remove(session, mapping);
 	if (addr > old_addr && end < old_end) {
-		struct vgpu_mapping *upper = *spare;
+		struct vgpuh_mapping *upper = *spare;
 
 		*spare = NULL;
 		upper->addr = end;
@@ -143,14 +143,14 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 		if (mapping->theirs)
 			upper->theirs = get_file(mapping->theirs);
 		/* The space is known already, so nothing is allocated. */
-		upper->space = vgpu_space_get(session->peer, mapping->space->mapping);
+		upper->space = vgpuh_space_get(session->peer, mapping->space->mapping);
 		upper->extent = vgpu_extent_get(session->peer, mapping->extent);
 		upper->binding = mapping->binding;
 		if (upper->binding) {
 			vgpu_binding_get(upper->binding);
 			upper->binding->users++;
 		}
-		vgpu_mapping_insert(session, upper);
+		vgpuh_mapping_insert(session, upper);
 	}
 	if (addr > old_addr) {
 		mapping->len = addr - old_addr;
@@ -161,27 +161,27 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 		mapping_free(session, mapping, false);
 		return;
 	}
-	vgpu_mapping_insert(session, mapping);
+	vgpuh_mapping_insert(session, mapping);
 }
 
-void vgpu_mapping_drop_all(struct vgpu_session *session)
+void vgpuh_mapping_drop_all(struct vgpuh_session *session)
 {
-	struct vgpu_mapping *mapping;
+	struct vgpuh_mapping *mapping;
 	struct rb_node *node;
 
 	mutex_lock(&session->map_lock);
 	while ((node = rb_first(&session->mappings))) {
-		mapping = rb_entry(node, struct vgpu_mapping, node);
-		vgpu_mapping_uncharge(session->peer, mapping->len);
+		mapping = rb_entry(node, struct vgpuh_mapping, node);
+		vgpuh_mapping_uncharge(session->peer, mapping->len);
 		mapping_remove(session, mapping);
 		mapping_free(session, mapping, true);
 	}
 	mutex_unlock(&session->map_lock);
 }
 
-int vgpu_mapping_unmap(struct vgpu_session *session, struct file *shadow, u64 addr, u64 end)
+int vgpuh_mapping_unmap(struct vgpuh_session *session, struct file *shadow, u64 addr, u64 end)
 {
-	struct vgpu_mapping *spare = NULL;
+	struct vgpuh_mapping *spare = NULL;
 	int ret = 0;
 
 	while (!ret) {
@@ -201,7 +201,7 @@ int vgpu_mapping_unmap(struct vgpu_session *session, struct file *shadow, u64 ad
 	return ret;
 }
 
-int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow, u64 seq)
+int vgpuh_mapping_apply_unmaps(struct vgpuh_session *session, struct file *shadow, u64 seq)
 {
 	struct vgpu_unmap_req *req;
 	int ret = 0;
@@ -210,24 +210,24 @@ int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow,
 		return -EINTR;
 	/* Only the holder of map_lock removes a list entry, after the unmap is applied. */
 	while (!ret && (req = vgpu_unmap_first(session, seq))) {
-		ret = vgpu_mapping_unmap(session, shadow, req->addr, req->addr + req->len);
+		ret = vgpuh_mapping_unmap(session, shadow, req->addr, req->addr + req->len);
 		vgpu_unmap_remove(session, req);
 	}
 	mutex_unlock(&session->map_lock);
 	if (ret) {
 		/* The old mapping may still be there, so this shadow cannot be used any more. */
-		vgpu_session_end(session);
+		vgpuh_session_end(session);
 		return -ENODEV;
 	}
 	wake_up_all(&session->peer->wait);
 	return 0;
 }
 
-bool vgpu_mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
+bool vgpuh_mapping_range_free(struct vgpuh_session *session, u64 addr, u64 end)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
-	struct vgpu_mapping *mapping;
+	struct vgpuh_mapping *mapping;
 	bool ok = true;
 
 	/* The reply of a task that is killed here is not sent, so any result will do. */
@@ -237,7 +237,7 @@ bool vgpu_mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 		vma = find_vma(mm, addr);
 		ok = vma && vma->vm_start <= addr;
 		if (ok && !vgpu_demand_vma(session, vma)) {
-			mapping = vgpu_mapping_find(session, addr);
+			mapping = vgpuh_mapping_find(session, addr);
 			ok = mapping && mapping->addr <= addr;
 		}
 		if (ok)
@@ -247,24 +247,25 @@ bool vgpu_mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 	return ok;
 }
 
-bool vgpu_mapping_vacant_locked(struct vgpu_session *session, u64 addr, u64 end)
+bool vgpuh_mapping_vacant_locked(struct vgpuh_session *session, u64 addr, u64 end)
 {
 	u64 from = addr, to = end;
 
-	return !mapping_overlap(session, &from, &to) && vgpu_mapping_range_free(session, addr, end);
+	return !mapping_overlap(session, &from, &to) &&
+		vgpuh_mapping_range_free(session, addr, end);
 }
 
-int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len)
+int vgpuh_mapping_place(struct vgpuh_call *call, u64 addr, u64 len)
 {
-	struct vgpu_lane *lane = call->lane;
-	struct vgpu_session *session = lane->session;
+	struct vgpuh_lane *lane = call->lane;
+	struct vgpuh_session *session = lane->session;
 	bool broken = false;
 	unsigned long at;
 	int ret = 0;
 
 	if (mutex_lock_killable(&session->map_lock))
 		return -EINTR;
-	if (!vgpu_mapping_vacant_locked(session, addr, addr + len)) {
+	if (!vgpuh_mapping_vacant_locked(session, addr, addr + len)) {
 		ret = -EINVAL;
 		goto out_unlock;
 	}
@@ -277,13 +278,13 @@ int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len)
 out_unlock:
 	mutex_unlock(&session->map_lock);
 	if (broken)
-		vgpu_session_end(session);
+		vgpuh_session_end(session);
 	return ret;
 }
 
-void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len)
+void vgpuh_mapping_displace(struct vgpuh_lane *lane, u64 addr, u64 len)
 {
-	struct vgpu_session *session = lane->session;
+	struct vgpuh_session *session = lane->session;
 	int ret;
 
 	/*
@@ -296,5 +297,5 @@ void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len)
 	if (!ret)
 		return;
 	lane->call.room_stuck = true;
-	vgpu_session_end(session);
+	vgpuh_session_end(session);
 }

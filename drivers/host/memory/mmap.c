@@ -68,13 +68,13 @@ static u32 mapping_flags(const struct vm_area_struct *vma)
 }
 
 /* Find out which memory the mapping shows, and put the answer into the reply. */
-static int mapping_identify(struct vgpu_hcall *call, struct vgpu_mapping *mapping,
+static int mapping_identify(struct vgpuh_call *call, struct vgpuh_mapping *mapping,
 			    const void *data, u64 offset)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 	int ret = -ENOMEM;
 
-	mapping->space = vgpu_space_get(peer, mapping->file->f_mapping);
+	mapping->space = vgpuh_space_get(peer, mapping->file->f_mapping);
 	if (!mapping->space)
 		goto err_file;
 	mapping->extent = vgpu_extent_add(peer, mapping->space, mapping->file, data, offset,
@@ -88,7 +88,7 @@ static int mapping_identify(struct vgpu_hcall *call, struct vgpu_mapping *mappin
 	return 0;
 
 err_space:
-	vgpu_space_put(peer, mapping->space);
+	vgpuh_space_put(peer, mapping->space);
 err_file:
 	fput(mapping->file);
 	return ret;
@@ -110,7 +110,7 @@ static void mapping_place(const struct vm_area_struct *vma, u64 addr, u64 len,
 }
 
 /* Fill in @mapping, the reply and @place from the VMA that the driver has made of [addr, end). */
-static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
+static int mapping_examine(struct vgpuh_call *call, struct vgpuh_mapping *mapping, u64 addr,
 			   u64 end, struct vgpu_binding_place *place)
 {
 	struct mm_struct *mm = current->mm;
@@ -144,7 +144,7 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 }
 
 /* Bind the mapping in the guest's window, if the guest wants that; else it is in copy mode. */
-static void mapping_bind_new(struct vgpu_hcall *call, struct vgpu_mapping *mapping,
+static void mapping_bind_new(struct vgpuh_call *call, struct vgpuh_mapping *mapping,
 			     const struct vgpu_binding_place *place)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
@@ -163,7 +163,7 @@ static void mapping_bind_new(struct vgpu_hcall *call, struct vgpu_mapping *mappi
  * Ask the driver for the first page. If the window cannot show it, the mapping is in copy mode
  * from the beginning. Context: no locks are held, as the driver is asked.
  */
-static void mapping_probe(struct vgpu_hcall *call, struct vgpu_binding *binding)
+static void mapping_probe(struct vgpuh_call *call, struct vgpu_binding *binding)
 {
 	if (vgpu_binding_probe(binding, VGPU_PROBE_MMAP)) {
 		/* The mapping keeps the binding, as it keeps one that the guest has ended. */
@@ -178,11 +178,11 @@ static void mapping_probe(struct vgpu_hcall *call, struct vgpu_binding *binding)
  * Map @file at [addr, end). @broken: out: true if the range does not show what it should and
  * cannot be repaired. Context: map_lock is held.
  */
-static s64 mapping_map_locked(struct vgpu_hcall *call, struct file *file,
-			      struct vgpu_mapping *mapping, u64 addr, u64 end, bool *broken)
+static s64 mapping_map_locked(struct vgpuh_call *call, struct file *file,
+			      struct vgpuh_mapping *mapping, u64 addr, u64 end, bool *broken)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	struct file *shadow = call->lane->shadow;
 	struct vgpu_binding_place place = {
 		.seq = le64_to_cpu(call->view.call->control_seq),
@@ -190,13 +190,13 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct file *file,
 	unsigned long at;
 	int ret;
 
-	if (!vgpu_mapping_range_free(session, addr, end))
-		return vgpu_call_refuse(call, -EINVAL);
+	if (!vgpuh_mapping_range_free(session, addr, end))
+		return vgpuh_call_refuse(call, -EINVAL);
 	/* Earlier mappings in the range end in any case: MAP_FIXED removes them first. */
-	ret = vgpu_mapping_unmap(session, shadow, addr, end);
+	ret = vgpuh_mapping_unmap(session, shadow, addr, end);
 	if (ret) {
 		*broken = true;
-		return vgpu_call_refuse(call, ret);
+		return vgpuh_call_refuse(call, ret);
 	}
 	at = vm_mmap(file, addr, end - addr,
 		     le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
@@ -206,7 +206,7 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct file *file,
 		if (file != call->object->file)
 			mapping->theirs = get_file(call->object->file);
 		mapping_bind_new(call, mapping, &place);
-		vgpu_mapping_insert(session, mapping);
+		vgpuh_mapping_insert(session, mapping);
 		return 0;
 	}
 	/* The driver's refusal leaves a hole. */
@@ -231,49 +231,49 @@ static bool mapping_over_args(u64 addr, u64 end)
 	return over;
 }
 
-s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
+s64 vgpuh_mapping_mmap(struct vgpuh_call *call)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	struct vgpu_peer *peer = session->peer;
 	u64 addr = le64_to_cpu(args->addr);
 	u64 len = le64_to_cpu(args->len);
 	struct vgpu_binding *binding = NULL;
-	struct vgpu_mapping *mapping;
+	struct vgpuh_mapping *mapping;
 	bool broken = false;
 	struct file *file;
 	s64 ret;
 
 	/* The guest will give the range of the window back, whatever becomes of this call. */
 	if (args->window)
-		vgpu_control_due(peer);
+		vgpuh_control_due(peer);
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
 	    vgpu_agent_in_reserved(peer->agent, addr, len) || mapping_over_args(addr, addr + len))
-		return vgpu_call_refuse(call, -EINVAL);
-	if (!vgpu_mapping_charge(peer, len))
-		return vgpu_call_refuse(call, -ENOMEM);
+		return vgpuh_call_refuse(call, -EINVAL);
+	if (!vgpuh_mapping_charge(peer, len))
+		return vgpuh_call_refuse(call, -ENOMEM);
 	/* The limit is checked again under map_lock. This check spares the driver useless work. */
 	if (READ_ONCE(session->nr_mappings) >= peer->limits.mappings) {
-		ret = vgpu_call_refuse(call, -ENOMEM);
+		ret = vgpuh_call_refuse(call, -ENOMEM);
 		goto err_uncharge;
 	}
 	file = vgpu_owner_file(call);
 	if (IS_ERR(file)) {
 		vgpu_owner_done(call, file);
-		ret = vgpu_call_refuse(call, PTR_ERR(file));
+		ret = vgpuh_call_refuse(call, PTR_ERR(file));
 		goto err_uncharge;
 	}
 	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
 	if (!mapping) {
-		ret = vgpu_call_refuse(call, -ENOMEM);
+		ret = vgpuh_call_refuse(call, -ENOMEM);
 		goto err_file;
 	}
 	if (mutex_lock_killable(&session->map_lock)) {
-		ret = vgpu_call_refuse(call, -EINTR);
+		ret = vgpuh_call_refuse(call, -EINTR);
 		goto err_mapping;
 	}
 	if (session->nr_mappings >= peer->limits.mappings)
-		ret = vgpu_call_refuse(call, -ENOMEM);
+		ret = vgpuh_call_refuse(call, -ENOMEM);
 	else
 		ret = mapping_map_locked(call, file, mapping, addr, addr + len, &broken);
 	if (!ret && mapping->binding) {
@@ -282,7 +282,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	}
 	mutex_unlock(&session->map_lock);
 	if (broken)
-		vgpu_session_end(session);
+		vgpuh_session_end(session);
 	if (ret) {
 		memset(&call->out, 0, sizeof(call->out));
 		goto err_mapping;
@@ -301,7 +301,7 @@ err_file:
 	vgpu_owner_done(call, file);
 	fput(file);
 err_uncharge:
-	vgpu_mapping_uncharge(peer, len);
+	vgpuh_mapping_uncharge(peer, len);
 	return ret;
 }
 
@@ -309,12 +309,12 @@ err_uncharge:
  * Bind the mapping that a BIND call names. Context: map_lock is held.
  * Return: the binding with a reference, or an ERR_PTR().
  */
-static struct vgpu_binding *mapping_bind_locked(struct vgpu_session *session,
+static struct vgpu_binding *mapping_bind_locked(struct vgpuh_session *session,
 						const struct vgpu_call *msg)
 {
 	const struct vgpu_args_bind *args = &msg->args.bind;
 	u64 addr = le64_to_cpu(args->addr), end = addr + le64_to_cpu(args->len);
-	struct vgpu_mapping *mapping = vgpu_mapping_find(session, addr);
+	struct vgpuh_mapping *mapping = vgpuh_mapping_find(session, addr);
 	struct vgpu_binding_place place = { .seq = le64_to_cpu(msg->control_seq) };
 	struct mm_struct *mm = current->mm;
 	struct vgpu_binding *binding;
@@ -337,20 +337,20 @@ static struct vgpu_binding *mapping_bind_locked(struct vgpu_session *session,
 				    le64_to_cpu(args->window_offset), &place);
 	if (IS_ERR(binding))
 		return binding;
-	vgpu_mapping_unbind(mapping, false);
+	vgpuh_mapping_unbind(mapping, false);
 	mapping->binding = binding;
 	vgpu_binding_get(binding);
 	return binding;
 }
 
-s64 vgpu_mapping_bind(struct vgpu_hcall *call)
+s64 vgpuh_mapping_bind(struct vgpuh_call *call)
 {
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	struct vgpu_binding *binding;
 	int ret;
 
-	/* The guest will give the range back, as in vgpu_mapping_mmap(). */
-	vgpu_control_due(session->peer);
+	/* The guest will give the range back, as in vgpuh_mapping_mmap(). */
+	vgpuh_control_due(session->peer);
 	/*
 	 * The wait is interruptible: a guest that gives the call up does not want the binding
 	 * any more.

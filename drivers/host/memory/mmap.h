@@ -7,9 +7,9 @@
 
 #include <linux/types.h>
 
-struct vgpu_hcall;
+struct vgpuh_call;
 
-s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
-s64 vgpu_mapping_bind(struct vgpu_hcall *call);
+s64 vgpuh_mapping_mmap(struct vgpuh_call *call);
+s64 vgpuh_mapping_bind(struct vgpuh_call *call);
 
 #endif /* _VGPU_HOST_MMAP_H */

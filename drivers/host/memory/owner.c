@@ -52,11 +52,11 @@
 
 /* --- what files map ------------------------------------------------------- */
 
-static bool owned_is_control(const struct vgpu_object *object)
+static bool owned_is_control(const struct vgpuh_object *object)
 {
 	const struct inode *inode = file_inode(object->file);
 
-	return vgpu_object_is_nvidia(object) && S_ISCHR(inode->i_mode) &&
+	return vgpuh_object_is_nvidia(object) && S_ISCHR(inode->i_mode) &&
 	       inode->i_rdev == MKDEV(RM_MAJOR, RM_MINOR_CTL);
 }
 
@@ -64,13 +64,13 @@ static bool owned_is_control(const struct vgpu_object *object)
  * Find the file whose number is at @offset of the argument.
  * Return: its object, or NULL if memory cannot be mapped by it.
  */
-static struct vgpu_object *owned_target(const struct vgpu_hcall *call, u32 offset)
+static struct vgpuh_object *owned_target(const struct vgpuh_call *call, u32 offset)
 {
 	u32 i;
 
 	for (i = 0; call->placed && i < le16_to_cpu(call->view.call->nr_fixups); i++) {
 		const struct vgpu_fixup *fixup = &call->view.fixups[i];
-		struct vgpu_object *object = call->placed[i].object;
+		struct vgpuh_object *object = call->placed[i].object;
 
 		if (le16_to_cpu(fixup->type) != VGPU_FIXUP_FD_IN || fixup->seg ||
 		    le32_to_cpu(fixup->offset) != offset)
@@ -92,10 +92,10 @@ static bool owned_was_told(u32 cmd, unsigned long arg, struct rm_map *map)
 	       rm_alloc_maps(&args, map);
 }
 
-void vgpu_owner_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
+void vgpu_owner_learn(struct vgpuh_call *call, u32 cmd, unsigned long arg)
 {
-	const struct vgpu_object *control = call->object;
-	struct vgpu_object *object;
+	const struct vgpuh_object *control = call->object;
+	struct vgpuh_object *object;
 	struct vgpu_owned *owned;
 
 	if ((cmd != RM_IOCTL_MAP || !owned_is_control(call->object)) &&
@@ -307,7 +307,7 @@ static int owned_map_card(struct owner *owner, int card, const struct rm_map *ma
  * vgpu_owner_done(): the driver looks for one there, and takes all memory away when the last
  * file of a card is closed.
  */
-static int owned_map_system(struct vgpu_hcall *call, struct owner *owner,
+static int owned_map_system(struct vgpuh_call *call, struct owner *owner,
 			    const struct rm_map *map)
 {
 	int ret = vgpu_card_place(call);
@@ -319,7 +319,7 @@ static int owned_map_system(struct vgpu_hcall *call, struct owner *owner,
 }
 
 /* Free the client now and not with its file, which may outlive the last file of a card. */
-static void owned_free_client(struct vgpu_hcall *call, struct file *control)
+static void owned_free_client(struct vgpuh_call *call, struct file *control)
 {
 	const struct owner owner = {
 		.control = control, .at = call->scratch, .client = call->owned_client,
@@ -331,7 +331,7 @@ static void owned_free_client(struct vgpu_hcall *call, struct file *control)
 	call->owned_client = 0;
 }
 
-static struct file *owned_open(struct vgpu_hcall *call, const struct vgpu_owned *owned)
+static struct file *owned_open(struct vgpuh_call *call, const struct vgpu_owned *owned)
 {
 	int flags = (call->object->file->f_flags & O_ACCMODE) | O_LARGEFILE;
 	int card = vgpu_card_of(call->object), ret;
@@ -339,7 +339,7 @@ static struct file *owned_open(struct vgpu_hcall *call, const struct vgpu_owned 
 	struct file *file;
 
 	/* The memory has the key of a room that no other call has. */
-	ret = vgpu_call_alloc_scratch(call, OWNED_SIZE);
+	ret = vgpuh_call_alloc_scratch(call, OWNED_SIZE);
 	if (ret)
 		return ERR_PTR(ret);
 	owner.at = call->scratch;
@@ -367,7 +367,7 @@ static struct file *owned_open(struct vgpu_hcall *call, const struct vgpu_owned 
 	return file;
 }
 
-struct file *vgpu_owner_file(struct vgpu_hcall *call)
+struct file *vgpu_owner_file(struct vgpuh_call *call)
 {
 	struct vgpu_owned owned;
 	struct file *file;
@@ -382,7 +382,7 @@ struct file *vgpu_owner_file(struct vgpu_hcall *call)
 	return file;
 }
 
-void vgpu_owner_done(struct vgpu_hcall *call, struct file *file)
+void vgpu_owner_done(struct vgpuh_call *call, struct file *file)
 {
 	if (!IS_ERR(file))
 		owned_free_client(call, file);

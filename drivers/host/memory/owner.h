@@ -8,20 +8,20 @@
 #include <linux/types.h>
 
 struct file;
-struct vgpu_hcall;
+struct vgpuh_call;
 
 /*
  * Learn which memory a file maps after NVIDIA's driver has successfully done @cmd with the
  * argument at @arg.
  */
-void vgpu_owner_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg);
+void vgpu_owner_learn(struct vgpuh_call *call, u32 cmd, unsigned long arg);
 /*
  * Choose the file that a MMAP maps: for a card or nvidiactl a new file of the module's own,
  * which keeps the memory; for all others the guest's file. Return: the file with a reference,
  * or an ERR_PTR().
  */
-struct file *vgpu_owner_file(struct vgpu_hcall *call);
+struct file *vgpu_owner_file(struct vgpuh_call *call);
 /* Clean up after @file, from vgpu_owner_file(), was mapped or its mapping has failed. */
-void vgpu_owner_done(struct vgpu_hcall *call, struct file *file);
+void vgpu_owner_done(struct vgpuh_call *call, struct file *file);
 
 #endif /* _VGPU_HOST_OWNER_H */

@@ -15,16 +15,16 @@
 #include "session/room.h"
 #include "session/session.h"
 
-static void page_free(struct vgpu_page *page)
+static void page_free(struct vgpuh_page *page)
 {
 	__free_page(page->page);
 	kfree(page->orig);
 	kfree(page);
 }
 
-static struct vgpu_page *page_alloc(u64 addr)
+static struct vgpuh_page *page_alloc(u64 addr)
 {
-	struct vgpu_page *page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
+	struct vgpuh_page *page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
 
 	if (!page)
 		return NULL;
@@ -37,16 +37,16 @@ static struct vgpu_page *page_alloc(u64 addr)
 	return page;
 }
 
-bool vgpu_page_usable(const struct vgpu_demand *demand, const struct vgpu_page *page)
+bool vgpuh_page_usable(const struct vgpu_demand *demand, const struct vgpuh_page *page)
 {
 	return !page->busy && vgpu_fresh_usable(&demand->fresh, page->seq);
 }
 
 /* Add a new page to the session, claimed by the caller. Return: the page, or an ERR_PTR(). */
-struct vgpu_page *vgpu_page_add_locked(struct vgpu_session *session, u64 addr)
+struct vgpuh_page *vgpuh_page_add_locked(struct vgpuh_session *session, u64 addr)
 {
 	struct vgpu_demand *demand = &session->demand;
-	struct vgpu_page *page;
+	struct vgpuh_page *page;
 	int ret;
 
 	lockdep_assert_held(&demand->lock);
@@ -65,14 +65,14 @@ struct vgpu_page *vgpu_page_add_locked(struct vgpu_session *session, u64 addr)
 	return page;
 }
 
-void vgpu_page_unclaim_locked(struct vgpu_demand *demand, struct vgpu_page *page)
+void vgpuh_page_unclaim_locked(struct vgpu_demand *demand, struct vgpuh_page *page)
 {
 	lockdep_assert_held(&demand->lock);
 	page->busy = false;
 	WRITE_ONCE(demand->claims, demand->claims + 1);
 }
 
-void vgpu_page_clean_locked(struct vgpu_demand *demand, struct vgpu_page *page)
+void vgpuh_page_clean_locked(struct vgpu_demand *demand, struct vgpuh_page *page)
 {
 	lockdep_assert_held(&demand->lock);
 	if (!page->dirty)
@@ -83,7 +83,7 @@ void vgpu_page_clean_locked(struct vgpu_demand *demand, struct vgpu_page *page)
 	demand->nr_dirty--;
 }
 
-int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims)
+int vgpuh_page_wait_claims(struct vgpuh_lane *lane, u64 claims)
 {
 	struct vgpu_demand *demand = &lane->session->demand;
 	struct vgpu_peer *peer = lane->session->peer;
@@ -105,14 +105,14 @@ int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims)
 	return ret < 0 ? -EINTR : 0;
 }
 
-void vgpu_page_zap(struct vgpu_session *session, u64 addr, u64 len)
+void vgpuh_page_zap(struct vgpuh_session *session, u64 addr, u64 len)
 {
 	/* Copies of private mappings stay: the memory of rooms is mapped from the same file. */
 	unmap_mapping_range(session->inode->i_mapping, addr, len, 0);
 }
 
 /* Unmap all pages, unless none is mapped. */
-void vgpu_page_zap_all(struct vgpu_session *session)
+void vgpuh_page_zap_all(struct vgpuh_session *session)
 {
 	struct vgpu_demand *demand = &session->demand;
 	u64 inserts;
@@ -124,7 +124,7 @@ void vgpu_page_zap_all(struct vgpu_session *session)
 	mutex_unlock(&demand->lock);
 	if (!mapped)
 		return;
-	vgpu_page_zap(session, 0, VGPU_ROOM_OFFSET);
+	vgpuh_page_zap(session, 0, VGPU_ROOM_OFFSET);
 	/* Other threads may skip the zap only from now on. */
 	mutex_lock(&demand->lock);
 	if (inserts == demand->inserts)
@@ -132,30 +132,30 @@ void vgpu_page_zap_all(struct vgpu_session *session)
 	mutex_unlock(&demand->lock);
 }
 
-void vgpu_page_store(struct vgpu_lane *lane, u64 addr, const void *data)
+void vgpuh_page_store(struct vgpuh_lane *lane, u64 addr, const void *data)
 {
-	struct vgpu_session *session = lane->session;
+	struct vgpuh_session *session = lane->session;
 	struct vgpu_demand *demand = &session->demand;
-	struct vgpu_page *page;
+	struct vgpuh_page *page;
 
 	mutex_lock(&demand->lock);
 	/* A page that is not stored here will be fetched. */
 	if (vgpu_fresh_takes_sent(&demand->fresh) && !xa_load(&demand->pages, addr >> PAGE_SHIFT)) {
-		page = vgpu_page_add_locked(session, addr);
+		page = vgpuh_page_add_locked(session, addr);
 		if (!IS_ERR(page)) {
 			memcpy(page_address(page->page), data, PAGE_SIZE);
 			page->seq = vgpu_fresh_fetch(&demand->fresh);
-			vgpu_page_unclaim_locked(demand, page);
+			vgpuh_page_unclaim_locked(demand, page);
 		}
 	}
 	mutex_unlock(&demand->lock);
 }
 
 /* Remove pages that no running call may use any more from the table, and free them. */
-void vgpu_page_expire(struct vgpu_session *session)
+void vgpuh_page_expire(struct vgpuh_session *session)
 {
 	struct vgpu_demand *demand = &session->demand;
-	struct vgpu_page *page, *victims = NULL;
+	struct vgpuh_page *page, *victims = NULL;
 	unsigned long index;
 
 	mutex_lock(&demand->lock);
@@ -163,9 +163,9 @@ void vgpu_page_expire(struct vgpu_session *session)
 	xa_for_each(&demand->pages, index, page) {
 		if (page->busy)
 			continue;
-		if (demand->fresh.running && (page->dirty || vgpu_page_usable(demand, page)))
+		if (demand->fresh.running && (page->dirty || vgpuh_page_usable(demand, page)))
 			continue;
-		vgpu_page_clean_locked(demand, page);
+		vgpuh_page_clean_locked(demand, page);
 		xa_erase(&demand->pages, index);
 		demand->nr_pages--;
 		page->next = victims;
@@ -175,24 +175,24 @@ void vgpu_page_expire(struct vgpu_session *session)
 	if (!victims)
 		return;
 	/* A call that starts now finds demand->mapped still set and unmaps the pages itself. */
-	vgpu_page_zap_all(session);
+	vgpuh_page_zap_all(session);
 	while ((page = victims)) {
 		victims = page->next;
 		page_free(page);
 	}
 }
 
-void vgpu_page_init(struct vgpu_demand *demand)
+void vgpuh_page_init(struct vgpu_demand *demand)
 {
 	mutex_init(&demand->lock);
 	xa_init(&demand->pages);
 	init_waitqueue_head(&demand->wait);
 }
 
-void vgpu_page_fini(struct vgpu_session *session)
+void vgpuh_page_fini(struct vgpuh_session *session)
 {
 	struct vgpu_demand *demand = &session->demand;
-	struct vgpu_page *page;
+	struct vgpuh_page *page;
 	unsigned long index;
 
 	xa_for_each(&demand->pages, index, page)

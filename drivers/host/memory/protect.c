@@ -56,7 +56,7 @@ static int mapping_widen(struct vm_area_struct *vma)
  * Make the VMAs of [addr, end) writable, where @mapping is. A VMA that was merged with a
  * neighbour, of the same file, becomes writable as a whole: the file allows the same there.
  */
-static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end)
+static int mapping_widen_range(struct vgpuh_mapping *mapping, u64 addr, u64 end)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -77,18 +77,18 @@ static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end)
 }
 
 /* Run a PROTECT call: the program may write to a mapping that it could only read before. */
-s64 vgpu_mapping_protect(struct vgpu_hcall *call)
+s64 vgpuh_mapping_protect(struct vgpuh_call *call)
 {
 	const struct vgpu_args_protect *args = &call->view.call->args.protect;
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	u64 addr = le64_to_cpu(args->addr), end = addr + le64_to_cpu(args->len);
-	struct vgpu_mapping *mapping;
+	struct vgpuh_mapping *mapping;
 	int ret = 0;
 
 	if (mutex_lock_killable(&session->map_lock))
-		return vgpu_call_refuse(call, -EINTR);
+		return vgpuh_call_refuse(call, -EINTR);
 	while (!ret && addr < end) {
-		mapping = vgpu_mapping_find(session, addr);
+		mapping = vgpuh_mapping_find(session, addr);
 		if (!mapping || mapping->addr >= end)
 			break;
 		addr = max(addr, mapping->addr);

@@ -7,8 +7,8 @@
 
 #include <linux/types.h>
 
-struct vgpu_hcall;
+struct vgpuh_call;
 
-s64 vgpu_mapping_protect(struct vgpu_hcall *call);
+s64 vgpuh_mapping_protect(struct vgpuh_call *call);
 
 #endif /* _VGPU_HOST_PROTECT_H */

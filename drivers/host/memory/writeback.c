@@ -17,8 +17,8 @@ static_assert(BATCH_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
 
 /* Changed ranges of claimed pages that are to be sent in one message. */
 struct writeback_batch {
-	struct vgpu_lane *lane;
-	struct vgpu_page *pages[BATCH_PAGES];
+	struct vgpuh_lane *lane;
+	struct vgpuh_page *pages[BATCH_PAGES];
 	unsigned int nr_pages;
 	/* Errno of the first failure, for the caller; 0: nothing has failed. */
 	int error;
@@ -51,8 +51,8 @@ static int batch_send(struct writeback_batch *batch)
 	if (!diff->nr)
 		return 0;
 	memset(batch->data + diff->len, 0, pad - diff->len);
-	ret = vgpu_lane_upcall(batch->lane, vec, ARRAY_SIZE(vec), len, VGPU_MSG_WRITTEN, &answer,
-			       sizeof(answer), NULL, 0);
+	ret = vgpuh_lane_upcall(batch->lane, vec, ARRAY_SIZE(vec), len, VGPU_MSG_WRITTEN, &answer,
+				sizeof(answer), NULL, 0);
 	diff->nr = 0;
 	diff->len = 0;
 	if (ret)
@@ -83,8 +83,8 @@ static void batch_flush(struct writeback_batch *batch)
 	mutex_lock(&demand->lock);
 	for (i = 0; i < batch->nr_pages; i++) {
 		if (ret >= 0)
-			vgpu_page_clean_locked(demand, batch->pages[i]);
-		vgpu_page_unclaim_locked(demand, batch->pages[i]);
+			vgpuh_page_clean_locked(demand, batch->pages[i]);
+		vgpuh_page_unclaim_locked(demand, batch->pages[i]);
 	}
 	mutex_unlock(&demand->lock);
 	wake_up_all(&demand->wait);
@@ -92,12 +92,12 @@ static void batch_flush(struct writeback_batch *batch)
 }
 
 /* Add the changed ranges of @page. Consumes the caller's claim of the page. */
-static void batch_add(struct writeback_batch *batch, struct vgpu_page *page)
+static void batch_add(struct writeback_batch *batch, struct vgpuh_page *page)
 {
-	struct vgpu_session *session = batch->lane->session;
+	struct vgpuh_session *session = batch->lane->session;
 	u32 nr = batch->diff.nr;
 
-	vgpu_page_zap(session, page->addr, PAGE_SIZE);
+	vgpuh_page_zap(session, page->addr, PAGE_SIZE);
 	vgpu_wire_diff_page(&batch->diff, page->addr, page->orig, page_address(page->page));
 	if (batch->diff.nr != nr)
 		atomic64_inc(&session->peer->counters.written_pages);
@@ -107,7 +107,7 @@ static void batch_add(struct writeback_batch *batch, struct vgpu_page *page)
 }
 
 /* The function is never inlined, so that a test can make it fail (mock_nomem.c). */
-static noinline struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
+static noinline struct writeback_batch *batch_alloc(struct vgpuh_lane *lane)
 {
 	struct writeback_batch *batch = kvmalloc(sizeof(*batch), GFP_KERNEL_ACCOUNT);
 
@@ -121,22 +121,22 @@ static noinline struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
 }
 
 /* End the claim of an unchanged page, and wake the threads that wait for it. */
-static void batch_give_back(struct vgpu_demand *demand, struct vgpu_page *page)
+static void batch_give_back(struct vgpu_demand *demand, struct vgpuh_page *page)
 {
 	mutex_lock(&demand->lock);
-	vgpu_page_unclaim_locked(demand, page);
+	vgpuh_page_unclaim_locked(demand, page);
 	mutex_unlock(&demand->lock);
 	wake_up_all(&demand->wait);
 }
 
 /*
  * Find the first dirty page from *@index on and claim it. If another thread has claimed it
- * already, *@taken is true, and *@claims is the argument for vgpu_page_wait_claims().
+ * already, *@taken is true, and *@claims is the argument for vgpuh_page_wait_claims().
  */
-static struct vgpu_page *batch_claim(struct vgpu_demand *demand, unsigned long *index,
-				     bool *taken, u64 *claims)
+static struct vgpuh_page *batch_claim(struct vgpu_demand *demand, unsigned long *index,
+				      bool *taken, u64 *claims)
 {
-	struct vgpu_page *page = NULL;
+	struct vgpuh_page *page = NULL;
 
 	mutex_lock(&demand->lock);
 	if (demand->nr_dirty)
@@ -156,11 +156,11 @@ static struct vgpu_page *batch_claim(struct vgpu_demand *demand, unsigned long *
  * calls. A page that another thread is sending may hold bytes of this call's driver. The reply
  * must not overtake them, so the function waits for that thread.
  */
-int vgpu_writeback_all(struct vgpu_lane *lane)
+int vgpu_writeback_all(struct vgpuh_lane *lane)
 {
 	struct vgpu_demand *demand = &lane->session->demand;
 	struct writeback_batch *batch = NULL;
-	struct vgpu_page *page;
+	struct vgpuh_page *page;
 	unsigned long index = 0;
 	bool taken;
 	u64 claims;
@@ -171,7 +171,7 @@ int vgpu_writeback_all(struct vgpu_lane *lane)
 			/* The other thread may be waiting for a page that this one has claimed. */
 			if (batch)
 				batch_flush(batch);
-			ret = vgpu_page_wait_claims(lane, claims);
+			ret = vgpuh_page_wait_claims(lane, claims);
 			continue;
 		}
 		index++;
@@ -193,7 +193,7 @@ int vgpu_writeback_all(struct vgpu_lane *lane)
 }
 
 /* Send what the driver wrote to @page, before the page is fetched again. */
-int vgpu_writeback_page(struct vgpu_lane *lane, struct vgpu_page *page)
+int vgpu_writeback_page(struct vgpuh_lane *lane, struct vgpuh_page *page)
 {
 	struct writeback_batch *batch = batch_alloc(lane);
 	int ret;

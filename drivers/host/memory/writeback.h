@@ -7,12 +7,12 @@
 
 #include <linux/types.h>
 
-struct vgpu_lane;
-struct vgpu_page;
+struct vgpuh_lane;
+struct vgpuh_page;
 
 /* Send all dirty pages to the guest. */
-int vgpu_writeback_all(struct vgpu_lane *lane);
+int vgpu_writeback_all(struct vgpuh_lane *lane);
 /* Send one page, which the caller has claimed, and end the claim. */
-int vgpu_writeback_page(struct vgpu_lane *lane, struct vgpu_page *page);
+int vgpu_writeback_page(struct vgpuh_lane *lane, struct vgpuh_page *page);
 
 #endif /* _VGPU_HOST_WRITEBACK_H */

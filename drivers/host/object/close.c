@@ -17,12 +17,12 @@
 #include "object/object.h"
 
 /* Take the next object to be closed; closes.seq keeps its place in the order. */
-static struct vgpu_object *close_next(struct vgpu_peer *peer)
+static struct vgpuh_object *close_next(struct vgpu_peer *peer)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 
 	spin_lock(&peer->closes.lock);
-	object = list_first_entry_or_null(&peer->closes.list, struct vgpu_object, close_node);
+	object = list_first_entry_or_null(&peer->closes.list, struct vgpuh_object, close_node);
 	if (object)
 		list_del_init(&object->close_node);
 	peer->closes.seq = object ? object->close_seq : 0;
@@ -39,16 +39,16 @@ static void close_work(struct work_struct *work)
 	 * The deadline is common to all objects that are found here, as later calls wait for
 	 * all of them.
 	 */
-	unsigned long flush_by = vgpu_object_flush_by();
-	struct vgpu_object *object;
+	unsigned long flush_by = vgpuh_object_flush_by();
+	struct vgpuh_object *object;
 	unsigned long flushed;
 	u64 leave;
 
 	while ((object = close_next(peer))) {
 		leave = object->leave;
-		vgpu_object_flush(object, flush_by);
+		vgpuh_object_flush(object, flush_by);
 		flushed = jiffies;
-		vgpu_object_put(object);
+		vgpuh_object_put(object);
 		/* The time of the driver's ->release does not count for the next object. */
 		flush_by += jiffies - flushed;
 		/* Another work item puts the file, and calls may wait for that. */
@@ -57,7 +57,7 @@ static void close_work(struct work_struct *work)
 	}
 }
 
-void vgpu_close_queue(struct vgpu_object *object, u64 seq)
+void vgpu_close_queue(struct vgpuh_object *object, u64 seq)
 {
 	struct vgpu_peer *peer = object->peer;
 
@@ -70,11 +70,11 @@ void vgpu_close_queue(struct vgpu_object *object, u64 seq)
 
 bool vgpu_close_applied(struct vgpu_peer *peer, u64 seq)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	bool applied;
 
 	spin_lock(&peer->closes.lock);
-	object = list_first_entry_or_null(&peer->closes.list, struct vgpu_object, close_node);
+	object = list_first_entry_or_null(&peer->closes.list, struct vgpuh_object, close_node);
 	applied = READ_ONCE(peer->control_seq) >= seq &&
 		  !(object && object->close_seq <= seq) &&
 		  !(peer->closes.seq && peer->closes.seq <= seq);

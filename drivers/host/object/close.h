@@ -7,12 +7,12 @@
 
 #include <linux/types.h>
 
-struct vgpu_object;
+struct vgpuh_object;
 struct vgpu_peer;
 
 void vgpu_close_init(struct vgpu_peer *peer);
 /* Queue @object for CLOSE message @seq, which has taken the guest's last reference of it. */
-void vgpu_close_queue(struct vgpu_object *object, u64 seq);
+void vgpu_close_queue(struct vgpuh_object *object, u64 seq);
 /*
  * Check whether the control messages up to @seq have come, and all of their closes are applied.
  * peer->wait is woken at a change.

@@ -39,7 +39,7 @@
 /* References of a context without the driver's: the file's and event->ctx. */
 #define EVENT_OWN_REFS	2
 
-struct vgpu_event {
+struct vgpuh_event {
 	/*
 	 * List entries in object->watched, object->events and, once fired, peer->events.fired;
 	 * protected by peer->events.lock. An event that is in none of them counts as fired.
@@ -57,7 +57,7 @@ struct vgpu_event {
 	bool over;
 
 	struct vgpu_peer *peer;
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	u32 number;
 	struct file *file;
 	/* Context, with a reference beside the file's; NULL: its references cannot be counted. */
@@ -68,7 +68,7 @@ struct vgpu_event {
 
 struct event_table {
 	poll_table pt;
-	struct vgpu_event *event;
+	struct vgpuh_event *event;
 };
 
 /*
@@ -104,20 +104,20 @@ static struct eventfd_ctx *event_get_ctx(struct file *file)
 }
 
 /* Queue the event for a report to the guest. */
-static void event_fire_locked(struct vgpu_event *event)
+static void event_fire_locked(struct vgpuh_event *event)
 {
 	struct vgpu_peer *peer = event->peer;
 
 	lockdep_assert_held(&peer->events.lock);
 	event->fired = true;
 	list_add_tail(&event->fired_node, &peer->events.fired);
-	vgpu_control_kick(peer);
+	vgpuh_control_kick(peer);
 }
 
 /* Report a signal. Context: any in which a driver signals, under the eventfd's lock. */
 static int event_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
-	struct vgpu_event *event = container_of(wait, struct vgpu_event, wait);
+	struct vgpuh_event *event = container_of(wait, struct vgpuh_event, wait);
 	struct vgpu_peer *peer = event->peer;
 	unsigned long flags;
 
@@ -130,7 +130,7 @@ static int event_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, voi
 
 static void event_queue(struct file *file, wait_queue_head_t *head, poll_table *pt)
 {
-	struct vgpu_event *event = container_of(pt, struct event_table, pt)->event;
+	struct vgpuh_event *event = container_of(pt, struct event_table, pt)->event;
 
 	event->head = head;
 	init_waitqueue_func_entry(&event->wait, event_wake);
@@ -138,7 +138,7 @@ static void event_queue(struct file *file, wait_queue_head_t *head, poll_table *
 }
 
 /* Free an event that no list has and that counts as fired, so no thread finds it. */
-static void event_free(struct vgpu_event *event)
+static void event_free(struct vgpuh_event *event)
 {
 	remove_wait_queue(event->head, &event->wait);
 	if (event->ctx)
@@ -147,7 +147,7 @@ static void event_free(struct vgpu_event *event)
 	kfree(event);
 }
 
-static void event_take_locked(struct vgpu_event *event)
+static void event_take_locked(struct vgpuh_event *event)
 {
 	lockdep_assert_held(&event->peer->events.lock);
 	list_del(&event->node);
@@ -158,9 +158,9 @@ static void event_take_locked(struct vgpu_event *event)
 	event->peer->events.nr--;
 }
 
-static struct vgpu_event *event_of(const struct rb_node *node)
+static struct vgpuh_event *event_of(const struct rb_node *node)
 {
-	return rb_entry(node, struct vgpu_event, by_number);
+	return rb_entry(node, struct vgpuh_event, by_number);
 }
 
 static bool event_is_less(struct rb_node *node, const struct rb_node *other)
@@ -176,7 +176,7 @@ static int event_compare(const void *number, const struct rb_node *node)
 }
 
 /* Find an event by number: any of them if the guest has given the number to several. */
-static struct vgpu_event *event_find_locked(struct vgpu_object *object, u32 number)
+static struct vgpuh_event *event_find_locked(struct vgpuh_object *object, u32 number)
 {
 	struct rb_node *node;
 
@@ -185,10 +185,10 @@ static struct vgpu_event *event_find_locked(struct vgpu_object *object, u32 numb
 	return node ? event_of(node) : NULL;
 }
 
-int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
+int vgpuh_event_add(struct vgpuh_object *object, u32 number, struct file *file)
 {
 	struct vgpu_peer *peer = object->peer;
-	struct vgpu_event *event;
+	struct vgpuh_event *event;
 	struct event_table table;
 	int ret = 0;
 
@@ -220,10 +220,10 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 	return ret;
 }
 
-void vgpu_event_cancel(struct vgpu_object *object, u32 number)
+void vgpuh_event_cancel(struct vgpuh_object *object, u32 number)
 {
 	struct vgpu_peer *peer = object->peer;
-	struct vgpu_event *event;
+	struct vgpuh_event *event;
 
 	spin_lock_irq(&peer->events.lock);
 	event = event_find_locked(object, number);
@@ -238,28 +238,28 @@ void vgpu_event_cancel(struct vgpu_object *object, u32 number)
  * Check whether the driver has dropped the eventfd, so that only this module has it. A signal
  * that comes before the drop takes the lock first, and is seen.
  */
-static bool event_is_over_locked(const struct vgpu_event *event)
+static bool event_is_over_locked(const struct vgpuh_event *event)
 {
 	lockdep_assert_held(&event->peer->events.lock);
 	return event->settled && !event->fired && event->ctx &&
 		event_ctx_refs(event->ctx) == EVENT_OWN_REFS && file_count(event->file) == 1;
 }
 
-static void events_settle_locked(struct vgpu_object *object, u32 number)
+static void events_settle_locked(struct vgpuh_object *object, u32 number)
 {
-	struct vgpu_event *event = event_find_locked(object, number);
+	struct vgpuh_event *event = event_find_locked(object, number);
 
 	if (event)
 		event->settled = true;
 }
 
-static void events_look_locked(struct vgpu_object *object)
+static void events_look_locked(struct vgpuh_object *object)
 {
-	struct vgpu_event *event;
+	struct vgpuh_event *event;
 	unsigned int i;
 
 	for (i = 0; i < EVENT_LOOK && !list_empty(&object->watched); i++) {
-		event = list_first_entry(&object->watched, struct vgpu_event, node);
+		event = list_first_entry(&object->watched, struct vgpuh_event, node);
 		list_move_tail(&event->node, &object->watched);
 		if (!event_is_over_locked(event))
 			continue;
@@ -268,7 +268,7 @@ static void events_look_locked(struct vgpu_object *object)
 	}
 }
 
-void vgpu_event_settle(struct vgpu_object *object, u32 number)
+void vgpuh_event_settle(struct vgpuh_object *object, u32 number)
 {
 	struct vgpu_peer *peer = object->peer;
 
@@ -281,17 +281,18 @@ void vgpu_event_settle(struct vgpu_object *object, u32 number)
 	spin_unlock_irq(&peer->events.lock);
 }
 
-void vgpu_event_drop_all(struct vgpu_object *object)
+void vgpuh_event_drop_all(struct vgpuh_object *object)
 {
 	struct vgpu_peer *peer = object->peer;
-	struct vgpu_event *event, *tmp;
+	struct vgpuh_event *event, *tmp;
 	unsigned int nr;
 	LIST_HEAD(gone);
 
 	do {
 		spin_lock_irq(&peer->events.lock);
 		for (nr = 0; nr < EVENT_DROP; nr++) {
-			event = list_first_entry_or_null(&object->watched, struct vgpu_event, node);
+			event = list_first_entry_or_null(&object->watched, struct vgpuh_event,
+							 node);
 			if (!event)
 				break;
 			event_take_locked(event);
@@ -305,18 +306,18 @@ void vgpu_event_drop_all(struct vgpu_object *object)
 	} while (nr);
 }
 
-int vgpu_event_announce(struct vgpu_peer *peer)
+int vgpuh_event_announce(struct vgpu_peer *peer)
 {
 	struct vgpu_event_signal msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
 		.hdr.type = cpu_to_le16(VGPU_MSG_EVENT),
 	};
-	struct vgpu_event *event;
+	struct vgpuh_event *event;
 	int ret = 0;
 
 	while (!ret) {
 		spin_lock_irq(&peer->events.lock);
-		event = list_first_entry_or_null(&peer->events.fired, struct vgpu_event,
+		event = list_first_entry_or_null(&peer->events.fired, struct vgpuh_event,
 						 fired_node);
 		if (event)
 			event_take_locked(event);
@@ -326,7 +327,7 @@ int vgpu_event_announce(struct vgpu_peer *peer)
 		msg.event = cpu_to_le32(event->number);
 		msg.flags = cpu_to_le32(event->over ? VGPU_EVENT_OVER : 0);
 		event_free(event);
-		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+		ret = vgpuh_control_send(peer, &msg, sizeof(msg));
 	}
 	return ret;
 }

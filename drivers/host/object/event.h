@@ -8,23 +8,23 @@
 #include <linux/types.h>
 
 struct file;
-struct vgpu_object;
+struct vgpuh_object;
 struct vgpu_peer;
 
 /*
  * Let @file stand for the guest's eventfd @number: its first signal is reported.
  * Return: 0, -EMFILE, -ENOMEM.
  */
-int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file);
+int vgpuh_event_add(struct vgpuh_object *object, u32 number, struct file *file);
 /* Forget event @number, which the driver did not take. */
-void vgpu_event_cancel(struct vgpu_object *object, u32 number);
+void vgpuh_event_cancel(struct vgpuh_object *object, u32 number);
 /*
  * Note that the ioctl on @object that named event @number (0: none) is over, and check some
  * events of @object: those that no driver can signal any more are reported as over.
  */
-void vgpu_event_settle(struct vgpu_object *object, u32 number);
-void vgpu_event_drop_all(struct vgpu_object *object);
+void vgpuh_event_settle(struct vgpuh_object *object, u32 number);
+void vgpuh_event_drop_all(struct vgpuh_object *object);
 /* Send EVENTs for signalled eventfds. Context: the peer's sender. */
-int vgpu_event_announce(struct vgpu_peer *peer);
+int vgpuh_event_announce(struct vgpu_peer *peer);
 
 #endif /* _VGPU_HOST_EVENT_H */

@@ -100,12 +100,12 @@ static void flush_by_thread(struct vgpu_peer *peer, struct file *file, unsigned 
 	kthread_stop(thread);
 }
 
-unsigned long vgpu_object_flush_by(void)
+unsigned long vgpuh_object_flush_by(void)
 {
 	return jiffies + FLUSH_WAIT;
 }
 
-void vgpu_object_flush(struct vgpu_object *object, unsigned long by)
+void vgpuh_object_flush(struct vgpuh_object *object, unsigned long by)
 {
 	struct file *file = object->file;
 

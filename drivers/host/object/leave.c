@@ -29,7 +29,7 @@
 #define LEAVE_POLL_MIN		max(HZ / 100, 1)
 #define LEAVE_POLL_MAX		max(HZ / 4, 1)
 
-void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object)
+void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpuh_object *object)
 {
 	spin_lock(&peer->leaves.lock);
 	object->leave = ++peer->leaves.last;
@@ -37,7 +37,7 @@ void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object)
 	spin_unlock(&peer->leaves.lock);
 }
 
-void vgpu_leave_free(struct vgpu_object *object)
+void vgpu_leave_free(struct vgpuh_object *object)
 {
 	struct vgpu_peer *peer = object->peer;
 
@@ -64,11 +64,11 @@ u64 vgpu_leave_last(struct vgpu_peer *peer)
 
 bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave)
 {
-	struct vgpu_object *first;
+	struct vgpuh_object *first;
 	bool over;
 
 	spin_lock(&peer->leaves.lock);
-	first = list_first_entry_or_null(&peer->leaves.list, struct vgpu_object, leave_node);
+	first = list_first_entry_or_null(&peer->leaves.list, struct vgpuh_object, leave_node);
 	over = !first || first->leave > leave;
 	spin_unlock(&peer->leaves.lock);
 	return over;
@@ -76,7 +76,7 @@ bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave)
 
 bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	bool settled = true;
 
 	spin_lock(&peer->leaves.lock);
@@ -94,9 +94,9 @@ bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
  * Find the next list entry after @object (NULL: the first) that no call uses. Only the work
  * item removes list entries. Return: the object, or NULL.
  */
-static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object *object)
+static struct vgpuh_object *leave_next(struct vgpu_peer *peer, struct vgpuh_object *object)
 {
-	struct vgpu_object *found = NULL;
+	struct vgpuh_object *found = NULL;
 
 	spin_lock(&peer->leaves.lock);
 	object = list_prepare_entry(object, &peer->leaves.list, leave_node);
@@ -114,9 +114,9 @@ static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object
  * Check whether an object that this guest closed earlier has the same file, and so a reference
  * of it. A file that a driver gave to two guests is waited for until one of the guests ends.
  */
-static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpu_object *object)
+static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpuh_object *object)
 {
-	const struct vgpu_object *earlier;
+	const struct vgpuh_object *earlier;
 	bool repeated = false;
 
 	spin_lock(&peer->leaves.lock);
@@ -133,7 +133,7 @@ static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpu_object *
  * Put the object's file if it is not waited for any more. @now: put it even if others hold it.
  * Return: true if the file was put.
  */
-static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object, bool now)
+static bool leave_try(struct vgpu_peer *peer, struct vgpuh_object *object, bool now)
 {
 	struct file *file = object->file;
 	bool repeated = false;
@@ -151,11 +151,11 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object, bool n
 	return false;
 }
 
-static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
+static void leave_end(struct vgpu_peer *peer, struct vgpuh_object *object)
 {
 	vgpu_tgid_released(object);
-	vgpu_object_free_fd(peer, object->fd);
-	vgpu_object_uncount(peer);
+	vgpuh_object_free_fd(peer, object->fd);
+	vgpuh_object_uncount(peer);
 	/* The object leaves the list last: the guest may open another file from then on. */
 	spin_lock(&peer->leaves.lock);
 	list_del(&object->leave_node);
@@ -169,7 +169,7 @@ static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
  */
 static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 {
-	struct vgpu_object *object, *next;
+	struct vgpuh_object *object, *next;
 	bool any = false;
 
 	*again = false;
@@ -204,7 +204,7 @@ static void leave_work(struct work_struct *work)
 	if (any) {
 		peer->leaves.delay = LEAVE_POLL_MIN;
 		/* Answers to RELEASE may be due. */
-		vgpu_control_kick(peer);
+		vgpuh_control_kick(peer);
 	}
 	if (!again)
 		return;

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-struct vgpu_object;
+struct vgpuh_object;
 struct vgpu_peer;
 
 void vgpu_leave_init(struct vgpu_peer *peer);
@@ -15,9 +15,9 @@ void vgpu_leave_init(struct vgpu_peer *peer);
  * Add @object, which the guest has just closed, to peer->leaves.list.
  * Context: peer->objects.lock is held.
  */
-void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object);
+void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpuh_object *object);
 /* Hand @object to the peer's work, as no call uses it: the work puts its file and frees it. */
-void vgpu_leave_free(struct vgpu_object *object);
+void vgpu_leave_free(struct vgpuh_object *object);
 /* Return the number of the object that was added to peer->leaves.list last. */
 u64 vgpu_leave_last(struct vgpu_peer *peer);
 /* Check whether the files of all objects up to number @leave are released. */

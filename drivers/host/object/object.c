@@ -25,7 +25,7 @@
 /* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
 #define OBJECT_ACCEL_MAJOR	261
 
-bool vgpu_object_is_nvidia(const struct vgpu_object *object)
+bool vgpuh_object_is_nvidia(const struct vgpuh_object *object)
 {
 	return object->grant && object->grant->policy.kind == VGPU_EXPORT_NVIDIA;
 }
@@ -37,9 +37,9 @@ bool vgpu_object_is_nvidia(const struct vgpu_object *object)
  * the guest uses the address_space and so keeps it alive. The guest never gets the pointer
  * itself.
  */
-static struct vgpu_space *space_get_locked(struct vgpu_peer *peer, struct address_space *mapping)
+static struct vgpuh_space *space_get_locked(struct vgpu_peer *peer, struct address_space *mapping)
 {
-	struct vgpu_space *space = xa_load(&peer->objects.spaces, (unsigned long)mapping);
+	struct vgpuh_space *space = xa_load(&peer->objects.spaces, (unsigned long)mapping);
 	int ret;
 
 	lockdep_assert_held(&peer->objects.lock);
@@ -63,7 +63,7 @@ static struct vgpu_space *space_get_locked(struct vgpu_peer *peer, struct addres
 	return space;
 }
 
-static void space_put_locked(struct vgpu_peer *peer, struct vgpu_space *space)
+static void space_put_locked(struct vgpu_peer *peer, struct vgpuh_space *space)
 {
 	lockdep_assert_held(&peer->objects.lock);
 	if (--space->users)
@@ -72,9 +72,9 @@ static void space_put_locked(struct vgpu_peer *peer, struct vgpu_space *space)
 	kfree(space);
 }
 
-struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping)
+struct vgpuh_space *vgpuh_space_get(struct vgpu_peer *peer, struct address_space *mapping)
 {
-	struct vgpu_space *space;
+	struct vgpuh_space *space;
 
 	mutex_lock(&peer->objects.lock);
 	space = space_get_locked(peer, mapping);
@@ -82,7 +82,7 @@ struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *
 	return space;
 }
 
-void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space)
+void vgpuh_space_put(struct vgpu_peer *peer, struct vgpuh_space *space)
 {
 	mutex_lock(&peer->objects.lock);
 	space_put_locked(peer, space);
@@ -110,7 +110,7 @@ static int object_fd_new_locked(struct vgpu_peer *peer, const struct vgpu_grant 
 	return ret == -ENOSPC ? -EMFILE : ret;
 }
 
-u32 vgpu_object_keep_fd(struct vgpu_object *object)
+u32 vgpuh_object_keep_fd(struct vgpuh_object *object)
 {
 	object->fd_kept = object->fd;
 	return object->fd;
@@ -139,15 +139,15 @@ static u32 object_kind(const struct file *file)
  */
 static void object_free(struct kref *ref)
 {
-	struct vgpu_object *object = container_of(ref, struct vgpu_object, ref);
+	struct vgpuh_object *object = container_of(ref, struct vgpuh_object, ref);
 	struct vgpu_peer *peer = object->peer;
 
 	/* Objects are neither closed nor flushed yet if an open has failed or the guest is gone. */
-	vgpu_object_flush(object, vgpu_object_flush_by());
+	vgpuh_object_flush(object, vgpuh_object_flush_by());
 	vgpu_poll_fini(object);
-	vgpu_event_drop_all(object);
+	vgpuh_event_drop_all(object);
 	vgpu_owned_forget(object);
-	vgpu_space_put(peer, object->space);
+	vgpuh_space_put(peer, object->space);
 	vgpu_grant_put(object->grant);
 	vgpu_grant_put(object->origin);
 	if (object->leave) {
@@ -160,22 +160,22 @@ static void object_free(struct kref *ref)
 	else
 		fput(object->file);
 	if (!object->fd_kept)
-		vgpu_object_free_fd(peer, object->fd);
+		vgpuh_object_free_fd(peer, object->fd);
 	kfree_rcu(object, rcu);
 	/* The object is uncounted last: open files count, even if the guest has closed them. */
-	vgpu_object_uncount(peer);
+	vgpuh_object_uncount(peer);
 }
 
-void vgpu_object_put(struct vgpu_object *object)
+void vgpuh_object_put(struct vgpuh_object *object)
 {
 	kref_put(&object->ref, object_free);
 }
 
-static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct file *file,
-					      struct vgpu_grant *grant,
-					      struct vgpu_grant *origin)
+static struct vgpuh_object *object_make_locked(struct vgpu_peer *peer, struct file *file,
+					       struct vgpu_grant *grant,
+					       struct vgpu_grant *origin)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	int ret;
 
 	if (peer->objects.nr >= peer->limits.objects)
@@ -230,7 +230,7 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 err_free_id:
 	xa_release(&peer->objects.table, object->id);
 err_free_fd:
-	vgpu_object_free_fd(peer, object->fd);
+	vgpuh_object_free_fd(peer, object->fd);
 err_put_space:
 	space_put_locked(peer, object->space);
 err_free_references:
@@ -241,7 +241,7 @@ err_free:
 }
 
 /* Give the guest one more reference of an object that it has. Return: 0 or a negative errno. */
-static int object_refer_locked(struct vgpu_object *object, u32 *reference)
+static int object_refer_locked(struct vgpuh_object *object, u32 *reference)
 {
 	struct vgpu_peer *peer = object->peer;
 	int ret;
@@ -262,11 +262,11 @@ static int object_refer_locked(struct vgpu_object *object, u32 *reference)
 	return 0;
 }
 
-struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
-				     struct vgpu_grant *grant, struct vgpu_grant *origin,
-				     u32 *reference)
+struct vgpuh_object *vgpuh_object_take(struct vgpu_peer *peer, struct file *file,
+				       struct vgpu_grant *grant, struct vgpu_grant *origin,
+				       u32 *reference)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	bool known;
 	int ret;
 
@@ -291,9 +291,9 @@ struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
 	return object;
 }
 
-struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
+struct vgpuh_object *vgpuh_object_find(struct vgpu_peer *peer, u32 id)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 
 	rcu_read_lock();
 	object = xa_load(&peer->objects.table, id);
@@ -308,7 +308,7 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
 	 */
 	smp_mb();
 	if (READ_ONCE(object->closed)) {
-		vgpu_object_put(object);
+		vgpuh_object_put(object);
 		return NULL;
 	}
 	return object;
@@ -321,18 +321,18 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
  * object is given meanwhile; no new call finds the object. Another reason is that the fd number
  * of the object must not be given to another file while such calls run.
  */
-static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpu_object *object)
+static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpuh_object *object)
 {
 	lockdep_assert_held(&peer->objects.lock);
 	if (peer->kept.nr)
 		return true;
-	/* Pairs with vgpu_object_find(). */
+	/* Pairs with vgpuh_object_find(). */
 	smp_mb();
 	return ((peer->wire.features & VGPU_FEATURE_KEEP) || object->fd) &&
 		kref_read(&object->ref) > 1;
 }
 
-static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *object)
+static void object_unlist_locked(struct vgpu_peer *peer, struct vgpuh_object *object)
 {
 	xa_destroy(&object->references);
 	WRITE_ONCE(object->closed, true);
@@ -342,13 +342,13 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 	 * Processes that NVIDIA's driver remembers with the file may be reaped after its
 	 * ->release only.
 	 */
-	if (object_may_keep_locked(peer, object) || vgpu_object_is_nvidia(object))
+	if (object_may_keep_locked(peer, object) || vgpuh_object_is_nvidia(object))
 		vgpu_leave_begin(peer, object);
 }
 
-struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference)
+struct vgpuh_object *vgpuh_object_release(struct vgpu_peer *peer, u32 id, u32 reference)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 
 	mutex_lock(&peer->objects.lock);
 	object = xa_load(&peer->objects.table, id);
@@ -364,16 +364,16 @@ struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 refe
 	return object;
 }
 
-void vgpu_object_drop_all(struct vgpu_peer *peer)
+void vgpuh_object_drop_all(struct vgpu_peer *peer)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	unsigned long id;
 
 	xa_for_each(&peer->objects.table, id, object) {
 		mutex_lock(&peer->objects.lock);
 		object_unlist_locked(peer, object);
 		mutex_unlock(&peer->objects.lock);
-		vgpu_object_put(object);
+		vgpuh_object_put(object);
 	}
 }
 
@@ -382,7 +382,7 @@ void vgpu_object_drop_all(struct vgpu_peer *peer)
  * need nothing of a seq_file but its buffer and file. Others may rely on what is there when
  * procfs has opened it.
  */
-bool vgpu_object_has_fdinfo(const struct vgpu_object *object)
+bool vgpuh_object_has_fdinfo(const struct vgpuh_object *object)
 {
 	const struct inode *inode = file_inode(object->file);
 
@@ -393,7 +393,7 @@ bool vgpu_object_has_fdinfo(const struct vgpu_object *object)
 		(imajor(inode) == DRM_MAJOR || imajor(inode) == OBJECT_ACCEL_MAJOR));
 }
 
-static u32 object_fops(const struct vgpu_object *object)
+static u32 object_fops(const struct vgpuh_object *object)
 {
 	struct file *file = object->file;
 	const struct file_operations *fops = file->f_op;
@@ -419,7 +419,7 @@ static u32 object_fops(const struct vgpu_object *object)
 		mask |= VGPU_FOP_POLL;
 	if (fops->fasync)
 		mask |= VGPU_FOP_FASYNC;
-	if (vgpu_object_has_fdinfo(object))
+	if (vgpuh_object_has_fdinfo(object))
 		mask |= VGPU_FOP_FDINFO;
 	if (file->f_mode & FMODE_STREAM)
 		mask |= VGPU_FOP_STREAM;
@@ -430,8 +430,8 @@ static u32 object_fops(const struct vgpu_object *object)
 	return mask;
 }
 
-void vgpu_object_describe(struct vgpu_object *object, u32 reference,
-			  struct vgpu_object_desc *desc)
+void vgpuh_object_describe(struct vgpuh_object *object, u32 reference,
+			   struct vgpu_object_desc *desc)
 {
 	struct file *file = object->file;
 	u32 flags = 0;

@@ -25,7 +25,7 @@ struct vgpu_family;
 struct vgpu_object_desc;
 struct vgpu_owned;
 
-struct vgpu_space {
+struct vgpuh_space {
 	struct address_space *mapping;
 	u64 id;
 	u32 users;
@@ -39,7 +39,7 @@ enum vgpu_leave_state {
 	VGPU_LEAVE_SHARED,	/* others hold its file, too */
 };
 
-struct vgpu_object {
+struct vgpuh_object {
 	struct kref ref;
 	struct rcu_head rcu;
 	struct vgpu_peer *peer;
@@ -47,7 +47,7 @@ struct vgpu_object {
 	/* Grant of the device file; NULL: no device file, it came from a device of @origin. */
 	struct vgpu_grant *grant;
 	struct vgpu_grant *origin;
-	struct vgpu_space *space;
+	struct vgpuh_space *space;
 	u32 id;
 	u32 kind;
 	/* Fixed number in the fd tables of all lanes, at least VGPU_LANE_FDS; 0: none. */
@@ -58,7 +58,7 @@ struct vgpu_object {
 	struct xarray references;
 	u32 next_reference;
 	/*
-	 * True if the guest has no reference any more; vgpu_object_find() reads it without the
+	 * True if the guest has no reference any more; vgpuh_object_find() reads it without the
 	 * lock.
 	 */
 	bool closed;
@@ -99,43 +99,43 @@ struct vgpu_object {
  * case.
  * Return: the object, with a reference for the caller, or an ERR_PTR().
  */
-struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
-				     struct vgpu_grant *grant, struct vgpu_grant *origin,
-				     u32 *reference);
+struct vgpuh_object *vgpuh_object_take(struct vgpu_peer *peer, struct file *file,
+				       struct vgpu_grant *grant, struct vgpu_grant *origin,
+				       u32 *reference);
 /* Find the guest's object with number @id. Return: the object with a reference, or NULL. */
-struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id);
-void vgpu_object_put(struct vgpu_object *object);
+struct vgpuh_object *vgpuh_object_find(struct vgpu_peer *peer, u32 id);
+void vgpuh_object_put(struct vgpuh_object *object);
 /*
  * Give back the guest's reference with number @reference.
  * Return: the object if that was its last one, for the caller to put; NULL if it has others;
  * ERR_PTR(-EBADF) if the guest has no such reference.
  */
-struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference);
+struct vgpuh_object *vgpuh_object_release(struct vgpu_peer *peer, u32 id, u32 reference);
 /* Check whether @object is a file of an export of NVIDIA's driver. */
-bool vgpu_object_is_nvidia(const struct vgpu_object *object);
+bool vgpuh_object_is_nvidia(const struct vgpuh_object *object);
 /* Check whether the guest may read what the driver adds to /proc/PID/fdinfo. */
-bool vgpu_object_has_fdinfo(const struct vgpu_object *object);
-void vgpu_object_drop_all(struct vgpu_peer *peer);
+bool vgpuh_object_has_fdinfo(const struct vgpuh_object *object);
+void vgpuh_object_drop_all(struct vgpu_peer *peer);
 /*
  * Keep the fd number of @object, which the guest has closed, beyond the object itself: a lane's
  * thread puts the object, but the file keeps its number until its later release.
- * Return: number to give to vgpu_object_free_fd() after the release; 0: none.
+ * Return: number to give to vgpuh_object_free_fd() after the release; 0: none.
  */
-u32 vgpu_object_keep_fd(struct vgpu_object *object);
-void vgpu_object_describe(struct vgpu_object *object, u32 reference,
-			  struct vgpu_object_desc *desc);
-struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
-void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
+u32 vgpuh_object_keep_fd(struct vgpuh_object *object);
+void vgpuh_object_describe(struct vgpuh_object *object, u32 reference,
+			   struct vgpu_object_desc *desc);
+struct vgpuh_space *vgpuh_space_get(struct vgpu_peer *peer, struct address_space *mapping);
+void vgpuh_space_put(struct vgpu_peer *peer, struct vgpuh_space *space);
 
 /* Free the fd number of a file that is released; 0 is ignored. */
-static inline void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd)
+static inline void vgpuh_object_free_fd(struct vgpu_peer *peer, u32 fd)
 {
 	if (fd)
 		ida_free(&peer->objects.fds, fd);
 }
 
 /* Count one object less: its file is released, so the guest may open another one. */
-static inline void vgpu_object_uncount(struct vgpu_peer *peer)
+static inline void vgpuh_object_uncount(struct vgpu_peer *peer)
 {
 	mutex_lock(&peer->objects.lock);
 	peer->objects.nr--;

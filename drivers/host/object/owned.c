@@ -18,7 +18,7 @@ static void owned_free(struct vgpu_owned *owned)
 	kfree(owned);
 }
 
-void vgpu_owned_set(struct vgpu_object *object, struct vgpu_owned *owned)
+void vgpu_owned_set(struct vgpuh_object *object, struct vgpu_owned *owned)
 {
 	mutex_lock(&object->peer->objects.lock);
 	swap(object->owned, owned);
@@ -26,7 +26,7 @@ void vgpu_owned_set(struct vgpu_object *object, struct vgpu_owned *owned)
 	owned_free(owned);
 }
 
-bool vgpu_owned_get(struct vgpu_object *object, struct vgpu_owned *owned)
+bool vgpu_owned_get(struct vgpuh_object *object, struct vgpu_owned *owned)
 {
 	bool known;
 
@@ -40,7 +40,7 @@ bool vgpu_owned_get(struct vgpu_object *object, struct vgpu_owned *owned)
 	return known;
 }
 
-void vgpu_owned_forget(struct vgpu_object *object)
+void vgpu_owned_forget(struct vgpuh_object *object)
 {
 	owned_free(object->owned);
 	object->owned = NULL;

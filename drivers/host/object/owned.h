@@ -10,7 +10,7 @@
 
 #include "nvidia_rm.h"
 
-struct vgpu_object;
+struct vgpuh_object;
 
 /**
  * struct vgpu_owned - memory that a file maps
@@ -26,10 +26,10 @@ struct vgpu_owned {
  * Set what @object maps; NULL: unknown. Consumes @owned, which the caller has allocated, with a
  * reference of its path.
  */
-void vgpu_owned_set(struct vgpu_object *object, struct vgpu_owned *owned);
+void vgpu_owned_set(struct vgpuh_object *object, struct vgpu_owned *owned);
 /* Copy what @object maps, with a reference of its path. Return: true if it is known. */
-bool vgpu_owned_get(struct vgpu_object *object, struct vgpu_owned *owned);
+bool vgpu_owned_get(struct vgpuh_object *object, struct vgpu_owned *owned);
 /* Free what is known of the memory of @object, which is being freed. */
-void vgpu_owned_forget(struct vgpu_object *object);
+void vgpu_owned_forget(struct vgpuh_object *object);
 
 #endif /* _VGPU_HOST_OWNED_H */

@@ -139,7 +139,7 @@ static void poll_unlock(struct vgpu_poll *poll)
 static void poll_work(struct work_struct *work)
 {
 	struct vgpu_poll *poll = container_of(work, struct vgpu_poll, work);
-	struct vgpu_object *object = container_of(poll, struct vgpu_object, poll);
+	struct vgpuh_object *object = container_of(poll, struct vgpuh_object, poll);
 	struct vgpu_peer *peer = object->peer;
 	__poll_t revents;
 	u32 number;
@@ -178,7 +178,7 @@ static void poll_work(struct work_struct *work)
 	if (list_empty(&poll->node))
 		list_add_tail(&poll->node, &peer->events.ready);
 	spin_unlock_irq(&peer->events.lock);
-	vgpu_control_kick(peer);
+	vgpuh_control_kick(peer);
 }
 
 /*
@@ -192,7 +192,7 @@ static void poll_work(struct work_struct *work)
  * process that polls. Fences are included although the first poll of a fence makes its driver
  * signal it, which may cost the device an interrupt: WATCH asks for just that.
  */
-static bool poll_only_looks(const struct vgpu_object *object)
+static bool poll_only_looks(const struct vgpuh_object *object)
 {
 	const struct inode *inode = file_inode(object->file);
 	const struct module *owner = object->file->f_op->owner;
@@ -203,7 +203,7 @@ static bool poll_only_looks(const struct vgpu_object *object)
 	       (S_ISCHR(inode->i_mode) && imajor(inode) == DRM_MAJOR);
 }
 
-void vgpu_poll_init(struct vgpu_object *object)
+void vgpu_poll_init(struct vgpuh_object *object)
 {
 	struct vgpu_poll *poll = &object->poll;
 
@@ -214,7 +214,7 @@ void vgpu_poll_init(struct vgpu_object *object)
 	INIT_WORK(&poll->work, poll_work);
 }
 
-void vgpu_poll_fini(struct vgpu_object *object)
+void vgpu_poll_fini(struct vgpuh_object *object)
 {
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_poll *poll = &object->poll;
@@ -234,7 +234,7 @@ void vgpu_poll_fini(struct vgpu_object *object)
  * Arm the object. Return: events that it is ready for; -ENOMEM: none, and wakeups would be
  * missed.
  */
-static s64 poll_arm(struct vgpu_object *object, __poll_t events)
+static s64 poll_arm(struct vgpuh_object *object, __poll_t events)
 {
 	struct vgpu_poll *poll = &object->poll;
 	struct vgpu_poll_table table = { .poll = poll };
@@ -256,7 +256,7 @@ static s64 poll_arm(struct vgpu_object *object, __poll_t events)
 	return revents || !poll->failed ? (__force s64)revents : -ENOMEM;
 }
 
-u32 vgpu_poll_watch(struct vgpu_object *object)
+u32 vgpu_poll_watch(struct vgpuh_object *object)
 {
 	struct vgpu_poll *poll = &object->poll;
 	s64 revents;
@@ -271,7 +271,7 @@ u32 vgpu_poll_watch(struct vgpu_object *object)
 	return revents ? VGPU_OBJECT_SIGNALED : VGPU_OBJECT_WATCHED;
 }
 
-bool vgpu_poll_ask(struct vgpu_object *object, u32 number, u32 *revents)
+bool vgpu_poll_ask(struct vgpuh_object *object, u32 number, u32 *revents)
 {
 	struct vgpu_poll *poll = &object->poll;
 	bool watched;
@@ -294,7 +294,7 @@ bool vgpu_poll_ask(struct vgpu_object *object, u32 number, u32 *revents)
 	return watched;
 }
 
-s64 vgpu_poll_arm(struct vgpu_object *object, u32 events, u32 number, bool stay)
+s64 vgpu_poll_arm(struct vgpuh_object *object, u32 events, u32 number, bool stay)
 {
 	struct vgpu_poll *poll = &object->poll;
 	s64 revents;
@@ -321,12 +321,12 @@ int vgpu_poll_announce(struct vgpu_peer *peer)
 		.hdr.len = cpu_to_le32(sizeof(msg)),
 		.hdr.type = cpu_to_le16(VGPU_MSG_POLL_EVENT),
 	};
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	int ret = 0;
 
 	while (!ret) {
 		spin_lock_irq(&peer->events.lock);
-		object = list_first_entry_or_null(&peer->events.ready, struct vgpu_object,
+		object = list_first_entry_or_null(&peer->events.ready, struct vgpuh_object,
 						  poll.node);
 		if (object) {
 			msg.object = cpu_to_le32(object->id);
@@ -340,7 +340,7 @@ int vgpu_poll_announce(struct vgpu_peer *peer)
 		spin_unlock_irq(&peer->events.lock);
 		if (!object)
 			break;
-		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+		ret = vgpuh_control_send(peer, &msg, sizeof(msg));
 	}
 	return ret;
 }

@@ -11,7 +11,7 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
-struct vgpu_object;
+struct vgpuh_object;
 struct vgpu_peer;
 
 struct vgpu_poll {
@@ -37,26 +37,26 @@ struct vgpu_poll {
 };
 
 /* Initialize object->poll; the object's file and kind are set. */
-void vgpu_poll_init(struct vgpu_object *object);
+void vgpu_poll_init(struct vgpuh_object *object);
 /*
  * Report the signal of a fence to the guest from now on.
  * Return: VGPU_OBJECT_WATCHED, VGPU_OBJECT_SIGNALED, or 0.
  */
-u32 vgpu_poll_watch(struct vgpu_object *object);
+u32 vgpu_poll_watch(struct vgpuh_object *object);
 /*
  * Arm the object for @events of a poller. @number: number of the poller's last call. @stay: true
  * if each wakeup is to be reported, from now on.
  * Return: events that the object is ready for; -EINTR; -ENOMEM: the object is ready for none, and
  * wakeups would be missed.
  */
-s64 vgpu_poll_arm(struct vgpu_object *object, u32 events, u32 number, bool stay);
+s64 vgpu_poll_arm(struct vgpuh_object *object, u32 events, u32 number, bool stay);
 /*
  * Ask an object that is armed for all events what it is ready for, if its ->poll() takes no event
  * away. @number: number of the poller's last call. @revents: out: the events.
  * Return: false if it was not asked.
  */
-bool vgpu_poll_ask(struct vgpu_object *object, u32 number, u32 *revents);
-void vgpu_poll_fini(struct vgpu_object *object);
+bool vgpu_poll_ask(struct vgpuh_object *object, u32 number, u32 *revents);
+void vgpu_poll_fini(struct vgpuh_object *object);
 /* Send POLL_EVENTs for objects that became ready. Context: the peer's sender. */
 int vgpu_poll_announce(struct vgpu_peer *peer);
 

@@ -80,7 +80,7 @@ void vgpu_tgid_end(struct vgpu_tgid *tgid)
 
 static void family_merge_locked(struct vgpu_family *to, struct vgpu_family *from)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	struct vgpu_tgid *tgid;
 
 	list_for_each_entry(object, &from->objects, family_node)
@@ -91,7 +91,7 @@ static void family_merge_locked(struct vgpu_family *to, struct vgpu_family *from
 	list_splice_init(&from->tgids, &to->tgids);
 }
 
-void vgpu_tgid_use(struct vgpu_tgid *tgid, struct vgpu_object *object)
+void vgpu_tgid_use(struct vgpu_tgid *tgid, struct vgpuh_object *object)
 {
 	struct vgpu_peer *peer = tgid->peer;
 
@@ -117,7 +117,7 @@ void vgpu_tgid_use(struct vgpu_tgid *tgid, struct vgpu_object *object)
 	spin_unlock(&peer->tgids_lock);
 }
 
-void vgpu_tgid_released(struct vgpu_object *object)
+void vgpu_tgid_released(struct vgpuh_object *object)
 {
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_tgid *tgid, *next;

@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 struct vgpu_agent_event;
-struct vgpu_object;
+struct vgpuh_object;
 struct vgpu_peer;
 
 /**
@@ -62,8 +62,8 @@ void vgpu_tgid_free(struct vgpu_tgid *tgid);
  */
 void vgpu_tgid_end(struct vgpu_tgid *tgid);
 /* Note that the process, which has not ended, makes a call on @object or names it in a call. */
-void vgpu_tgid_use(struct vgpu_tgid *tgid, struct vgpu_object *object);
+void vgpu_tgid_use(struct vgpu_tgid *tgid, struct vgpuh_object *object);
 /* Note that the file of @object is released. */
-void vgpu_tgid_released(struct vgpu_object *object);
+void vgpu_tgid_released(struct vgpuh_object *object);
 
 #endif /* _VGPU_HOST_TGID_H */

@@ -90,7 +90,7 @@ void vgpu_agent_kick_peer(u32 cid, u32 port)
 		mutex_lock(&agent_current->lock);
 		xa_for_each(&agent_current->peers, id, peer)
 			if (peer->cid == cid && peer->port == port)
-				vgpu_control_kick_window(peer);
+				vgpuh_control_kick_window(peer);
 		mutex_unlock(&agent_current->lock);
 	}
 	mutex_unlock(&agent_mutex);
@@ -102,9 +102,9 @@ bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len)
 	       agent->reserved_base < addr + len;
 }
 
-struct vgpu_export *vgpu_agent_find_export(struct vgpu_agent *agent, u32 id)
+struct vgpuh_export *vgpu_agent_find_export(struct vgpu_agent *agent, u32 id)
 {
-	struct vgpu_export *export;
+	struct vgpuh_export *export;
 
 	lockdep_assert_held(&agent->lock);
 	list_for_each_entry(export, &agent->exports, node)

@@ -16,7 +16,7 @@
 #include <uapi/linux/vgpu_host.h>
 
 struct file;
-struct vgpu_export;
+struct vgpuh_export;
 struct vgpu_peer;
 
 /* Event on its way to the agent. Its memory is allocated before the event happens. */
@@ -69,7 +69,7 @@ void vgpu_agent_kick_peer(u32 cid, u32 port);
 /* Free the number of @peer, which is gone. */
 void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
 /* Find an export by its number. Context: agent->lock is held. Return: the export, or NULL. */
-struct vgpu_export *vgpu_agent_find_export(struct vgpu_agent *agent, u32 id);
+struct vgpuh_export *vgpu_agent_find_export(struct vgpu_agent *agent, u32 id);
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
 
 #endif /* _VGPU_HOST_AGENT_H */

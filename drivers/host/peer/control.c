@@ -24,7 +24,7 @@
 #define CONTROL_IDLE_MS		10
 #define CONTROL_IDLE_BURST_MS	1000
 
-int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len)
+int vgpuh_control_send(struct vgpu_peer *peer, void *msg, size_t len)
 {
 	struct kvec vec = { .iov_base = msg, .iov_len = len };
 	int ret;
@@ -37,18 +37,18 @@ int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len)
 	return ret;
 }
 
-void vgpu_control_kick(struct vgpu_peer *peer)
+void vgpuh_control_kick(struct vgpu_peer *peer)
 {
 	queue_work(vgpu_host_patient_wq, &peer->control.tx_work);
 }
 
-void vgpu_control_kick_window(struct vgpu_peer *peer)
+void vgpuh_control_kick_window(struct vgpu_peer *peer)
 {
 	WRITE_ONCE(peer->offer.changed, true);
-	vgpu_control_kick(peer);
+	vgpuh_control_kick(peer);
 }
 
-void vgpu_control_idle(struct vgpu_peer *peer)
+void vgpuh_control_idle(struct vgpu_peer *peer)
 {
 	unsigned long burst = msecs_to_jiffies(CONTROL_IDLE_BURST_MS);
 
@@ -72,7 +72,7 @@ void vgpu_control_idle(struct vgpu_peer *peer)
  * itself. A CLOSE that repeats a call whose reply the guest has not seen causes no delay,
  * either.
  */
-void vgpu_control_due(struct vgpu_peer *peer)
+void vgpuh_control_due(struct vgpu_peer *peer)
 {
 	/*
 	 * A mapping has two ends, its own and that of its range in a window; its pieces have
@@ -84,8 +84,8 @@ void vgpu_control_due(struct vgpu_peer *peer)
 		atomic_inc(&peer->control.dues);
 }
 
-void vgpu_control_settle(struct vgpu_peer *peer, bool idle)
+void vgpuh_control_settle(struct vgpu_peer *peer, bool idle)
 {
 	if (atomic_dec_if_positive(&peer->control.dues) < 0 && idle)
-		vgpu_control_idle(peer);
+		vgpuh_control_idle(peer);
 }

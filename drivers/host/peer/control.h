@@ -16,30 +16,30 @@ struct vgpu_peer;
 #define VGPU_MSG_TIMEOUT_MS	10000
 
 /* Queue the peer's sender, as there is something to send: changed grants, ready objects, ... */
-void vgpu_control_kick(struct vgpu_peer *peer);
+void vgpuh_control_kick(struct vgpu_peer *peer);
 /*
- * Have the sender look for a change of the peer's window. vgpu_control_kick() alone does not
+ * Have the sender look for a change of the peer's window. vgpuh_control_kick() alone does not
  * cause that.
  */
-void vgpu_control_kick_window(struct vgpu_peer *peer);
-int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
+void vgpuh_control_kick_window(struct vgpu_peer *peer);
+int vgpuh_control_send(struct vgpu_peer *peer, void *msg, size_t len);
 /*
  * Let the guest report one more end without delay: it has made a session or a mapping, or has
  * named a range of its window, or memory in a call that was refused, and will report the end.
  * It may also repeat a CLOSE call by a message if the call's reply does not come.
  */
-void vgpu_control_due(struct vgpu_peer *peer);
+void vgpuh_control_due(struct vgpu_peer *peer);
 /*
  * Account for the report of an end, or for an end that will not be reported. @idle: true if the
  * message is idle, which means that it leads to nothing but a reply. Then the caller must be the
- * peer's thread, which is delayed if the guest has reported more ends than vgpu_control_due() has
+ * peer's thread, which is delayed if the guest has reported more ends than vgpuh_control_due() has
  * counted.
  */
-void vgpu_control_settle(struct vgpu_peer *peer, bool idle);
+void vgpuh_control_settle(struct vgpu_peer *peer, bool idle);
 /*
  * Delay the peer's thread after an idle message. Further messages wait in the guest's socket
  * meanwhile.
  */
-void vgpu_control_idle(struct vgpu_peer *peer);
+void vgpuh_control_idle(struct vgpu_peer *peer);
 
 #endif /* _VGPU_HOST_CONTROL_H */

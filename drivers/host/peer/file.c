@@ -55,7 +55,7 @@ static void file_put(struct vgpu_host_file *file)
 }
 
 /* Drop all files of an export that cannot be found any more. */
-void vgpu_file_drop_all(struct vgpu_export *export)
+void vgpu_file_drop_all(struct vgpuh_export *export)
 {
 	struct vgpu_host_file *file, *next;
 
@@ -81,7 +81,7 @@ static struct vgpu_host_file *file_make(const char *name, const void __user *dat
 }
 
 /* Add @file to the list in place of @old, which may be NULL. Consumes a reference of each. */
-static void file_replace_locked(struct vgpu_export *export, struct vgpu_host_file *old,
+static void file_replace_locked(struct vgpuh_export *export, struct vgpu_host_file *old,
 				struct vgpu_host_file *file)
 {
 	lockdep_assert_held(&export->files_lock);
@@ -97,7 +97,7 @@ static void file_replace_locked(struct vgpu_export *export, struct vgpu_host_fil
  * Add a file that vgpud has read. Consumes the reference of @file.
  * Return: 1: the content is new; 0: it has not changed; or a negative errno.
  */
-static int file_tell(struct vgpu_export *export, struct vgpu_host_file *file)
+static int file_tell(struct vgpuh_export *export, struct vgpu_host_file *file)
 {
 	struct vgpu_host_file *other, *old = NULL;
 	u32 nr = 0, bytes = file->len;
@@ -131,7 +131,7 @@ static int file_tell(struct vgpu_export *export, struct vgpu_host_file *file)
 }
 
 /* Note that a file exists, whose new content could not be taken: guests keep the old one. */
-static void file_keep(struct vgpu_export *export, const char *name)
+static void file_keep(struct vgpuh_export *export, const char *name)
 {
 	struct vgpu_host_file *file;
 
@@ -147,7 +147,7 @@ static void file_keep(struct vgpu_export *export, const char *name)
  * not count: they will not get a file that is gone by now. Nor do guests whose connection has
  * ended: a driver may keep their peers for any time.
  */
-static u64 files_sent(struct vgpu_agent *agent, const struct vgpu_export *export)
+static u64 files_sent(struct vgpu_agent *agent, const struct vgpuh_export *export)
 {
 	u64 version = export->files_version;
 	struct vgpu_grant *grant;
@@ -167,7 +167,7 @@ static u64 files_sent(struct vgpu_agent *agent, const struct vgpu_export *export
 }
 
 /* Forget files that are gone, once every guest has been told. */
-static void files_forget(struct vgpu_agent *agent, struct vgpu_export *export)
+static void files_forget(struct vgpu_agent *agent, struct vgpuh_export *export)
 {
 	struct vgpu_host_file *file, *next;
 	u64 version = files_sent(agent, export);
@@ -188,7 +188,7 @@ static void files_forget(struct vgpu_agent *agent, struct vgpu_export *export)
  * Mark files as gone that vgpud has not sent since the previous VGPU_HOST_FILE_LAST.
  * Return: as file_tell().
  */
-static int files_end(struct vgpu_agent *agent, struct vgpu_export *export)
+static int files_end(struct vgpu_agent *agent, struct vgpuh_export *export)
 {
 	struct vgpu_host_file *file, *next, *gone;
 	u64 version = export->files_version;
@@ -217,7 +217,7 @@ static int files_end(struct vgpu_agent *agent, struct vgpu_export *export)
 	return ret;
 }
 
-static bool peer_has(struct vgpu_peer *peer, const struct vgpu_export *export)
+static bool peer_has(struct vgpu_peer *peer, const struct vgpuh_export *export)
 {
 	struct vgpu_grant *grant;
 	bool found = false;
@@ -233,7 +233,7 @@ int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *
 {
 	bool last = args->flags & VGPU_HOST_FILE_LAST;
 	struct vgpu_host_file *file = NULL;
-	struct vgpu_export *export;
+	struct vgpuh_export *export;
 	struct vgpu_peer *peer;
 	unsigned long id;
 	int ret = -ENOENT;
@@ -259,13 +259,13 @@ int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *
 	if (ret > 0)
 		xa_for_each(&agent->peers, id, peer)
 			if (peer_has(peer, export))
-				vgpu_control_kick(peer);
+				vgpuh_control_kick(peer);
 	mutex_unlock(&agent->lock);
 	return min(ret, 0);
 }
 
 /* Find the oldest file that is newer than @version. Return: the file with a reference, or NULL. */
-static struct vgpu_host_file *file_after(struct vgpu_export *export, u64 version)
+static struct vgpu_host_file *file_after(struct vgpuh_export *export, u64 version)
 {
 	struct vgpu_host_file *file, *found = NULL;
 
@@ -326,7 +326,7 @@ static int file_send(struct vgpu_peer *peer, u32 export, const struct vgpu_host_
 		msg->offset = cpu_to_le32(at);
 		memcpy(msg->name, file->name, sizeof(msg->name));
 		memcpy(msg + 1, file->data + at, part);
-		ret = vgpu_control_send(peer, msg, sizeof(*msg) + vgpu_wire_pad(part));
+		ret = vgpuh_control_send(peer, msg, sizeof(*msg) + vgpu_wire_pad(part));
 		at += part;
 	} while (!ret && at < file->len);
 	kfree(msg);

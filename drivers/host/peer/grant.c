@@ -19,19 +19,19 @@
 
 static void export_free(struct kref *ref)
 {
-	struct vgpu_export *export = container_of(ref, struct vgpu_export, ref);
+	struct vgpuh_export *export = container_of(ref, struct vgpuh_export, ref);
 
 	vgpu_file_drop_all(export);
 	path_put(&export->path);
 	kfree(export);
 }
 
-void vgpu_export_get(struct vgpu_export *export)
+void vgpuh_export_get(struct vgpuh_export *export)
 {
 	kref_get(&export->ref);
 }
 
-void vgpu_export_put(struct vgpu_export *export)
+void vgpuh_export_put(struct vgpuh_export *export)
 {
 	kref_put(&export->ref, export_free);
 }
@@ -40,7 +40,7 @@ static void grant_free(struct kref *ref)
 {
 	struct vgpu_grant *grant = container_of(ref, struct vgpu_grant, ref);
 
-	vgpu_export_put(grant->export);
+	vgpuh_export_put(grant->export);
 	kfree(grant);
 }
 
@@ -84,7 +84,7 @@ static bool grant_is_forwarded(const struct file *file)
 
 struct file *vgpu_grant_open(struct vgpu_grant *grant, u32 flags)
 {
-	const struct vgpu_export *export = grant->export;
+	const struct vgpuh_export *export = grant->export;
 	struct inode *inode = d_inode(export->path.dentry);
 	struct file *file;
 	int ret;

@@ -16,7 +16,7 @@
 struct file;
 struct vgpu_peer;
 
-struct vgpu_export {
+struct vgpuh_export {
 	struct kref ref;
 	struct list_head node;
 	u32 id;
@@ -57,7 +57,7 @@ struct vgpu_change {
 struct vgpu_grant {
 	struct kref ref;
 	struct list_head node;
-	struct vgpu_export *export;
+	struct vgpuh_export *export;
 	u32 id;
 	struct vgpu_policy policy;
 	bool announced;
@@ -70,8 +70,8 @@ struct vgpu_grant {
 	u32 ioctls[];
 };
 
-void vgpu_export_get(struct vgpu_export *export);
-void vgpu_export_put(struct vgpu_export *export);
+void vgpuh_export_get(struct vgpuh_export *export);
+void vgpuh_export_put(struct vgpuh_export *export);
 
 /*
  * Find the grant with number @id, unless it is revoked.

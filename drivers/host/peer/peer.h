@@ -59,9 +59,9 @@ struct vgpu_unbind {
  * @conn: connection
  * @buf: buffer for received messages, used by the peer's thread only
  * @ping_seq: number of the last ping, written by the peer's thread
- * @idle_until: time in jiffies at which the next idle message (vgpu_control_settle()) is due at
+ * @idle_until: time in jiffies at which the next idle message (vgpuh_control_settle()) is due at
  *	the peer's rate; accessed by the peer's thread only
- * @dues: number of reports that the guest may still make without delay, see vgpu_control_due()
+ * @dues: number of reports that the guest may still make without delay, see vgpuh_control_due()
  * @tx_lock: mutex that serializes senders
  * @tx_work: work item that sends what is due
  */

@@ -15,52 +15,52 @@
 #include "session/session.h"
 #include "wire.h"
 
-u16 vgpu_call_nr(const struct vgpu_hcall *call)
+u16 vgpuh_call_nr(const struct vgpuh_call *call)
 {
 	return le16_to_cpu(((const struct vgpu_call *)call->msg)->op);
 }
 
-s64 vgpu_call_refuse(struct vgpu_hcall *call, int error)
+s64 vgpuh_call_refuse(struct vgpuh_call *call, int error)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 
 	call->flags |= VGPU_REPLY_REFUSED;
 	atomic64_inc(&peer->counters.refused);
-	trace_vgpu_host_refused(peer->id, vgpu_call_nr(call), error);
+	trace_vgpu_host_refused(peer->id, vgpuh_call_nr(call), error);
 	return error;
 }
 
-void vgpu_call_take_back(struct vgpu_hcall *call)
+void vgpuh_call_take_back(struct vgpuh_call *call)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 
 	while (call->nr_objects) {
 		const struct vgpu_object_desc *desc = &call->objects[--call->nr_objects];
 
-		object = vgpu_object_release(call->lane->session->peer,
-					     le32_to_cpu(desc->object),
-					     le32_to_cpu(desc->reference));
+		object = vgpuh_object_release(call->lane->session->peer,
+					      le32_to_cpu(desc->object),
+					      le32_to_cpu(desc->reference));
 		if (!IS_ERR_OR_NULL(object))
-			vgpu_object_put(object);
+			vgpuh_object_put(object);
 	}
 }
 
 /* --- memory --------------------------------------------------------------- */
 
-int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len)
+int vgpuh_call_alloc_data(struct vgpuh_call *call, u32 len)
 {
-	struct vgpu_lane *lane = call->lane;
+	struct vgpuh_lane *lane = call->lane;
 	u32 size = vgpu_wire_pad(len);
 
 	call->data = lane->reply_buf;
 	call->data_size = size;
 	if (size > VGPU_LANE_BUF) {
 		call->data = NULL;
-		if (!vgpu_session_charge(lane->session, size))
+		if (!vgpuh_session_charge(lane->session, size))
 			return -ENOMEM;
 		call->data = kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 		if (!call->data) {
-			vgpu_session_uncharge(lane->session, size);
+			vgpuh_session_uncharge(lane->session, size);
 			return -ENOMEM;
 		}
 	}
@@ -68,18 +68,18 @@ int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len)
 	return 0;
 }
 
-static void call_free_data(struct vgpu_hcall *call)
+static void call_free_data(struct vgpuh_call *call)
 {
 	if (call->data && call->data != call->lane->reply_buf) {
 		kvfree(call->data);
-		vgpu_session_uncharge(call->lane->session, call->data_size);
+		vgpuh_session_uncharge(call->lane->session, call->data_size);
 	}
 	call->data = NULL;
 }
 
-int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
+int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len)
 {
-	struct vgpu_lane *lane = call->lane;
+	struct vgpuh_lane *lane = call->lane;
 	unsigned long addr = lane->scratch;
 	size_t *used = &lane->scratch_used;
 	size_t room = lane->scratch_len;
@@ -107,11 +107,11 @@ int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 		return 0;
 	}
 	len = PAGE_ALIGN(len);
-	if (!vgpu_session_charge(lane->session, len))
+	if (!vgpuh_session_charge(lane->session, len))
 		return -ENOMEM;
 	addr = vgpu_room_map_reserved(call, len);
 	if (IS_ERR_VALUE(addr)) {
-		vgpu_session_uncharge(lane->session, len);
+		vgpuh_session_uncharge(lane->session, len);
 		return addr == -EINTR ? -EINTR : -ENOMEM;
 	}
 	call->scratch = addr;
@@ -120,18 +120,18 @@ int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 	return 0;
 }
 
-static void call_free_segs(struct vgpu_hcall *call)
+static void call_free_segs(struct vgpuh_call *call)
 {
 	if (call->segs && call->segs != call->segs_small)
 		kvfree(call->segs);
 	call->segs = NULL;
 }
 
-static void call_free_msg(struct vgpu_hcall *call)
+static void call_free_msg(struct vgpuh_call *call)
 {
 	if (call->msg && call->msg != call->lane->buf) {
 		kvfree(call->msg);
-		vgpu_session_uncharge(call->lane->session, call->msg_len);
+		vgpuh_session_uncharge(call->lane->session, call->msg_len);
 	}
 	call->msg = NULL;
 }
@@ -140,13 +140,13 @@ static void call_free_msg(struct vgpu_hcall *call)
  * Free the fd number of a closed file, which is released: the thread has been in user mode
  * since.
  */
-static void call_free_fd(struct vgpu_hcall *call)
+static void call_free_fd(struct vgpuh_call *call)
 {
-	vgpu_object_free_fd(call->lane->session->peer, call->closed_fd);
+	vgpuh_object_free_fd(call->lane->session->peer, call->closed_fd);
 	call->closed_fd = 0;
 }
 
-int vgpu_call_send_reply(struct vgpu_hcall *call)
+int vgpuh_call_send_reply(struct vgpuh_call *call)
 {
 	u32 objects_len = call->nr_objects * sizeof(call->objects[0]);
 	u32 len = sizeof(struct vgpu_reply) + objects_len + call->data_len;
@@ -173,7 +173,7 @@ int vgpu_call_send_reply(struct vgpu_hcall *call)
 	return vgpu_conn_send(&call->lane->conn, vec, ARRAY_SIZE(vec), len, 0);
 }
 
-void vgpu_call_finish(struct vgpu_hcall *call)
+void vgpuh_call_finish(struct vgpuh_call *call)
 {
 	call_free_segs(call);
 	call_free_data(call);

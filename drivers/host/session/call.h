@@ -13,8 +13,8 @@
 #include "session/fdtable.h"
 #include "wire.h"
 
-struct vgpu_lane;
-struct vgpu_object;
+struct vgpuh_lane;
+struct vgpuh_object;
 struct vgpu_room;
 
 #define VGPU_SEGS_SMALL		16
@@ -23,7 +23,7 @@ struct vgpu_room;
 #define VGPU_CARDS_MAX		32
 
 /**
- * struct vgpu_hcall - a call on its way through the host
+ * struct vgpuh_call - a call on its way through the host
  * @lane: lane by which the call came
  * @op: entry of the table of operations
  * @msg: the CALL message, in private memory and checked
@@ -64,15 +64,15 @@ struct vgpu_room;
  * @nr_left: number of entries of @left
  * @done: true if the call ran and its reply is not sent yet
  */
-struct vgpu_hcall {
-	struct vgpu_lane *lane;
-	const struct vgpu_call_op *op;
+struct vgpuh_call {
+	struct vgpuh_lane *lane;
+	const struct vgpuh_call_op *op;
 	void *msg;
 	u32 msg_len;
 	u64 clock_in;
 	u64 tsc_in;
 	struct vgpu_call_view view;
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	s64 result;
 	u32 flags;
 	u64 pos;
@@ -111,37 +111,37 @@ struct vgpu_hcall {
 	bool done;
 };
 
-struct vgpu_call_op {
-	s64 (*run)(struct vgpu_hcall *call);
+struct vgpuh_call_op {
+	s64 (*run)(struct vgpuh_call *call);
 	bool mm;	/* class mm: never makes upcalls */
 	bool leave;	/* return to user mode before the reply */
 };
 
-int vgpu_call_send_reply(struct vgpu_hcall *call);
+int vgpuh_call_send_reply(struct vgpuh_call *call);
 /* Free what the call holds, when its reply is sent or cannot be sent. */
-void vgpu_call_finish(struct vgpu_hcall *call);
+void vgpuh_call_finish(struct vgpuh_call *call);
 /* Mark the call as refused by the host. Return: @error. */
-s64 vgpu_call_refuse(struct vgpu_hcall *call, int error);
+s64 vgpuh_call_refuse(struct vgpuh_call *call, int error);
 /* Allocate @len bytes at call->data. */
-int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len);
+int vgpuh_call_alloc_data(struct vgpuh_call *call, u32 len);
 /* Provide @len zeroed bytes of the shadow's memory at call->scratch. */
-int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len);
-u16 vgpu_call_nr(const struct vgpu_hcall *call);
+int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len);
+u16 vgpuh_call_nr(const struct vgpuh_call *call);
 /* Take back the objects of the reply, as the guest will not get them. */
-void vgpu_call_take_back(struct vgpu_hcall *call);
+void vgpuh_call_take_back(struct vgpuh_call *call);
 
 /* Check whether the call is that of a 32-bit program. */
-static inline bool vgpu_call_is_compat(const struct vgpu_hcall *call)
+static inline bool vgpuh_call_is_compat(const struct vgpuh_call *call)
 {
 	return le16_to_cpu(call->view.call->flags) & VGPU_CALL_COMPAT;
 }
 
-static inline u32 vgpu_seg_len(const struct vgpu_hcall *call, u32 i)
+static inline u32 vgpu_seg_len(const struct vgpuh_call *call, u32 i)
 {
 	return vgpu_view_seg_len(&call->view, i);
 }
 
-static inline bool vgpu_seg_is(const struct vgpu_hcall *call, u32 i, u32 flag)
+static inline bool vgpu_seg_is(const struct vgpuh_call *call, u32 i, u32 flag)
 {
 	return vgpu_view_seg_is(&call->view, i, flag);
 }

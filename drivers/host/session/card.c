@@ -25,17 +25,17 @@
 /* Number of NVIDIA's minors that are cards; higher minors are files that all cards share. */
 #define CARD_MINORS	248
 
-int vgpu_card_of(const struct vgpu_object *object)
+int vgpu_card_of(const struct vgpuh_object *object)
 {
 	const struct inode *inode = file_inode(object->file);
 
-	if (!vgpu_object_is_nvidia(object) || !S_ISCHR(inode->i_mode) ||
+	if (!vgpuh_object_is_nvidia(object) || !S_ISCHR(inode->i_mode) ||
 	    MAJOR(inode->i_rdev) != RM_MAJOR || MINOR(inode->i_rdev) >= CARD_MINORS)
 		return -1;
 	return MINOR(inode->i_rdev);
 }
 
-void vgpu_card_forget(struct vgpu_session *session, u32 id)
+void vgpu_card_forget(struct vgpuh_session *session, u32 id)
 {
 	if (xa_erase(&session->cards, id))
 		atomic_dec(&session->nr_cards);
@@ -45,22 +45,22 @@ void vgpu_card_forget(struct vgpu_session *session, u32 id)
  * Forget files that the guest has closed by another session or by a message, which did not
  * update this table.
  */
-static void card_forget_closed(struct vgpu_session *session)
+static void card_forget_closed(struct vgpuh_session *session)
 {
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	unsigned long id;
 	void *entry;
 
 	xa_for_each(&session->cards, id, entry) {
-		object = vgpu_object_find(session->peer, id);
+		object = vgpuh_object_find(session->peer, id);
 		if (object)
-			vgpu_object_put(object);
+			vgpuh_object_put(object);
 		else
 			vgpu_card_forget(session, id);
 	}
 }
 
-int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object)
+int vgpu_card_add(struct vgpuh_session *session, const struct vgpuh_object *object)
 {
 	int card = vgpu_card_of(object);
 	void *entry, *old;
@@ -85,7 +85,7 @@ int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object
 }
 
 /* Install the file of @object in the fd table. Consumes the caller's reference of @object. */
-static int card_install(struct vgpu_hcall *call, struct vgpu_object *object)
+static int card_install(struct vgpuh_call *call, struct vgpuh_object *object)
 {
 	int fd = vgpu_fdtable_place(object, &call->cards[call->nr_cards]);
 
@@ -95,9 +95,9 @@ static int card_install(struct vgpu_hcall *call, struct vgpu_object *object)
 	return 0;
 }
 
-static void card_note_file(const struct vgpu_hcall *call, const struct vgpu_fd *placed)
+static void card_note_file(const struct vgpuh_call *call, const struct vgpu_fd *placed)
 {
-	if (placed->object && vgpu_object_is_nvidia(placed->object))
+	if (placed->object && vgpuh_object_is_nvidia(placed->object))
 		vgpu_tgid_use(call->lane->session->tgid, placed->object);
 }
 
@@ -105,7 +105,7 @@ static void card_note_file(const struct vgpu_hcall *call, const struct vgpu_fd *
  * Note the files that the process uses. A file that the call names may be registered with the
  * file of the call, and then the driver's clients belong to both.
  */
-static void card_note_process(const struct vgpu_hcall *call)
+static void card_note_process(const struct vgpuh_call *call)
 {
 	u32 nr = call->placed ? le16_to_cpu(call->view.call->nr_fixups) : 0, i;
 
@@ -115,16 +115,16 @@ static void card_note_process(const struct vgpu_hcall *call)
 		card_note_file(call, &call->placed[i]);
 }
 
-int vgpu_card_place(struct vgpu_hcall *call)
+int vgpu_card_place(struct vgpuh_call *call)
 {
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	DECLARE_BITMAP(placed, CARD_MINORS) = {};
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 	unsigned long id;
 	void *entry;
 	int card, ret;
 
-	if (!vgpu_object_is_nvidia(call->object))
+	if (!vgpuh_object_is_nvidia(call->object))
 		return 0;
 	card_note_process(call);
 	/* A process that has the file from another process did not open it by a call. */
@@ -135,12 +135,12 @@ int vgpu_card_place(struct vgpu_hcall *call)
 		card = xa_to_value(entry);
 		if (test_bit(card, placed))
 			continue;
-		object = vgpu_object_find(session->peer, id);
+		object = vgpuh_object_find(session->peer, id);
 		/* The number may belong to another object by now. */
 		if (!object || vgpu_card_of(object) != card) {
 			vgpu_card_forget(session, id);
 			if (object)
-				vgpu_object_put(object);
+				vgpuh_object_put(object);
 		} else {
 			ret = card_install(call, object);
 			set_bit(card, placed);
@@ -149,7 +149,7 @@ int vgpu_card_place(struct vgpu_hcall *call)
 	return ret;
 }
 
-void vgpu_card_remove(struct vgpu_hcall *call)
+void vgpu_card_remove(struct vgpuh_call *call)
 {
 	while (call->nr_cards)
 		vgpu_fdtable_remove(&call->cards[--call->nr_cards]);

@@ -100,13 +100,13 @@ static int fdtable_install_at(struct file *file, unsigned int number)
 	return fd;
 }
 
-int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed)
+int vgpu_fdtable_place(struct vgpuh_object *object, struct vgpu_fd *placed)
 {
 	int fd = object->fd ? fdtable_install_at(object->file, object->fd) :
 		 vgpu_fdtable_install(object->file);
 
 	if (fd < 0) {
-		vgpu_object_put(object);
+		vgpuh_object_put(object);
 		return fd;
 	}
 	placed->fd = fd;
@@ -127,7 +127,7 @@ void vgpu_fdtable_remove(struct vgpu_fd *placed)
 	if (placed->fd < fdt->max_fds && fdtable_file(fdt, placed->fd) == placed->file)
 		close_fd(placed->fd);
 	if (placed->object)
-		vgpu_object_put(placed->object);
+		vgpuh_object_put(placed->object);
 	placed->object = NULL;
 	placed->file = NULL;
 }

@@ -8,7 +8,7 @@
 #include <linux/types.h>
 
 struct file;
-struct vgpu_object;
+struct vgpuh_object;
 
 /* An fd of a lane's thread. */
 struct vgpu_fd {
@@ -16,7 +16,7 @@ struct vgpu_fd {
 	bool cloexec;
 	struct file *file;
 	/* Object of a file that was placed for the call, with a reference; or NULL. */
-	struct vgpu_object *object;
+	struct vgpuh_object *object;
 };
 
 /* Check that the fd table of current is not shared and holds nothing but @lane. */
@@ -26,7 +26,7 @@ int vgpu_fdtable_install(struct file *file);
  * Install the file of @object for one call, at the object's fixed number if it has one.
  * Consumes the caller's reference of @object. Return: the fd, or a negative errno.
  */
-int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed);
+int vgpu_fdtable_place(struct vgpuh_object *object, struct vgpu_fd *placed);
 /* Remove a placed file from the fd table; placed->object may be NULL. */
 void vgpu_fdtable_remove(struct vgpu_fd *placed);
 /*

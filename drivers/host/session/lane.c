@@ -25,7 +25,7 @@
 
 /* --- cancels -------------------------------------------------------------- */
 
-static void lane_cancel_locked(struct vgpu_lane *lane)
+static void lane_cancel_locked(struct vgpuh_lane *lane)
 {
 	lockdep_assert_held(&lane->lock);
 	if (!lane->running || lane->upcalling || lane->signalled)
@@ -35,9 +35,9 @@ static void lane_cancel_locked(struct vgpu_lane *lane)
 	send_sig(VGPU_LANE_SIGNAL, lane->task, 1);
 }
 
-void vgpu_lane_event(void *data)
+void vgpuh_lane_event(void *data)
 {
-	struct vgpu_lane *lane = data;
+	struct vgpuh_lane *lane = data;
 	unsigned long flags;
 
 	spin_lock_irqsave(&lane->lock, flags);
@@ -45,8 +45,8 @@ void vgpu_lane_event(void *data)
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
-/* Interrupt the call for what arrived before vgpu_lane_event() could know that a call runs. */
-static void lane_check_cancel(struct vgpu_lane *lane)
+/* Interrupt the call for what arrived before vgpuh_lane_event() could know that a call runs. */
+static void lane_check_cancel(struct vgpuh_lane *lane)
 {
 	unsigned long flags;
 
@@ -57,7 +57,7 @@ static void lane_check_cancel(struct vgpu_lane *lane)
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
-void vgpu_lane_set_running(struct vgpu_lane *lane, bool running)
+void vgpuh_lane_set_running(struct vgpuh_lane *lane, bool running)
 {
 	spin_lock_irq(&lane->lock);
 	lane->running = running;
@@ -69,7 +69,7 @@ void vgpu_lane_set_running(struct vgpu_lane *lane, bool running)
 		lane_check_cancel(lane);
 }
 
-static void lane_set_upcalling(struct vgpu_lane *lane, bool upcalling)
+static void lane_set_upcalling(struct vgpuh_lane *lane, bool upcalling)
 {
 	spin_lock_irq(&lane->lock);
 	lane->upcalling = upcalling;
@@ -78,17 +78,17 @@ static void lane_set_upcalling(struct vgpu_lane *lane, bool upcalling)
 		lane_check_cancel(lane);
 }
 
-void vgpu_lane_closes(struct vgpu_lane *lane)
+void vgpuh_lane_closes(struct vgpuh_lane *lane)
 {
 	lane->closes = true;
-	vgpu_control_due(lane->session->peer);
+	vgpuh_control_due(lane->session->peer);
 }
 
 /* --- upcalls -------------------------------------------------------------- */
 
-struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session)
+struct vgpuh_lane *vgpuh_lane_current(struct vgpuh_session *session)
 {
-	struct vgpu_lane *lane = xa_load(&session->tasks, (unsigned long)current);
+	struct vgpuh_lane *lane = xa_load(&session->tasks, (unsigned long)current);
 
 	/* The lane is that of current, so no other thread frees it meanwhile. */
 	if (!lane || !lane->running || lane->call.op->mm)
@@ -104,7 +104,7 @@ static unsigned int lane_time_left(unsigned long deadline)
 	return left > 0 ? max(jiffies_to_msecs(left), 1U) : 0;
 }
 
-static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 type,
+static int lane_upcall_recv(struct vgpuh_lane *lane, unsigned long deadline, u16 type,
 			    void *answer, u32 answer_len, const struct kvec *data,
 			    unsigned int nr_data, u32 data_len)
 {
@@ -126,7 +126,7 @@ static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 
 		if (le16_to_cpu(hdr->type) != VGPU_MSG_CANCEL)
 			break;
 		/*
-		 * A CANCEL comes once at most. The answer is still to come: vgpu_lane_upcall()
+		 * A CANCEL comes once at most. The answer is still to come: vgpuh_lane_upcall()
 		 * interrupts the driver after it.
 		 */
 		if (lane->cancelled)
@@ -164,8 +164,8 @@ static bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
 	       le32_to_cpu(fetched->hdr.len) == answer_len + data;
 }
 
-int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
-		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data)
+int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
+		      void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data)
 {
 	struct vgpu_peer *peer = lane->session->peer;
 	unsigned int timeout = peer->agent->fetch_timeout_ms, left;

@@ -22,8 +22,8 @@ struct task_struct;
 #define VGPU_LANE_BUF		SZ_16K
 #define VGPU_LANE_SCRATCH_MIN	SZ_64K
 
-struct vgpu_lane {
-	struct vgpu_session *session;
+struct vgpuh_lane {
+	struct vgpuh_session *session;
 	struct list_head node;
 	struct file *file;
 	struct file *shadow;
@@ -53,7 +53,7 @@ struct vgpu_lane {
 	/* True if the shadow's memory has protection keys. */
 	bool keys;
 	unsigned int room_last;
-	struct vgpu_hcall call;
+	struct vgpuh_call call;
 
 	/*
 	 * Fetches of the running call; accessed by the lane's thread only: address of the last
@@ -85,18 +85,18 @@ struct vgpu_lane {
 };
 
 /* Interrupt a running call of lane @data: bytes or the end have arrived. Context: atomic. */
-void vgpu_lane_event(void *data);
+void vgpuh_lane_event(void *data);
 /* Note that a call begins to run, which bytes that arrive interrupt, or that it has ended. */
-void vgpu_lane_set_running(struct vgpu_lane *lane, bool running);
+void vgpuh_lane_set_running(struct vgpuh_lane *lane, bool running);
 /*
  * Find the lane of @session that current serves. Return: the lane; NULL if there is none, or if
  * its call may not make upcalls.
  */
-struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session);
+struct vgpuh_lane *vgpuh_lane_current(struct vgpuh_session *session);
 /* Note that the lane's call has given a reference back. */
-void vgpu_lane_closes(struct vgpu_lane *lane);
+void vgpuh_lane_closes(struct vgpuh_lane *lane);
 /**
- * vgpu_lane_upcall - ask the guest something in the middle of a call
+ * vgpuh_lane_upcall - ask the guest something in the middle of a call
  * @lane: lane whose call is running on current
  * @vec: the request, header first
  * @nr: number of entries of @vec
@@ -110,7 +110,7 @@ void vgpu_lane_closes(struct vgpu_lane *lane);
  * Return: 0; -EFAULT when the lane is over (deadline, death, a malformed answer); -ENOBUFS when
  * the call or the guest has used up its time for upcalls.
  */
-int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
-		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data);
+int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
+		      void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data);
 
 #endif /* _VGPU_HOST_LANE_H */

@@ -48,17 +48,17 @@ int vgpu_room_mmap(struct vm_area_struct *vma)
 	return 0;
 }
 
-unsigned int vgpu_room_key(const struct vgpu_hcall *call)
+unsigned int vgpu_room_key(const struct vgpuh_call *call)
 {
 	const struct vgpu_rooms *rooms = &call->lane->session->rooms;
 
 	return call->room ? VGPU_KEY_ALONE + (call->room - rooms->room) : VGPU_KEY_SHARED;
 }
 
-unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t len,
+unsigned long vgpu_room_map(struct vgpuh_call *call, unsigned long addr, size_t len,
 			    unsigned long flags)
 {
-	struct vgpu_lane *lane = call->lane;
+	struct vgpuh_lane *lane = call->lane;
 
 	lockdep_assert_held(&lane->session->map_lock);
 	flags |= MAP_PRIVATE;
@@ -68,9 +68,9 @@ unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t 
 		       VGPU_ROOM_OFFSET + vgpu_room_key(call) * PAGE_SIZE);
 }
 
-unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len)
+unsigned long vgpu_room_map_reserved(struct vgpuh_call *call, size_t len)
 {
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	unsigned long addr;
 
 	/*
@@ -92,7 +92,7 @@ unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len)
  * Take a room that any call may have, if possible the one that the lane had last.
  * Return: the room; NULL: all of them are taken.
  */
-static struct vgpu_room *room_find(struct vgpu_lane *lane)
+static struct vgpu_room *room_find(struct vgpuh_lane *lane)
 {
 	struct vgpu_rooms *rooms = &lane->session->rooms;
 	unsigned int nr = lane->room_last;
@@ -126,7 +126,7 @@ static void room_free(struct vgpu_rooms *rooms, struct vgpu_room *room)
 		wake_up(&rooms->wait);
 }
 
-bool vgpu_room_must_be_alone(const struct vgpu_hcall *call)
+bool vgpu_room_must_be_alone(const struct vgpuh_call *call)
 {
 	const struct vgpu_grant *grant = call->object ? call->object->grant : NULL;
 
@@ -139,9 +139,9 @@ bool vgpu_room_must_be_alone(const struct vgpu_hcall *call)
  * Wait interruptibly for a room for a call that must be alone.
  * Return: 0, -EINTR, -EBUSY: no room became free in time.
  */
-static int room_wait_alone(const struct vgpu_hcall *call, struct vgpu_room **room)
+static int room_wait_alone(const struct vgpuh_call *call, struct vgpu_room **room)
 {
-	struct vgpu_session *session = call->lane->session;
+	struct vgpuh_session *session = call->lane->session;
 	unsigned long timeout = msecs_to_jiffies(session->peer->agent->fetch_timeout_ms);
 	struct vgpu_rooms *rooms = &session->rooms;
 	long left;
@@ -161,9 +161,9 @@ static int room_wait_alone(const struct vgpu_hcall *call, struct vgpu_room **roo
 	return left < 0 ? -EINTR : -EBUSY;
 }
 
-int vgpu_room_take(struct vgpu_hcall *call)
+int vgpu_room_take(struct vgpuh_call *call)
 {
-	struct vgpu_lane *lane = call->lane;
+	struct vgpuh_lane *lane = call->lane;
 	struct vgpu_rooms *rooms = &lane->session->rooms;
 	struct vgpu_room *room;
 	unsigned long addr;
@@ -192,7 +192,7 @@ int vgpu_room_take(struct vgpu_hcall *call)
 	return 0;
 }
 
-void vgpu_room_begin(struct vgpu_hcall *call)
+void vgpu_room_begin(struct vgpuh_call *call)
 {
 	if (!call->lane->keys)
 		return;
@@ -200,7 +200,7 @@ void vgpu_room_begin(struct vgpu_hcall *call)
 	vgpu_keys_only(0);
 }
 
-void vgpu_room_end(struct vgpu_hcall *call)
+void vgpu_room_end(struct vgpuh_call *call)
 {
 	if (!call->lane->keys)
 		return;

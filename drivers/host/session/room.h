@@ -11,7 +11,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
-struct vgpu_hcall;
+struct vgpuh_call;
 struct vm_area_struct;
 
 /*
@@ -45,24 +45,24 @@ int vgpu_room_mmap(struct vm_area_struct *vma);
  * wait in vgpu_room_take() for a room. Return: 0, -EINTR, -EBUSY (no room became free in time),
  * -ENOMEM.
  */
-void vgpu_room_begin(struct vgpu_hcall *call);
-int vgpu_room_take(struct vgpu_hcall *call);
-void vgpu_room_end(struct vgpu_hcall *call);
+void vgpu_room_begin(struct vgpuh_call *call);
+int vgpu_room_take(struct vgpuh_call *call);
+void vgpu_room_end(struct vgpuh_call *call);
 /* Return the protection key of the memory that the call's driver can reach. */
-unsigned int vgpu_room_key(const struct vgpu_hcall *call);
+unsigned int vgpu_room_key(const struct vgpuh_call *call);
 /*
  * Check whether the call needs a room that no other call has. Arguments for NVIDIA's driver are
  * checked in place and must not change before the driver reads them. Memory that a driver keeps
  * is for the driver of this call alone.
  */
-bool vgpu_room_must_be_alone(const struct vgpu_hcall *call);
+bool vgpu_room_must_be_alone(const struct vgpuh_call *call);
 /*
  * Map zeroed memory that the call's driver can reach: vgpu_room_map() at @addr if @flags has
  * MAP_FIXED, with map_lock held; vgpu_room_map_reserved() in the reserved range.
  * Return: the address or a negative errno.
  */
-unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t len,
+unsigned long vgpu_room_map(struct vgpuh_call *call, unsigned long addr, size_t len,
 			    unsigned long flags);
-unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len);
+unsigned long vgpu_room_map_reserved(struct vgpuh_call *call, size_t len);
 
 #endif /* _VGPU_HOST_ROOM_H */

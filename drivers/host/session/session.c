@@ -30,7 +30,7 @@
 
 static void session_free(struct kref *ref)
 {
-	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
+	struct vgpuh_session *session = container_of(ref, struct vgpuh_session, ref);
 
 	/* Unmaps are dropped here: the control connection queued them while it had a reference. */
 	vgpu_unmap_drop_all(session);
@@ -47,21 +47,21 @@ static void session_free(struct kref *ref)
 	kfree(session);
 }
 
-void vgpu_session_get(struct vgpu_session *session)
+void vgpuh_session_get(struct vgpuh_session *session)
 {
 	kref_get(&session->ref);
 }
 
-void vgpu_session_put(struct vgpu_session *session)
+void vgpuh_session_put(struct vgpuh_session *session)
 {
 	kref_put(&session->ref, session_free);
 }
 
 static void session_close_work(struct work_struct *work);
 
-struct vgpu_session *vgpu_session_alloc(struct vgpu_peer *peer, u64 number)
+struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 {
-	struct vgpu_session *session;
+	struct vgpuh_session *session;
 	struct inode *inode;
 
 	session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
@@ -104,9 +104,9 @@ err_free:
 	return ERR_PTR(-ENOMEM);
 }
 
-static struct vgpu_session *session_find_locked(struct vgpu_peer *peer, u64 number)
+static struct vgpuh_session *session_find_locked(struct vgpu_peer *peer, u64 number)
 {
-	struct vgpu_session *session;
+	struct vgpuh_session *session;
 
 	lockdep_assert_held(&peer->lock);
 	list_for_each_entry(session, &peer->sessions, node)
@@ -115,7 +115,7 @@ static struct vgpu_session *session_find_locked(struct vgpu_peer *peer, u64 numb
 	return NULL;
 }
 
-int vgpu_session_publish(struct vgpu_session *session)
+int vgpuh_session_publish(struct vgpuh_session *session)
 {
 	struct vgpu_peer *peer = session->peer;
 	int ret = 0;
@@ -135,11 +135,11 @@ int vgpu_session_publish(struct vgpu_session *session)
 	if (ret == -EMFILE)
 		atomic64_inc(&peer->counters.refused);
 	if (!ret)
-		vgpu_control_due(peer);
+		vgpuh_control_due(peer);
 	return ret;
 }
 
-void vgpu_session_withdraw(struct vgpu_session *session)
+void vgpuh_session_withdraw(struct vgpuh_session *session)
 {
 	struct vgpu_agent_event *gone = session->gone;
 	struct vgpu_tgid *tgid = session->tgid;
@@ -152,7 +152,7 @@ void vgpu_session_withdraw(struct vgpu_session *session)
 	mutex_unlock(&peer->lock);
 	/* The work item does not queue itself again without lanes, so no timer is left behind. */
 	if (cancel_delayed_work_sync(&session->close_work))
-		vgpu_session_put(session);
+		vgpuh_session_put(session);
 	mutex_lock(&peer->lock);
 	peer->nr_sessions--;
 	mutex_unlock(&peer->lock);
@@ -161,24 +161,24 @@ void vgpu_session_withdraw(struct vgpu_session *session)
 	vgpu_tgid_end(tgid);
 	/* The peer's thread may wait for the last session. */
 	wake_up_all(&peer->wait);
-	vgpu_session_put(session);
+	vgpuh_session_put(session);
 }
 
-struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number)
+struct vgpuh_session *vgpuh_session_find(struct vgpu_peer *peer, u64 number)
 {
-	struct vgpu_session *session;
+	struct vgpuh_session *session;
 
 	mutex_lock(&peer->lock);
 	session = session_find_locked(peer, number);
 	if (session)
-		vgpu_session_get(session);
+		vgpuh_session_get(session);
 	mutex_unlock(&peer->lock);
 	return session;
 }
 
-void vgpu_session_end(struct vgpu_session *session)
+void vgpuh_session_end(struct vgpuh_session *session)
 {
-	struct vgpu_lane *lane;
+	struct vgpuh_lane *lane;
 
 	spin_lock(&session->bind_lock);
 	WRITE_ONCE(session->ending, true);
@@ -195,7 +195,7 @@ void vgpu_session_end(struct vgpu_session *session)
 	wake_up_all(&session->peer->wait);
 }
 
-static void session_notify_closed(struct vgpu_session *session)
+static void session_notify_closed(struct vgpuh_session *session)
 {
 	struct vgpu_peer *peer = session->peer;
 	struct vgpu_agent_event *event = xchg(&session->closed, NULL);
@@ -205,7 +205,7 @@ static void session_notify_closed(struct vgpu_session *session)
 				  session->number);
 }
 
-static bool session_has_no_lanes(struct vgpu_session *session)
+static bool session_has_no_lanes(struct vgpuh_session *session)
 {
 	return !READ_ONCE(session->nr_lanes) || vgpu_conn_is_down(&session->peer->control.conn);
 }
@@ -222,8 +222,8 @@ static bool session_has_no_lanes(struct vgpu_session *session)
  */
 static void session_close_work(struct work_struct *work)
 {
-	struct vgpu_session *session = container_of(to_delayed_work(work), struct vgpu_session,
-						    close_work);
+	struct vgpuh_session *session = container_of(to_delayed_work(work), struct vgpuh_session,
+						     close_work);
 
 	/*
 	 * The work item polls and does not sleep: a guest may close many sessions, and others
@@ -233,23 +233,23 @@ static void session_close_work(struct work_struct *work)
 		queue_delayed_work(vgpu_host_wq, &session->close_work, SESSION_CLOSE_POLL);
 		return;
 	}
-	vgpu_session_end(session);
+	vgpuh_session_end(session);
 	session_notify_closed(session);
-	vgpu_session_put(session);
+	vgpuh_session_put(session);
 }
 
-void vgpu_session_close_later(struct vgpu_session *session)
+void vgpuh_session_close_later(struct vgpuh_session *session)
 {
 	/* Only the peer's thread calls this function. */
 	if (session->closing)
 		return;
 	session->closing = true;
 	session->close_by = jiffies + SESSION_CLOSE_WAIT;
-	vgpu_session_get(session);
+	vgpuh_session_get(session);
 	queue_delayed_work(vgpu_host_wq, &session->close_work, 0);
 }
 
-int vgpu_session_bind(struct vgpu_session *session)
+int vgpuh_session_bind(struct vgpuh_session *session)
 {
 	struct mm_struct *mm = current->mm;
 	int ret = 0;
@@ -268,7 +268,7 @@ int vgpu_session_bind(struct vgpu_session *session)
 	return ret;
 }
 
-bool vgpu_session_charge(struct vgpu_session *session, u32 len)
+bool vgpuh_session_charge(struct vgpuh_session *session, u32 len)
 {
 	/*
 	 * The limit allows one message and one reply of full length, with memory of the shadow
@@ -282,7 +282,7 @@ bool vgpu_session_charge(struct vgpu_session *session, u32 len)
 	return false;
 }
 
-void vgpu_session_uncharge(struct vgpu_session *session, u32 len)
+void vgpuh_session_uncharge(struct vgpuh_session *session, u32 len)
 {
 	atomic_long_sub(len, &session->budget);
 }

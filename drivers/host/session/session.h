@@ -53,7 +53,7 @@ struct vgpu_kept_map {
 	unsigned int key;
 };
 
-struct vgpu_session {
+struct vgpuh_session {
 	struct kref ref;
 	struct vgpu_peer *peer;
 	struct list_head node;
@@ -108,37 +108,37 @@ struct vgpu_session {
 };
 
 /*
- * Make a session, which no thread finds yet. vgpu_session_publish() needs its demand pages to be
- * initialized (vgpu_page_init()).
+ * Make a session, which no thread finds yet. vgpuh_session_publish() needs its demand pages to be
+ * initialized (vgpuh_page_init()).
  * Return: the session, with the reference of its shadow's file; or ERR_PTR(-ENOMEM).
  */
-struct vgpu_session *vgpu_session_alloc(struct vgpu_peer *peer, u64 number);
+struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number);
 /*
  * Let the guest's messages find the session.
  * Return: 0; -ENODEV: the peer ends; -EMFILE: it has too many sessions; -EEXIST: it has one with
  * this number.
  */
-int vgpu_session_publish(struct vgpu_session *session);
+int vgpuh_session_publish(struct vgpuh_session *session);
 /*
- * Undo vgpu_session_publish() when the session has neither lanes nor memory any more, notify the
+ * Undo vgpuh_session_publish() when the session has neither lanes nor memory any more, notify the
  * agent, and put the reference of the shadow's file.
  */
-void vgpu_session_withdraw(struct vgpu_session *session);
-void vgpu_session_get(struct vgpu_session *session);
-void vgpu_session_put(struct vgpu_session *session);
+void vgpuh_session_withdraw(struct vgpuh_session *session);
+void vgpuh_session_get(struct vgpuh_session *session);
+void vgpuh_session_put(struct vgpuh_session *session);
 /* Find a session by its number. Return: the session with a reference, or NULL. */
-struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number);
+struct vgpuh_session *vgpuh_session_find(struct vgpu_peer *peer, u64 number);
 /* End the lanes of the session and its VGPU_SHADOW_SERVICE, and kill its shadow. */
-void vgpu_session_end(struct vgpu_session *session);
+void vgpuh_session_end(struct vgpuh_session *session);
 /* End the session soon; the guest has reported that the process is gone. */
-void vgpu_session_close_later(struct vgpu_session *session);
+void vgpuh_session_close_later(struct vgpuh_session *session);
 /*
  * Bind the session to current, its shadow.
  * Return: 0; -EINVAL: another process is the shadow; -ESHUTDOWN: the session ends.
  */
-int vgpu_session_bind(struct vgpu_session *session);
+int vgpuh_session_bind(struct vgpuh_session *session);
 /* Account for @len bytes of a call. Return: false if they exceed the session's budget. */
-bool vgpu_session_charge(struct vgpu_session *session, u32 len);
-void vgpu_session_uncharge(struct vgpu_session *session, u32 len);
+bool vgpuh_session_charge(struct vgpuh_session *session, u32 len);
+void vgpuh_session_uncharge(struct vgpuh_session *session, u32 len);
 
 #endif /* _VGPU_HOST_SESSION_H */

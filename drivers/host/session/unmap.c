@@ -11,7 +11,7 @@
 #include "session/session.h"
 #include "session/unmap.h"
 
-int vgpu_unmap_queue(struct vgpu_session *session, u64 seq, u64 addr, u64 len)
+int vgpu_unmap_queue(struct vgpuh_session *session, u64 seq, u64 addr, u64 len)
 {
 	struct vgpu_unmap_req *req;
 	bool full;
@@ -37,7 +37,7 @@ int vgpu_unmap_queue(struct vgpu_session *session, u64 seq, u64 addr, u64 len)
 	return 0;
 }
 
-struct vgpu_unmap_req *vgpu_unmap_first(struct vgpu_session *session, u64 seq)
+struct vgpu_unmap_req *vgpu_unmap_first(struct vgpuh_session *session, u64 seq)
 {
 	struct vgpu_unmap_req *req;
 
@@ -49,12 +49,12 @@ struct vgpu_unmap_req *vgpu_unmap_first(struct vgpu_session *session, u64 seq)
 	return req;
 }
 
-bool vgpu_unmap_due(struct vgpu_session *session, u64 seq)
+bool vgpu_unmap_due(struct vgpuh_session *session, u64 seq)
 {
 	return vgpu_unmap_first(session, seq);
 }
 
-void vgpu_unmap_remove(struct vgpu_session *session, struct vgpu_unmap_req *req)
+void vgpu_unmap_remove(struct vgpuh_session *session, struct vgpu_unmap_req *req)
 {
 	spin_lock(&session->unmaps_lock);
 	list_del(&req->node);
@@ -63,7 +63,7 @@ void vgpu_unmap_remove(struct vgpu_session *session, struct vgpu_unmap_req *req)
 	kfree(req);
 }
 
-void vgpu_unmap_drop_all(struct vgpu_session *session)
+void vgpu_unmap_drop_all(struct vgpuh_session *session)
 {
 	struct vgpu_unmap_req *req, *next;
 

@@ -8,7 +8,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-struct vgpu_session;
+struct vgpuh_session;
 
 struct vgpu_unmap_req {
 	struct list_head node;
@@ -21,17 +21,17 @@ struct vgpu_unmap_req {
  * Queue an unmap that control message @seq asks for.
  * Return: 0; -ENOSPC: there are too many of them; -ENOMEM.
  */
-int vgpu_unmap_queue(struct vgpu_session *session, u64 seq, u64 addr, u64 len);
+int vgpu_unmap_queue(struct vgpuh_session *session, u64 seq, u64 addr, u64 len);
 /*
  * Find the oldest unmap up to control message @seq (U64_MAX: any) that is not applied yet.
  * Return: the unmap, which only a holder of map_lock may use; or NULL.
  */
-struct vgpu_unmap_req *vgpu_unmap_first(struct vgpu_session *session, u64 seq);
+struct vgpu_unmap_req *vgpu_unmap_first(struct vgpuh_session *session, u64 seq);
 /* Check whether any unmap up to @seq is not applied yet. */
-bool vgpu_unmap_due(struct vgpu_session *session, u64 seq);
+bool vgpu_unmap_due(struct vgpuh_session *session, u64 seq);
 /* Remove and free @req, which is applied. Context: map_lock is held. */
-void vgpu_unmap_remove(struct vgpu_session *session, struct vgpu_unmap_req *req);
+void vgpu_unmap_remove(struct vgpuh_session *session, struct vgpu_unmap_req *req);
 /* Free unmaps that were never applied, when the session cannot be found any more. */
-void vgpu_unmap_drop_all(struct vgpu_session *session);
+void vgpu_unmap_drop_all(struct vgpuh_session *session);
 
 #endif /* _VGPU_HOST_UNMAP_H */

@@ -78,11 +78,11 @@ static u64 ahead_page(const struct vgpu_binding *binding, struct mm_struct *mm, 
 	return got;
 }
 
-void vgpu_ahead_work(struct work_struct *work)
+void vgpuh_ahead_work(struct work_struct *work)
 {
 	struct vgpu_binding *binding = container_of(work, struct vgpu_binding, ahead.work);
 	unsigned long late = jiffies + VGPU_AHEAD_TIME;
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	struct mm_struct *mm = binding->mm;
 	u64 offset, got;
 
@@ -105,9 +105,9 @@ void vgpu_ahead_work(struct work_struct *work)
 	vgpu_binding_put(binding);
 }
 
-void vgpu_ahead_wait(struct vgpu_binding *binding, u64 offset)
+void vgpuh_ahead_wait(struct vgpu_binding *binding, u64 offset)
 {
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	bool busy;
 
 	mutex_lock(&window->lock);
@@ -117,9 +117,9 @@ void vgpu_ahead_wait(struct vgpu_binding *binding, u64 offset)
 		wait_for_completion_killable_timeout(&binding->ahead.over, VGPU_AHEAD_TIME);
 }
 
-void vgpu_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next)
+void vgpuh_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next)
 {
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	u64 end;
 
 	lockdep_assert_held(&window->lock);

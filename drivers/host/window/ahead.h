@@ -16,17 +16,17 @@ struct work_struct;
 #define VGPU_AHEAD_TIME	max(HZ / 50, 1)
 
 /* Work function of a binding's preparation. */
-void vgpu_ahead_work(struct work_struct *work);
+void vgpuh_ahead_work(struct work_struct *work);
 /*
  * Wait killably for a preparation that is under way and covers @offset, no longer than a
  * preparation may take.
  */
-void vgpu_ahead_wait(struct vgpu_binding *binding, u64 offset);
+void vgpuh_ahead_wait(struct vgpu_binding *binding, u64 offset);
 /*
  * Continue read-ahead: the pages from @touch to @next were inserted. If the touch began where
  * the last one ended, the program goes on in order, and the bytes from @next on are prepared,
  * up to the next 2 MiB of the window. So steps of 2 MiB begin where a PMD mapping may begin.
  */
-void vgpu_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next);
+void vgpuh_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next);
 
 #endif /* _VGPU_HOST_AHEAD_H */

@@ -18,7 +18,7 @@ static bool binding_invalidate(struct mmu_interval_notifier *notifier,
 			       const struct mmu_notifier_range *range, unsigned long seq)
 {
 	struct vgpu_binding *binding = container_of(notifier, struct vgpu_binding, notifier);
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	u64 first, end;
 
 	/* Zapping PTEs sleeps, so the OOM reaper has to get memory elsewhere. */
@@ -33,7 +33,7 @@ static bool binding_invalidate(struct mmu_interval_notifier *notifier,
 	if (first >= end)
 		return true;
 	atomic64_inc(&window->stats.zaps);
-	vgpu_window_zap(window, binding->offset + (first - binding->addr), end - first);
+	vgpuh_window_zap(window, binding->offset + (first - binding->addr), end - first);
 	return true;
 }
 
@@ -42,7 +42,7 @@ static const struct mmu_interval_notifier_ops binding_notifier_ops = {
 };
 
 /* Find the first binding that ends after @offset. Return: the binding, or NULL. */
-static struct vgpu_binding *binding_first(struct vgpu_window *window, u64 offset)
+static struct vgpu_binding *binding_first(struct vgpuh_window *window, u64 offset)
 {
 	struct rb_node *node = window->bindings.rb_node;
 	struct vgpu_binding *found = NULL;
@@ -61,7 +61,7 @@ static struct vgpu_binding *binding_first(struct vgpu_window *window, u64 offset
 	return found;
 }
 
-struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 offset)
+struct vgpu_binding *vgpu_binding_find_locked(struct vgpuh_window *window, u64 offset)
 {
 	struct vgpu_binding *binding = binding_first(window, offset);
 
@@ -113,7 +113,7 @@ static bool binding_is_refused(const struct vgpu_binding *binding, u64 seq)
  */
 static int binding_list(struct vgpu_binding *binding, u64 seq)
 {
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	struct rb_node **link = &window->bindings.rb_node, *parent = NULL;
 	struct vgpu_binding *other;
 	int ret = 0;
@@ -157,7 +157,7 @@ out_unlock:
  * Take the next binding that has ended off the window's list.
  * Return: the binding with the tree's reference, or NULL.
  */
-static struct vgpu_binding *binding_next_ended(struct vgpu_window *window)
+static struct vgpu_binding *binding_next_ended(struct vgpuh_window *window)
 {
 	struct vgpu_binding *binding;
 
@@ -184,7 +184,7 @@ static struct vgpu_binding *binding_next_ended(struct vgpu_window *window)
  */
 void vgpu_binding_end_work(struct work_struct *work)
 {
-	struct vgpu_window *window = container_of(work, struct vgpu_window, end_work);
+	struct vgpuh_window *window = container_of(work, struct vgpuh_window, end_work);
 	struct vgpu_binding *binding;
 
 	while ((binding = binding_next_ended(window))) {
@@ -192,13 +192,13 @@ void vgpu_binding_end_work(struct work_struct *work)
 		vgpu_binding_put(binding);
 		cond_resched();
 	}
-	vgpu_window_put(window);
+	vgpuh_window_put(window);
 }
 
 struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,
 				       const struct vgpu_binding_place *place)
 {
-	struct vgpu_window *window = vgpu_window_find(peer);
+	struct vgpuh_window *window = vgpuh_window_find(peer);
 	struct vgpu_binding *binding;
 	int ret = -ENODEV;
 
@@ -228,7 +228,7 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	binding->users = 1;
 	INIT_LIST_HEAD(&binding->touches);
 	INIT_LIST_HEAD(&binding->bad_node);
-	INIT_WORK(&binding->ahead.work, vgpu_ahead_work);
+	INIT_WORK(&binding->ahead.work, vgpuh_ahead_work);
 	init_completion(&binding->ahead.over);
 	ret = mmu_interval_notifier_insert(&binding->notifier, binding->mm, binding->addr,
 					   binding->len, &binding_notifier_ops);
@@ -238,7 +238,7 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	if (ret)
 		goto err_notifier;
 	/* Zap what was shown in the range before it was bound. */
-	vgpu_window_zap(window, binding->offset, binding->len);
+	vgpuh_window_zap(window, binding->offset, binding->len);
 	return binding;
 
 err_notifier:
@@ -247,20 +247,20 @@ err_binding:
 	vgpu_binding_put(binding);
 	return ERR_PTR(ret);
 err_window:
-	vgpu_window_put(window);
+	vgpuh_window_put(window);
 	return ERR_PTR(ret);
 }
 
 void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 {
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	bool last;
 
 	mutex_lock(&window->lock);
 	binding->gone = true;
 	mutex_unlock(&window->lock);
 	/* A second caller zaps as well: for both nothing is shown after the return. */
-	vgpu_window_zap(window, binding->offset, binding->len);
+	vgpuh_window_zap(window, binding->offset, binding->len);
 	mutex_lock(&window->lock);
 	last = binding->listed;
 	if (last) {
@@ -277,14 +277,14 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 	if (tell)
 		vgpu_binding_fail(binding, binding->offset, binding->len);
 	/* The work item holds this reference of the window and puts it when it has run. */
-	vgpu_window_get(window);
+	vgpuh_window_get(window);
 	if (!queue_work(window->wq, &window->end_work))
-		vgpu_window_put(window);
+		vgpuh_window_put(window);
 }
 
 void vgpu_binding_widen(struct vgpu_binding *binding)
 {
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	bool changed;
 
 	mutex_lock(&window->lock);
@@ -294,10 +294,10 @@ void vgpu_binding_widen(struct vgpu_binding *binding)
 	mutex_unlock(&window->lock);
 	/* The driver was asked for reading until now. */
 	if (changed)
-		vgpu_window_zap(window, binding->offset, binding->len);
+		vgpuh_window_zap(window, binding->offset, binding->len);
 }
 
-void vgpu_binding_end_range(struct vgpu_window *window, const struct vgpu_peer *peer, u64 id,
+void vgpu_binding_end_range(struct vgpuh_window *window, const struct vgpu_peer *peer, u64 id,
 			    u64 offset, u64 len, bool tell)
 {
 	u64 end = offset + len;

@@ -12,7 +12,7 @@ struct file;
 struct vgpu_binding;
 struct vgpu_peer;
 struct vgpu_unbind;
-struct vgpu_window;
+struct vgpuh_window;
 struct work_struct;
 
 /**
@@ -44,7 +44,7 @@ struct vgpu_binding_place {
 struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,
 				       const struct vgpu_binding_place *place);
 /* Find the binding to be shown at @offset, or NULL. Context: window->lock is held. */
-struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 offset);
+struct vgpu_binding *vgpu_binding_find_locked(struct vgpuh_window *window, u64 offset);
 /*
  * End a binding: none of its pages is shown when the function returns, nor later. The caller
  * holds a reference. @tell: true if the guest is to be notified.
@@ -60,7 +60,7 @@ void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbin
  * End all bindings that overlap the range, are of @peer (NULL: any), and were made when the
  * window had the number @id (0: any).
  */
-void vgpu_binding_end_range(struct vgpu_window *window, const struct vgpu_peer *peer, u64 id,
+void vgpu_binding_end_range(struct vgpuh_window *window, const struct vgpu_peer *peer, u64 id,
 			    u64 offset, u64 len, bool tell);
 
 #endif /* _VGPU_HOST_BIND_H */

@@ -23,7 +23,7 @@ static void binding_release(struct kref *ref)
 	/* Neither a worker nor a waiting thread is left. */
 	list_for_each_entry_safe(touch, next, &binding->touches, node)
 		vgpu_touch_put(touch);
-	vgpu_window_put(binding->window);
+	vgpuh_window_put(binding->window);
 	vgpu_peer_put(binding->peer);
 	mmdrop(binding->mm);
 	kfree(binding);
@@ -68,5 +68,5 @@ void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len)
 		list_add_tail(&binding->bad_node, &peer->offer.bad);
 	}
 	spin_unlock_irqrestore(&peer->events.lock, flags);
-	vgpu_control_kick(peer);
+	vgpuh_control_kick(peer);
 }

@@ -16,7 +16,7 @@
 
 struct file;
 struct vgpu_peer;
-struct vgpu_window;
+struct vgpuh_window;
 
 /**
  * struct vgpu_binding_ahead - preparation of a binding's pages; see ahead.c
@@ -69,7 +69,7 @@ struct vgpu_binding_ahead {
  */
 struct vgpu_binding {
 	struct kref ref;
-	struct vgpu_window *window;
+	struct vgpuh_window *window;
 	u64 window_id;
 	struct vgpu_peer *peer;
 	u64 offset;

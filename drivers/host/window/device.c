@@ -35,14 +35,14 @@ static DECLARE_WAIT_QUEUE_HEAD(windows_wait);
 static struct lock_class_key window_i_mmap_key;
 #endif
 
-static struct vgpu_window *to_window(struct device *dev)
+static struct vgpuh_window *to_window(struct device *dev)
 {
-	return container_of(dev, struct vgpu_window, dev);
+	return container_of(dev, struct vgpuh_window, dev);
 }
 
 static char *window_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode, kuid_t *uid, kgid_t *gid)
 {
-	const struct vgpu_window *window = container_of(dev, struct vgpu_window, dev);
+	const struct vgpuh_window *window = container_of(dev, struct vgpuh_window, dev);
 
 	/* The core asks for nothing but the name when the device is deleted. */
 	if (mode)
@@ -67,7 +67,7 @@ static struct class window_class = {
  * Give the window's i_mmap_rwsem a lockdep class of its own, as it is taken while a driver's
  * i_mmap_rwsem is held.
  */
-static void window_class_begin(struct vgpu_window *window)
+static void window_class_begin(struct vgpuh_window *window)
 {
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map *map = &window->inode->i_mapping->i_mmap_rwsem.dep_map;
@@ -79,7 +79,7 @@ static void window_class_begin(struct vgpu_window *window)
 }
 
 /* Restore the class: the inode will be used again by others, and nothing sets the class anew. */
-static void window_class_end(struct vgpu_window *window)
+static void window_class_end(struct vgpuh_window *window)
 {
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map *map = &window->inode->i_mapping->i_mmap_rwsem.dep_map;
@@ -90,7 +90,7 @@ static void window_class_end(struct vgpu_window *window)
 
 static void window_free_work(struct work_struct *work)
 {
-	struct vgpu_window *window = container_of(work, struct vgpu_window, free_work);
+	struct vgpuh_window *window = container_of(work, struct vgpuh_window, free_work);
 
 	if (window->wq)
 		destroy_workqueue(window->wq);
@@ -101,7 +101,7 @@ static void window_free_work(struct work_struct *work)
 
 static void window_free(struct device *dev)
 {
-	struct vgpu_window *window = to_window(dev);
+	struct vgpuh_window *window = to_window(dev);
 
 	ida_free(&window_minors, MINOR(window->dev.devt));
 	if (window->inode) {
@@ -116,7 +116,7 @@ static void window_free(struct device *dev)
 	queue_work(vgpu_host_patient_wq, &window->free_work);
 }
 
-static int window_alloc_memory(struct vgpu_window *window)
+static int window_alloc_memory(struct vgpuh_window *window)
 {
 	struct vgpu_window_header *header;
 
@@ -141,9 +141,9 @@ static int window_alloc_memory(struct vgpu_window *window)
  * Make a window that is not in the list yet. Return: the window with a reference, or an
  * ERR_PTR().
  */
-static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *args)
+static struct vgpuh_window *window_alloc(const struct vgpu_host_window_create *args)
 {
-	struct vgpu_window *window;
+	struct vgpuh_window *window;
 	int minor, ret;
 
 	window = kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
@@ -174,7 +174,7 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 	init_rwsem(&window->viewers_lock);
 	INIT_LIST_HEAD(&window->viewers);
 	INIT_LIST_HEAD(&window->node);
-	cdev_init(&window->cdev, &vgpu_window_fops);
+	cdev_init(&window->cdev, &vgpuh_window_fops);
 	window->cdev.owner = THIS_MODULE;
 
 	ret = uid_valid(window->uid) && gid_valid(window->gid) ? 0 : -EINVAL;
@@ -196,18 +196,18 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 		ret = window->wq ? 0 : -ENOMEM;
 	}
 	if (ret) {
-		vgpu_window_put(window);
+		vgpuh_window_put(window);
 		return ERR_PTR(ret);
 	}
 	mutex_lock(&window->lock);
-	vgpu_window_renew(window);
+	vgpuh_window_renew(window);
 	mutex_unlock(&window->lock);
 	return window;
 }
 
-int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd)
+int vgpuh_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd)
 {
-	struct vgpu_window *window, *other;
+	struct vgpuh_window *window, *other;
 	int ret;
 
 	if (args->flags & ~VGPU_HOST_WINDOW_AUTOMATIC || args->reserved)
@@ -224,7 +224,7 @@ int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cm
 	strscpy(args->out_name, dev_name(&window->dev), sizeof(args->out_name));
 
 	mutex_lock(&vgpu_windows_lock);
-	ret = vgpu_window_find_locked(args->cid, args->port) ? -EEXIST : 0;
+	ret = vgpuh_window_find_locked(args->cid, args->port) ? -EEXIST : 0;
 	if (!ret)
 		ret = vgpu_cmd_respond(cmd);
 	if (!ret)
@@ -232,21 +232,21 @@ int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cm
 	if (!ret) {
 		/* The list is sorted, for VGPU_HOST_WINDOW_NEXT. */
 		list_for_each_entry(other, &vgpu_windows, node)
-			if (vgpu_window_compare(other, args->cid, args->port) > 0)
+			if (vgpuh_window_compare(other, args->cid, args->port) > 0)
 				break;
 		list_add_tail(&window->node, &other->node);
 	}
 	mutex_unlock(&vgpu_windows_lock);
 	if (ret) {
-		vgpu_window_put(window);
+		vgpuh_window_put(window);
 		return ret;
 	}
-	vgpu_window_changed(window);
+	vgpuh_window_changed(window);
 	return 0;
 }
 
 /* Destroy a window. A process that has it open keeps it, and sees the window's own page. */
-static void window_destroy(struct vgpu_window *window)
+static void window_destroy(struct vgpuh_window *window)
 {
 	mutex_lock(&window->lock);
 	window->gone = true;
@@ -254,19 +254,19 @@ static void window_destroy(struct vgpu_window *window)
 	wake_up_all(&vgpu_windows_closed);
 	vgpu_binding_end_range(window, NULL, 0, 0, window->size, false);
 	cdev_device_del(&window->cdev, &window->dev);
-	vgpu_window_changed(window);
-	vgpu_window_put(window);
+	vgpuh_window_changed(window);
+	vgpuh_window_put(window);
 }
 
-int vgpu_window_destroy(const struct vgpu_host_window_destroy *args)
+int vgpuh_window_destroy(const struct vgpu_host_window_destroy *args)
 {
-	struct vgpu_window *window;
+	struct vgpuh_window *window;
 	int ret = 0;
 
 	if (args->flags & ~VGPU_HOST_WINDOW_FORCE)
 		return -EOPNOTSUPP;
 	mutex_lock(&vgpu_windows_lock);
-	window = vgpu_window_find_locked(args->cid, args->port);
+	window = vgpuh_window_find_locked(args->cid, args->port);
 	if (!window)
 		ret = -ENOENT;
 	else if (!(args->flags & VGPU_HOST_WINDOW_FORCE) && READ_ONCE(window->nr_bindings))
@@ -279,16 +279,16 @@ int vgpu_window_destroy(const struct vgpu_host_window_destroy *args)
 	return ret;
 }
 
-int vgpu_window_drain(const struct vgpu_host_window_drain *args)
+int vgpuh_window_drain(const struct vgpu_host_window_drain *args)
 {
-	struct vgpu_window *window;
+	struct vgpuh_window *window;
 
 	if (args->flags || args->reserved || args->drain > 1)
 		return -EOPNOTSUPP;
 	mutex_lock(&vgpu_windows_lock);
-	window = vgpu_window_find_locked(args->cid, args->port);
+	window = vgpuh_window_find_locked(args->cid, args->port);
 	if (window) {
-		vgpu_window_get(window);
+		vgpuh_window_get(window);
 		mutex_lock(&window->lock);
 		WRITE_ONCE(window->drain, args->drain);
 		mutex_unlock(&window->lock);
@@ -296,22 +296,22 @@ int vgpu_window_drain(const struct vgpu_host_window_drain *args)
 	mutex_unlock(&vgpu_windows_lock);
 	if (!window)
 		return -ENOENT;
-	vgpu_window_changed(window);
-	vgpu_window_put(window);
+	vgpuh_window_changed(window);
+	vgpuh_window_put(window);
 	return 0;
 }
 
-int vgpu_window_stat(struct vgpu_host_window_stat *args)
+int vgpuh_window_stat(struct vgpu_host_window_stat *args)
 {
 	bool next = args->flags & VGPU_HOST_WINDOW_NEXT;
-	struct vgpu_window *window, *found = NULL;
+	struct vgpuh_window *window, *found = NULL;
 	int after;
 
 	if (args->flags & ~VGPU_HOST_WINDOW_NEXT)
 		return -EOPNOTSUPP;
 	mutex_lock(&vgpu_windows_lock);
 	list_for_each_entry(window, &vgpu_windows, node) {
-		after = vgpu_window_compare(window, args->cid, args->port);
+		after = vgpuh_window_compare(window, args->cid, args->port);
 		if (next ? after > 0 : !after) {
 			found = window;
 			break;
@@ -342,12 +342,12 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 	return found ? 0 : -ENOENT;
 }
 
-bool vgpu_window_is_device(dev_t rdev)
+bool vgpuh_window_is_device(dev_t rdev)
 {
 	return MAJOR(rdev) == MAJOR(window_devt);
 }
 
-int vgpu_window_init(void)
+int vgpuh_window_init(void)
 {
 	int ret;
 
@@ -364,9 +364,9 @@ err_unregister_region:
 	return ret;
 }
 
-void vgpu_window_exit(void)
+void vgpuh_window_exit(void)
 {
-	struct vgpu_window *window, *next;
+	struct vgpuh_window *window, *next;
 
 	/* No device file of a window is open, and no peer is left. */
 	list_for_each_entry_safe(window, next, &vgpu_windows, node) {

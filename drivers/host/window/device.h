@@ -13,13 +13,13 @@ struct vgpu_host_window_destroy;
 struct vgpu_host_window_drain;
 struct vgpu_host_window_stat;
 
-int vgpu_window_init(void);
-void vgpu_window_exit(void);
-int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd);
-int vgpu_window_destroy(const struct vgpu_host_window_destroy *args);
-int vgpu_window_drain(const struct vgpu_host_window_drain *args);
-int vgpu_window_stat(struct vgpu_host_window_stat *args);
+int vgpuh_window_init(void);
+void vgpuh_window_exit(void);
+int vgpuh_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd);
+int vgpuh_window_destroy(const struct vgpu_host_window_destroy *args);
+int vgpuh_window_drain(const struct vgpu_host_window_drain *args);
+int vgpuh_window_stat(struct vgpu_host_window_stat *args);
 /* Check whether @rdev is the device of a window. */
-bool vgpu_window_is_device(dev_t rdev);
+bool vgpuh_window_is_device(dev_t rdev);
 
 #endif /* _VGPU_HOST_WINDOW_DEVICE_H */

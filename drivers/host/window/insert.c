@@ -130,8 +130,8 @@ static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, u
 	ret = vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK, pfn,
 				     binding_prot(binding, vmf->vma), touch->prot);
 	if (ret == VM_FAULT_NOPAGE)
-		vgpu_ahead_start(binding, touch,
-				 touch_insert_around(touch, vmf, first, end, local));
+		vgpuh_ahead_start(binding, touch,
+				  touch_insert_around(touch, vmf, first, end, local));
 	return ret;
 }
 
@@ -195,7 +195,7 @@ vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct 
 		return VM_FAULT_FALLBACK;
 	atomic64_inc(&binding->window->stats.huge);
 	touch_cover(touch, first, first + PMD_SIZE);
-	vgpu_ahead_start(binding, touch, first + PMD_SIZE);
+	vgpuh_ahead_start(binding, touch, first + PMD_SIZE);
 	touch_end(touch);
 	return VM_FAULT_NOPAGE;
 }

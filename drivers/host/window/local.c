@@ -14,9 +14,9 @@
 #include "window/window.h"
 #include "window_local.h"
 
-static struct vgpu_window *window_attach(u64 id, u64 size, struct vgpu_window_viewer *viewer)
+static struct vgpuh_window *window_attach(u64 id, u64 size, struct vgpu_window_viewer *viewer)
 {
-	struct vgpu_window *window, *found = NULL;
+	struct vgpuh_window *window, *found = NULL;
 
 	mutex_lock(&vgpu_windows_lock);
 	list_for_each_entry(window, &vgpu_windows, node) {
@@ -24,7 +24,7 @@ static struct vgpu_window *window_attach(u64 id, u64 size, struct vgpu_window_vi
 		mutex_lock(&window->lock);
 		if (window->id == id && window->size == size && !window->gone) {
 			list_add(&viewer->node, &window->viewers);
-			vgpu_window_get(window);
+			vgpuh_window_get(window);
 			found = window;
 		}
 		mutex_unlock(&window->lock);
@@ -36,15 +36,15 @@ static struct vgpu_window *window_attach(u64 id, u64 size, struct vgpu_window_vi
 	return found;
 }
 
-static void window_detach(struct vgpu_window *window, struct vgpu_window_viewer *viewer)
+static void window_detach(struct vgpuh_window *window, struct vgpu_window_viewer *viewer)
 {
 	down_write(&window->viewers_lock);
 	list_del(&viewer->node);
 	up_write(&window->viewers_lock);
-	vgpu_window_put(window);
+	vgpuh_window_put(window);
 }
 
-static vm_fault_t window_local_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+static vm_fault_t window_local_insert(struct vgpuh_window *window, struct vm_fault *vmf, u64 offset,
 				      u64 first, u64 end)
 {
 	struct vgpu_binding *binding;
@@ -61,7 +61,7 @@ static vm_fault_t window_local_insert(struct vgpu_window *window, struct vm_faul
 }
 
 #ifdef VGPU_HAVE_HUGE
-static vm_fault_t window_local_insert_huge(struct vgpu_window *window, struct vm_fault *vmf,
+static vm_fault_t window_local_insert_huge(struct vgpuh_window *window, struct vm_fault *vmf,
 					   u64 offset)
 {
 	vm_fault_t ret = VM_FAULT_FALLBACK;
@@ -76,7 +76,7 @@ static vm_fault_t window_local_insert_huge(struct vgpu_window *window, struct vm
 }
 #endif
 
-static int window_local_resolve(struct vgpu_window *window, u64 offset)
+static int window_local_resolve(struct vgpuh_window *window, u64 offset)
 {
 	struct vgpu_binding *binding;
 	int ret = 0;

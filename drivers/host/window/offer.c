@@ -21,7 +21,7 @@ static int offer_send_window(struct vgpu_peer *peer, u64 id, u64 size, u32 flags
 		.flags = cpu_to_le32(flags),
 	};
 
-	return vgpu_control_send(peer, &msg, sizeof(msg));
+	return vgpuh_control_send(peer, &msg, sizeof(msg));
 }
 
 static int offer_send_part(struct vgpu_peer *peer, u16 type, u64 id, u64 offset, u64 len)
@@ -34,13 +34,13 @@ static int offer_send_part(struct vgpu_peer *peer, u16 type, u64 id, u64 offset,
 		.len = cpu_to_le64(len),
 	};
 
-	return vgpu_control_send(peer, &msg, sizeof(msg));
+	return vgpuh_control_send(peer, &msg, sizeof(msg));
 }
 
 /* Send WINDOW if a window has come, gone or been replaced, or if its flags have changed. */
 static int offer_window(struct vgpu_peer *peer)
 {
-	struct vgpu_window *window = vgpu_window_find(peer);
+	struct vgpuh_window *window = vgpuh_window_find(peer);
 	u64 id = 0, size = 0;
 	u32 flags = 0;
 	int ret = 0;
@@ -51,7 +51,7 @@ static int offer_window(struct vgpu_peer *peer)
 		flags = window->drain ? VGPU_WINDOW_DRAIN : 0;
 		mutex_unlock(&window->lock);
 		size = window->size;
-		vgpu_window_put(window);
+		vgpuh_window_put(window);
 	}
 	if (id == peer->offer.told && flags == peer->offer.told_flags)
 		return 0;
@@ -111,14 +111,14 @@ int vgpu_offer_announce(struct vgpu_peer *peer)
 
 void vgpu_offer_end(struct vgpu_peer *peer)
 {
-	struct vgpu_window *window = vgpu_window_find(peer);
+	struct vgpuh_window *window = vgpuh_window_find(peer);
 
 	if (!window)
 		return;
 	vgpu_binding_end_range(window, peer, 0, 0, window->size, false);
 	/* The next guest finds the header there, even if this one has written to that page. */
-	vgpu_window_zap(window, 0, PAGE_SIZE);
-	vgpu_window_put(window);
+	vgpuh_window_zap(window, 0, PAGE_SIZE);
+	vgpuh_window_put(window);
 }
 
 void vgpu_offer_drop(struct vgpu_peer *peer)
@@ -137,7 +137,7 @@ int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg)
 	const struct vgpu_window_part *part = msg;
 	u64 id = le64_to_cpu(part->window);
 	u64 offset = le64_to_cpu(part->offset), len = le64_to_cpu(part->len);
-	struct vgpu_window *window = vgpu_window_find(peer);
+	struct vgpuh_window *window = vgpuh_window_find(peer);
 	const struct vgpu_unbind unbind = {
 		.seq = le64_to_cpu(part->hdr.seq), .window = id, .offset = offset, .len = len,
 	};
@@ -146,13 +146,13 @@ int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg)
 	 * The message counts as idle whatever it names: it is answered, and the range may not
 	 * be bound.
 	 */
-	vgpu_control_settle(peer, true);
+	vgpuh_control_settle(peer, true);
 	/* New calls are refused before the bindings that exist are ended: see binding_list(). */
 	vgpu_binding_refuse(peer, &unbind);
 	if (window) {
 		/* Bindings that were made under another number ended with that number. */
 		vgpu_binding_end_range(window, peer, id, offset, len, false);
-		vgpu_window_put(window);
+		vgpuh_window_put(window);
 	}
 	return offer_send_part(peer, VGPU_MSG_UNBOUND, id, offset, len);
 }

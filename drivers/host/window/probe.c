@@ -18,7 +18,7 @@
  * Find the entry of window->probes that is @mm, or a free one if @mm is NULL.
  * Return: the entry, or NULL.
  */
-static struct mm_struct **probe_find(struct vgpu_window *window, const struct mm_struct *mm)
+static struct mm_struct **probe_find(struct vgpuh_window *window, const struct mm_struct *mm)
 {
 	unsigned int i;
 
@@ -33,7 +33,7 @@ static void probe_work(struct work_struct *work)
 {
 	struct vgpu_touch *touch = container_of(work, struct vgpu_touch, work);
 	struct vgpu_binding *binding = touch->binding;
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	int ret;
 
 	ret = vgpu_touch_resolve(touch);
@@ -55,7 +55,7 @@ static void probe_work(struct work_struct *work)
 static bool probe_start(struct vgpu_touch *touch)
 {
 	struct vgpu_binding *binding = touch->binding;
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	struct mm_struct **place = NULL;
 
 	mutex_lock(&window->lock);
@@ -77,7 +77,7 @@ static bool probe_start(struct vgpu_touch *touch)
 
 int vgpu_binding_probe(struct vgpu_binding *binding, unsigned long time)
 {
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	struct vgpu_touch *touch;
 	int ret;
 

@@ -19,7 +19,7 @@
 static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 {
 	struct vgpu_binding *binding = touch->binding;
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	bool unlist;
 
 	mutex_lock(&window->lock);
@@ -57,7 +57,7 @@ static void touch_work(struct work_struct *work)
 /* Queue the worker of a touch, unless too many are stuck. */
 static void touch_queue(struct vgpu_touch *touch)
 {
-	struct vgpu_window *window = touch->binding->window;
+	struct vgpuh_window *window = touch->binding->window;
 
 	lockdep_assert_held(&window->lock);
 	if (window->nr_left < BINDING_LEFT_MAX) {
@@ -106,7 +106,7 @@ static u64 touch_range(struct vgpu_binding *binding, u64 offset, unsigned int *n
  */
 static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bool *new_one)
 {
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	struct vgpu_touch *touch, *new;
 	unsigned int nr;
 	u64 first;
@@ -140,9 +140,9 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bo
 static void touch_begin(struct vgpu_touch *touch)
 {
 	struct vgpu_binding *binding = touch->binding;
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 
-	vgpu_ahead_wait(binding, touch->offset);
+	vgpuh_ahead_wait(binding, touch->offset);
 	if (vgpu_touch_at_once(touch)) {
 		kref_get(&touch->ref);
 		touch_over(touch, jiffies, 0);
@@ -155,7 +155,7 @@ static void touch_begin(struct vgpu_touch *touch)
 
 int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long timeout)
 {
-	struct vgpu_window *window = binding->window;
+	struct vgpuh_window *window = binding->window;
 	struct vgpu_touch *touch;
 	bool new_one, busy;
 	long ret;

@@ -17,17 +17,17 @@ DEFINE_MUTEX(vgpu_windows_lock);
 LIST_HEAD(vgpu_windows);
 DECLARE_WAIT_QUEUE_HEAD(vgpu_windows_closed);
 
-void vgpu_window_get(struct vgpu_window *window)
+void vgpuh_window_get(struct vgpuh_window *window)
 {
 	get_device(&window->dev);
 }
 
-void vgpu_window_put(struct vgpu_window *window)
+void vgpuh_window_put(struct vgpuh_window *window)
 {
 	put_device(&window->dev);
 }
 
-void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len)
+void vgpuh_window_zap(struct vgpuh_window *window, u64 offset, u64 len)
 {
 	struct vgpu_window_viewer *viewer;
 
@@ -38,7 +38,7 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len)
 	up_read(&window->viewers_lock);
 }
 
-void vgpu_window_renew(struct vgpu_window *window)
+void vgpuh_window_renew(struct vgpuh_window *window)
 {
 	struct vgpu_window_header *header = page_address(window->header);
 
@@ -49,32 +49,32 @@ void vgpu_window_renew(struct vgpu_window *window)
 	memset(page_address(window->dummy), 0, PAGE_SIZE);
 }
 
-int vgpu_window_compare(const struct vgpu_window *window, u32 cid, u32 port)
+int vgpuh_window_compare(const struct vgpuh_window *window, u32 cid, u32 port)
 {
 	if (window->cid != cid)
 		return window->cid < cid ? -1 : 1;
 	return window->port == port ? 0 : window->port < port ? -1 : 1;
 }
 
-struct vgpu_window *vgpu_window_find_locked(u32 cid, u32 port)
+struct vgpuh_window *vgpuh_window_find_locked(u32 cid, u32 port)
 {
-	struct vgpu_window *window;
+	struct vgpuh_window *window;
 
 	lockdep_assert_held(&vgpu_windows_lock);
 	list_for_each_entry(window, &vgpu_windows, node)
-		if (!vgpu_window_compare(window, cid, port))
+		if (!vgpuh_window_compare(window, cid, port))
 			return window;
 	return NULL;
 }
 
-struct vgpu_window *vgpu_window_find(const struct vgpu_peer *peer)
+struct vgpuh_window *vgpuh_window_find(const struct vgpu_peer *peer)
 {
-	struct vgpu_window *window;
+	struct vgpuh_window *window;
 
 	mutex_lock(&vgpu_windows_lock);
-	window = vgpu_window_find_locked(peer->cid, peer->port);
+	window = vgpuh_window_find_locked(peer->cid, peer->port);
 	if (window)
-		vgpu_window_get(window);
+		vgpuh_window_get(window);
 	mutex_unlock(&vgpu_windows_lock);
 	return window;
 }

@@ -34,7 +34,7 @@ struct vgpu_peer;
 #define VGPU_WINDOW_PROBES	8
 
 /**
- * struct vgpu_window_stats - counters of a window, for VGPU_HOST_WINDOW_STAT
+ * struct vgpuh_window_stats - counters of a window, for VGPU_HOST_WINDOW_STAT
  * @bound_bytes: number of bytes of the window's bindings
  * @faults: number of faults of hypervisors
  * @resolved: number of touches that are done
@@ -44,7 +44,7 @@ struct vgpu_peer;
  * @zaps: number of times that a driver changed pages of a binding
  * @huge: number of PMD mappings that were inserted
  */
-struct vgpu_window_stats {
+struct vgpuh_window_stats {
 	atomic64_t bound_bytes;
 	atomic64_t faults;
 	atomic64_t resolved;
@@ -55,7 +55,7 @@ struct vgpu_window_stats {
 	atomic64_t huge;
 };
 
-struct vgpu_window {
+struct vgpuh_window {
 	struct device dev;
 	struct cdev cdev;
 	u32 cid;
@@ -115,36 +115,36 @@ struct vgpu_window {
 	struct rw_semaphore viewers_lock;
 	struct list_head viewers;
 
-	struct vgpu_window_stats stats;
+	struct vgpuh_window_stats stats;
 };
 
 /* Mutex that protects vgpu_windows. Lock order: before viewers_lock and lock of a window. */
 extern struct mutex vgpu_windows_lock;
-/* List of windows, sorted as vgpu_window_compare() says. */
+/* List of windows, sorted as vgpuh_window_compare() says. */
 extern struct list_head vgpu_windows;
 /* Wait queue of opens that wait for another process to close a window. */
 extern struct wait_queue_head vgpu_windows_closed;
 
 /* Notify the window's guest of a change. */
-static inline void vgpu_window_changed(const struct vgpu_window *window)
+static inline void vgpuh_window_changed(const struct vgpuh_window *window)
 {
 	vgpu_agent_kick_peer(window->cid, window->port);
 }
 
 /* Find the window of @peer. Return: the window with a reference, or NULL. */
-struct vgpu_window *vgpu_window_find(const struct vgpu_peer *peer);
-void vgpu_window_get(struct vgpu_window *window);
-void vgpu_window_put(struct vgpu_window *window);
+struct vgpuh_window *vgpuh_window_find(const struct vgpu_peer *peer);
+void vgpuh_window_get(struct vgpuh_window *window);
+void vgpuh_window_put(struct vgpuh_window *window);
 /* Zap all PTEs of [offset, offset + len), in hypervisors and viewers. */
-void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
+void vgpuh_window_zap(struct vgpuh_window *window, u64 offset, u64 len);
 /*
  * Give the window a new number: its hypervisor and guest, if any, are gone, and the next ones
  * see nothing of theirs.
  */
-void vgpu_window_renew(struct vgpu_window *window);
+void vgpuh_window_renew(struct vgpuh_window *window);
 /* Compare the address of a window's guest with another one. Return: <0, 0 or >0. */
-int vgpu_window_compare(const struct vgpu_window *window, u32 cid, u32 port);
+int vgpuh_window_compare(const struct vgpuh_window *window, u32 cid, u32 port);
 /* Find a window. Context: vgpu_windows_lock is held. Return: the window, or NULL. */
-struct vgpu_window *vgpu_window_find_locked(u32 cid, u32 port);
+struct vgpuh_window *vgpuh_window_find_locked(u32 cid, u32 port);
 
 #endif /* _VGPU_HOST_WINDOW_H */

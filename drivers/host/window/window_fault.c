@@ -23,7 +23,7 @@
 #include "window/window.h"
 #include "window/window_fault.h"
 
-static vm_fault_t window_insert_dummy(struct vgpu_window *window, struct vm_fault *vmf)
+static vm_fault_t window_insert_dummy(struct vgpuh_window *window, struct vm_fault *vmf)
 {
 	atomic64_inc(&window->stats.dummies);
 	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
@@ -31,7 +31,7 @@ static vm_fault_t window_insert_dummy(struct vgpu_window *window, struct vm_faul
 				      vm_get_page_prot(vmf->vma->vm_flags), PAGE_SHARED);
 }
 
-static vm_fault_t window_insert_header(struct vgpu_window *window, struct vm_fault *vmf)
+static vm_fault_t window_insert_header(struct vgpuh_window *window, struct vm_fault *vmf)
 {
 	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
 				      page_to_pfn(window->header),
@@ -43,7 +43,7 @@ static vm_fault_t window_insert_header(struct vgpu_window *window, struct vm_fau
  * Insert the page at @offset. @wait: out: binding that has to be resolved first, with a
  * reference; it stays as it is if there is none.
  */
-static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+static vm_fault_t window_insert(struct vgpuh_window *window, struct vm_fault *vmf, u64 offset,
 				struct vgpu_binding **wait)
 {
 	struct vgpu_binding *binding;
@@ -103,7 +103,7 @@ static bool window_fault_is_for_device(const struct vm_fault *vmf)
 
 static vm_fault_t window_fault(struct vm_fault *vmf)
 {
-	struct vgpu_window *window = vmf->vma->vm_private_data;
+	struct vgpuh_window *window = vmf->vma->vm_private_data;
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	struct vgpu_binding *binding = NULL;
 	vm_fault_t ret;
@@ -132,7 +132,7 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 /* Insert what the fault for a single page has found, when the fault comes again. */
 static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
 {
-	struct vgpu_window *window = vmf->vma->vm_private_data;
+	struct vgpuh_window *window = vmf->vma->vm_private_data;
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	vm_fault_t ret = VM_FAULT_FALLBACK;
 	struct vgpu_binding *binding;
@@ -153,7 +153,7 @@ static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
 
 static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 {
-	struct vgpu_window *window = vmf->vma->vm_private_data;
+	struct vgpuh_window *window = vmf->vma->vm_private_data;
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	vm_fault_t ret = VM_FAULT_NOPAGE;
 	struct vgpu_binding *binding;
@@ -178,7 +178,7 @@ static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 	return window_done(vmf, ret);
 }
 
-const struct vm_operations_struct vgpu_window_vm_ops = {
+const struct vm_operations_struct vgpuh_window_vm_ops = {
 	.fault = window_fault,
 #ifdef VGPU_HAVE_HUGE
 	.huge_fault = window_huge_fault,

@@ -7,6 +7,6 @@
 
 #include <linux/mm.h>
 
-extern const struct vm_operations_struct vgpu_window_vm_ops;
+extern const struct vm_operations_struct vgpuh_window_vm_ops;
 
 #endif /* _VGPU_HOST_WINDOW_FAULT_H */

@@ -23,7 +23,7 @@
  * Return: 0; -ENXIO; -EBUSY: another process has the window; or the error of
  * vgpu_nested_check().
  */
-static int window_take(struct vgpu_window *window, struct mm_struct *mm)
+static int window_take(struct vgpuh_window *window, struct mm_struct *mm)
 {
 	int ret;
 
@@ -53,7 +53,7 @@ static int window_take(struct vgpu_window *window, struct mm_struct *mm)
  * have the window when its process is gone, as other processes that look into its memory have a
  * reference of the mm. The next hypervisor should not fail because of that.
  */
-static int window_take_wait(struct vgpu_window *window, struct mm_struct *mm)
+static int window_take_wait(struct vgpuh_window *window, struct mm_struct *mm)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(OPEN_WAIT_MS);
 	long left;
@@ -72,7 +72,7 @@ static int window_take_wait(struct vgpu_window *window, struct mm_struct *mm)
 
 static int window_open(struct inode *inode, struct file *file)
 {
-	struct vgpu_window *window = container_of(inode->i_cdev, struct vgpu_window, cdev);
+	struct vgpuh_window *window = container_of(inode->i_cdev, struct vgpuh_window, cdev);
 	struct mm_struct *mm = current->mm;
 	int ret;
 
@@ -81,7 +81,7 @@ static int window_open(struct inode *inode, struct file *file)
 	ret = file->f_flags & O_NONBLOCK ? window_take(window, mm) : window_take_wait(window, mm);
 	if (ret)
 		return ret;
-	vgpu_window_get(window);
+	vgpuh_window_get(window);
 	file->private_data = window;
 	file->f_mapping = window->inode->i_mapping;
 	return 0;
@@ -89,7 +89,7 @@ static int window_open(struct inode *inode, struct file *file)
 
 static int window_release(struct inode *inode, struct file *file)
 {
-	struct vgpu_window *window = file->private_data;
+	struct vgpuh_window *window = file->private_data;
 	struct mm_struct *opener = NULL;
 	u64 old = 0;
 
@@ -101,7 +101,7 @@ static int window_release(struct inode *inode, struct file *file)
 		wake_up_all(&vgpu_windows_closed);
 		if (window->mapped && list_empty(&window->viewers)) {
 			old = window->id;
-			vgpu_window_renew(window);
+			vgpuh_window_renew(window);
 		}
 	}
 	mutex_unlock(&window->lock);
@@ -111,22 +111,22 @@ static int window_release(struct inode *inode, struct file *file)
 	/* The window has another number now, so faults do not find the old bindings any more. */
 	if (old) {
 		vgpu_binding_end_range(window, NULL, old, 0, window->size, false);
-		vgpu_window_changed(window);
+		vgpuh_window_changed(window);
 	}
-	vgpu_window_put(window);
+	vgpuh_window_put(window);
 	return 0;
 }
 
 static loff_t window_llseek(struct file *file, loff_t offset, int whence)
 {
-	struct vgpu_window *window = file->private_data;
+	struct vgpuh_window *window = file->private_data;
 
 	return fixed_size_llseek(file, offset, whence, window->size);
 }
 
 static int window_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct vgpu_window *window = file->private_data;
+	struct vgpuh_window *window = file->private_data;
 	u64 first = (u64)vma->vm_pgoff, nr = vma_pages(vma);
 
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) ||
@@ -134,7 +134,7 @@ static int window_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	vm_flags_clear(vma, VM_MAYEXEC);
-	vma->vm_ops = &vgpu_window_vm_ops;
+	vma->vm_ops = &vgpuh_window_vm_ops;
 	vma->vm_private_data = window;
 	mutex_lock(&window->lock);
 	window->mapped = true;
@@ -142,7 +142,7 @@ static int window_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
-const struct file_operations vgpu_window_fops = {
+const struct file_operations vgpuh_window_fops = {
 	.owner = THIS_MODULE,
 	.open = window_open,
 	.release = window_release,

@@ -7,6 +7,6 @@
 
 #include <linux/fs.h>
 
-extern const struct file_operations vgpu_window_fops;
+extern const struct file_operations vgpuh_window_fops;
 
 #endif /* _VGPU_HOST_WINDOW_FILE_H */
