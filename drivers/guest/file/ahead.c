@@ -187,7 +187,7 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __us
 		.len = cpu_to_le32(AHEAD_BYTES),
 		.flags = cpu_to_le32(VGPU_SEG_OUT),
 	};
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	bool replied;
 	s64 ret;
 
@@ -204,7 +204,7 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __us
 		WRITE_ONCE(ahead->pos, 0);
 		WRITE_ONCE(ahead->len, ret);
 	}
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	return ret;
 }
 

@@ -97,7 +97,7 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 		.flags = cpu_to_le32(VGPU_SEG_OUT),
 	};
 	struct vgpu_session *session;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	int ret;
 
 	if (!(object->fops & VGPU_FOP_FDINFO) || vgpu_host_is_down(host) ||
@@ -107,7 +107,8 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 	if (!session)
 		return;
 	vgpu_file_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);
-	xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_FOREIGN;
+	xcall.flags = VGPU_GUEST_CALL_NO_MAPPED | VGPU_GUEST_CALL_NO_CANCEL |
+		      VGPU_GUEST_CALL_FOREIGN;
 	xcall.deadline = vgpu_deadline_in(FDINFO_TIMEOUT);
 	xcall.segs = &seg;
 	xcall.nr_segs = 1;
@@ -120,6 +121,6 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 		fdinfo_pause(&object->fdinfo_pause, FDINFO_PAUSE);
 		fdinfo_pause(&host->fdinfo_pause, FDINFO_HOST_PAUSE);
 	}
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	vgpu_session_put(session);
 }

@@ -76,7 +76,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	struct vgpu_host *host = export->host;
 	struct vgpu_session *session;
 	struct vgpu_object *object;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	int ret;
 
 	if (READ_ONCE(export->gone))
@@ -84,7 +84,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	session = vgpu_session_current(host, VGPU_SESSION_RENEW);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
-	vgpu_xcall_init(&xcall, VGPU_OP_OPEN, 0);
+	vgpu_guest_call_init(&xcall, VGPU_OP_OPEN, 0);
 	xcall.msg.f_flags = cpu_to_le32(file->f_flags & VGPU_FILE_CALL_FLAGS);
 	xcall.msg.args.open.export = cpu_to_le32(export->id);
 	xcall.msg.args.open.flags = cpu_to_le32(file->f_flags & FILE_OPEN_FLAGS);
@@ -118,7 +118,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 		file->f_op = &vgpu_file_fops_fasync;
 
 out_fini_call:
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	vgpu_session_put(session);
 	return ret;
 }
@@ -147,7 +147,7 @@ int vgpu_file_release(struct inode *inode, struct file *file)
 ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t *ppos)
 {
 	struct vgpu_object *object = file->private_data;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	struct vgpu_seg seg;
 	bool replied;
 	s64 ret;
@@ -173,7 +173,7 @@ ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t
 		if (ppos)
 			*ppos = le64_to_cpu(xcall.reply.reply->pos);
 	}
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	return ret;
 }
 
@@ -181,7 +181,7 @@ ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t
 ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count, loff_t *ppos)
 {
 	struct vgpu_object *object = file->private_data;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	struct vgpu_seg seg;
 	struct kvec in;
 	bool replied;
@@ -216,7 +216,7 @@ ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count,
 	ret = vgpu_file_call(file, &xcall, &replied);
 	if (replied && ppos)
 		*ppos = le64_to_cpu(xcall.reply.reply->pos);
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	kvfree(data);
 	return ret;
 }
@@ -225,20 +225,20 @@ ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count,
 loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
 {
 	struct vgpu_object *object = file->private_data;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	bool replied;
 	loff_t ret;
 
 	if (!(object->fops & VGPU_FOP_LLSEEK))
 		return -ESPIPE;
 	vgpu_file_fill_call(file, &xcall, VGPU_OP_LLSEEK, file->f_pos);
-	xcall.flags = VGPU_XCALL_NO_MAPPED;
+	xcall.flags = VGPU_GUEST_CALL_NO_MAPPED;
 	xcall.msg.args.llseek.offset = cpu_to_le64(offset);
 	xcall.msg.args.llseek.whence = cpu_to_le32(whence);
 	ret = vgpu_file_call(file, &xcall, &replied);
 	if (replied)
 		file->f_pos = le64_to_cpu(xcall.reply.reply->pos);
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	return ret;
 }
 

@@ -20,11 +20,11 @@
  * @op: operation, enum vgpu_op
  * @pos: position of the file
  */
-void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos)
+void vgpu_file_fill_call(struct file *file, struct vgpu_guest_call *xcall, u16 op, loff_t pos)
 {
 	struct vgpu_object *object = file->private_data;
 
-	vgpu_xcall_init(xcall, op, object->id);
+	vgpu_guest_call_init(xcall, op, object->id);
 	/*
 	 * Set VGPU_CALL_COMPAT for read and write, too: drivers may read and write other structs
 	 * for 32-bit programs.
@@ -43,7 +43,7 @@ void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, lo
  *
  * Return: the result of the call.
  */
-s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
+s64 vgpu_file_call(struct file *file, struct vgpu_guest_call *xcall, bool *replied)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_session *session;
@@ -53,7 +53,7 @@ s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 	session = vgpu_session_current(object->host, 0);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
-	if (!(xcall->flags & VGPU_XCALL_NO_MAPPED))
+	if (!(xcall->flags & VGPU_GUEST_CALL_NO_MAPPED))
 		vgpu_blank_end(object);
 	ret = vgpu_op_run(session, object, xcall);
 	vgpu_session_put(session);

@@ -55,7 +55,7 @@ struct vgpu_ioctl {
 	struct file *file;
 	struct vgpu_object *object;
 	struct vgpu_session *session;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	struct vgpu_marshal m;
 	unsigned long low;
 	u64 low_len;
@@ -227,13 +227,13 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 {
 	const struct vgpu_class_ops *class_ops = ioctl->object->export->class_ops;
 	struct vgpu_marshal *m = &ioctl->m;
-	struct vgpu_xcall *xcall = &ioctl->xcall;
+	struct vgpu_guest_call *xcall = &ioctl->xcall;
 	struct kvec in = { .iov_base = m->data, .iov_len = m->data_len };
 	u16 flags = compat ? VGPU_CALL_COMPAT : 0;
 	bool raw;
 	long ret;
 
-	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object->id);
+	vgpu_guest_call_init(xcall, VGPU_OP_IOCTL, ioctl->object->id);
 	if (atomic_read(&ioctl->object->export->fences) > 0)
 		flags |= VGPU_CALL_WATCH;
 	if ((m->flags & VGPU_IOCTL_ADMIN) && ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
@@ -255,7 +255,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	if (!m->name || m->unknown_class)
 		vgpu_stats_unknown(xcall->stats, cmd, m->unknown_class, 0);
 	if (m->flags & VGPU_IOCTL_NO_MAPPED)
-		xcall->flags |= VGPU_XCALL_NO_MAPPED;
+		xcall->flags |= VGPU_GUEST_CALL_NO_MAPPED;
 	if (class_ops->ioctl_send)
 		class_ops->ioctl_send(ioctl->object, cmd, m);
 	xcall->nr_segs = m->nr_segs;
@@ -377,7 +377,7 @@ out_end:
 	if (ioctl->refused)
 		ret = vgpu_marshal_refused(&ioctl->m, ret);
 	vgpu_marshal_fini(&ioctl->m);
-	vgpu_xcall_fini(&ioctl->xcall);
+	vgpu_guest_call_fini(&ioctl->xcall);
 	kfree(ioctl);
 
 out_put_session:

@@ -47,7 +47,7 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bo
 		.flags = cpu_to_le32(VGPU_SEG_IN | VGPU_SEG_OUT),
 	};
 	struct kvec in = { .iov_base = arg, .iov_len = padded };
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	unsigned long low = 0;
 	bool replied;
 	u64 low_len;
@@ -56,7 +56,7 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bo
 	vgpu_file_fill_call(file, &xcall, VGPU_OP_IOCTL, file->f_pos);
 	xcall.msg.args.ioctl.cmd = cpu_to_le32(cmd);
 	xcall.msg.args.ioctl.arg_kind = cpu_to_le32(VGPU_IOCTL_ARG_SEG);
-	xcall.flags = VGPU_XCALL_NO_MAPPED;
+	xcall.flags = VGPU_GUEST_CALL_NO_MAPPED;
 	xcall.segs = &seg;
 	xcall.nr_segs = 1;
 	xcall.in = &in;
@@ -74,7 +74,7 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bo
 	/* Copy the struct back even if the driver failed, but not if the host refused the call. */
 	if (replied && !(le32_to_cpu(xcall.reply.reply->flags) & VGPU_REPLY_REFUSED))
 		memcpy(arg, xcall.reply.data, len);
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	if (compat)
 		vgpu_reserve_low_end(low, low_len);
 	return ret;

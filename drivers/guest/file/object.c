@@ -174,7 +174,7 @@ static void object_close(struct vgpu_object *object)
 static bool object_close_wait(struct vgpu_object *object)
 {
 	struct vgpu_session *session;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	bool closed;
 
 	/* A dying task must not wait: it sends a message. */
@@ -185,13 +185,13 @@ static bool object_close_wait(struct vgpu_object *object)
 	session = vgpu_session_current(object->host, VGPU_SESSION_FIND);
 	if (IS_ERR(session))
 		return false;
-	vgpu_xcall_init(&xcall, VGPU_OP_CLOSE, object->id);
-	xcall.flags = VGPU_XCALL_NO_CANCEL;
+	vgpu_guest_call_init(&xcall, VGPU_OP_CLOSE, object->id);
+	xcall.flags = VGPU_GUEST_CALL_NO_CANCEL;
 	xcall.msg.args.close.reference = cpu_to_le32(object->reference);
 	xcall.stats = &object->export->stats;
 	closed = !vgpu_op_run(session, object, &xcall) &&
 		!(le32_to_cpu(xcall.reply.reply->flags) & VGPU_REPLY_REFUSED);
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	vgpu_session_put(session);
 	return closed;
 }

@@ -22,9 +22,9 @@
  * program has something else at the shadow's addresses.
  */
 int vgpu_op_run(struct vgpu_session *session, struct vgpu_object *object,
-		struct vgpu_xcall *xcall)
+		struct vgpu_guest_call *xcall)
 {
-	bool mapped = !(xcall->flags & VGPU_XCALL_NO_MAPPED);
+	bool mapped = !(xcall->flags & VGPU_GUEST_CALL_NO_MAPPED);
 	int ret;
 
 	ret = vgpu_reserve_current(session);

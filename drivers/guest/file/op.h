@@ -5,9 +5,9 @@
 
 struct vgpu_object;
 struct vgpu_session;
-struct vgpu_xcall;
+struct vgpu_guest_call;
 
 int vgpu_op_run(struct vgpu_session *session, struct vgpu_object *object,
-		struct vgpu_xcall *xcall);
+		struct vgpu_guest_call *xcall);
 
 #endif /* VGPU_OP_H */

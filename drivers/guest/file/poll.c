@@ -124,7 +124,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_session *session;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	bool again;
 	int ret;
 
@@ -132,8 +132,8 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 	if (IS_ERR(session))
 		return PTR_ERR(session);
 	do {
-		vgpu_xcall_init(&xcall, VGPU_OP_POLL, object->id);
-		xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL;
+		vgpu_guest_call_init(&xcall, VGPU_OP_POLL, object->id);
+		xcall.flags = VGPU_GUEST_CALL_NO_MAPPED | VGPU_GUEST_CALL_NO_CANCEL;
 		xcall.stats = &object->export->stats;
 		xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
 		xcall.msg.args.poll.events = cpu_to_le32((__force u32)asked);
@@ -147,7 +147,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 		if (!ret)
 			*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents) &
 				VGPU_READY_EVENTS;
-		vgpu_xcall_fini(&xcall);
+		vgpu_guest_call_fini(&xcall);
 	} while (again);
 	vgpu_session_put(session);
 	return ret;

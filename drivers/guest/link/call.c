@@ -27,20 +27,20 @@
 #include "link/upcall.h"
 
 /**
- * vgpu_xcall_init - initialize a call
+ * vgpu_guest_call_init - initialize a call
  * @xcall: uninitialized memory
  * @op: operation, enum vgpu_op
  * @object: number of the call's object on the wire; 0: none
  */
-void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, u32 object)
+void vgpu_guest_call_init(struct vgpu_guest_call *xcall, u16 op, u32 object)
 {
-	memset(xcall, 0, offsetof(struct vgpu_xcall, inline_buf));
+	memset(xcall, 0, offsetof(struct vgpu_guest_call, inline_buf));
 	xcall->msg.op = cpu_to_le16(op);
 	xcall->msg.object = cpu_to_le32(object);
 }
 
 /* Frees the memory of the reply, if there is any. */
-void vgpu_xcall_fini(struct vgpu_xcall *xcall)
+void vgpu_guest_call_fini(struct vgpu_guest_call *xcall)
 {
 	if (xcall->buf != xcall->inline_buf)
 		kvfree(xcall->buf);
@@ -59,7 +59,7 @@ static int call_send_hdr(struct vgpu_lane *lane, u16 type, unsigned long deadlin
 	return vgpu_conn_send(&lane->conn, &vec, 1, sizeof(hdr), vgpu_deadline_ms(deadline));
 }
 
-static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
+static int call_send(struct vgpu_lane *lane, struct vgpu_guest_call *xcall)
 {
 	struct vgpu_call *msg = &xcall->msg;
 	size_t segs_len = xcall->nr_segs * sizeof(*xcall->segs);
@@ -89,7 +89,7 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 }
 
 /* Collects what vgpu_wire_reply_check() needs to know of the call. */
-static void call_view(const struct vgpu_xcall *xcall, struct vgpu_call_view *view)
+static void call_view(const struct vgpu_guest_call *xcall, struct vgpu_call_view *view)
 {
 	unsigned int i;
 
@@ -104,7 +104,7 @@ static void call_view(const struct vgpu_xcall *xcall, struct vgpu_call_view *vie
 }
 
 /* Receives the @left last bytes of a REPLY into xcall->out. */
-static int call_recv_out(struct vgpu_lane *lane, struct vgpu_xcall *xcall, size_t left)
+static int call_recv_out(struct vgpu_lane *lane, struct vgpu_guest_call *xcall, size_t left)
 {
 	const struct kvec *vec = xcall->out;
 	size_t room = 0, part;
@@ -124,7 +124,8 @@ static int call_recv_out(struct vgpu_lane *lane, struct vgpu_xcall *xcall, size_
 }
 
 /* Receives a REPLY whose header @hdr was received already, and acknowledges the objects in it. */
-static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const struct vgpu_hdr *hdr)
+static int call_reply(struct vgpu_lane *lane, struct vgpu_guest_call *xcall,
+		      const struct vgpu_hdr *hdr)
 {
 	struct vgpu_clock_sample sample = {
 		.sent = xcall->sent_at,
@@ -168,9 +169,9 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 }
 
 /* Serves upcalls until the reply has come. */
-static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
+static int call_serve(struct vgpu_lane *lane, struct vgpu_guest_call *xcall)
 {
-	bool cancel = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL));
+	bool cancel = !(xcall->flags & (VGPU_GUEST_CALL_MM | VGPU_GUEST_CALL_NO_CANCEL));
 	struct vgpu_hdr hdr;
 	int ret;
 
@@ -199,7 +200,7 @@ static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 		 * Upcalls are an error here: mmap_lock may be held, or the memory is another
 		 * process's.
 		 */
-		if (xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_FOREIGN))
+		if (xcall->flags & (VGPU_GUEST_CALL_MM | VGPU_GUEST_CALL_FOREIGN))
 			return -EPROTO;
 		ret = vgpu_upcall_serve(lane, xcall, &hdr);
 		if (ret)
@@ -207,7 +208,7 @@ static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 	}
 }
 
-static void call_count(struct vgpu_lane *lane, struct vgpu_xcall *xcall, int ret)
+static void call_count(struct vgpu_lane *lane, struct vgpu_guest_call *xcall, int ret)
 {
 	u64 tx = lane->conn.tx_bytes, rx = lane->conn.rx_bytes;
 	struct vgpu_stats *stats = xcall->stats;
@@ -250,12 +251,12 @@ static u64 call_kind(const struct vgpu_call *msg)
 	}
 }
 
-static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
+static int call_on_lane(struct vgpu_session *session, struct vgpu_guest_call *xcall)
 {
 	struct vgpu_lane_want want = {
 		.kind = call_kind(&xcall->msg),
-		.mm_class = xcall->flags & VGPU_XCALL_MM,
-		.interruptible = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL)),
+		.mm_class = xcall->flags & VGPU_GUEST_CALL_MM,
+		.interruptible = !(xcall->flags & (VGPU_GUEST_CALL_MM | VGPU_GUEST_CALL_NO_CANCEL)),
 		.deadline = xcall->deadline,
 	};
 	struct vgpu_lane *lane;
@@ -305,12 +306,12 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
  * the host allows), -ETIMEDOUT (@xcall->deadline has passed), or another errno of the lane's
  * connection. None of these is the driver's: the result of the driver is in @xcall->result.
  */
-int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
+int vgpu_call_run(struct vgpu_session *session, struct vgpu_guest_call *xcall)
 {
 	int ret = call_on_lane(session, xcall);
 
 	/* A POLL call cannot make another object ready, so host->calls leaves it out. */
-	if (!(xcall->flags & VGPU_XCALL_MM) && le16_to_cpu(xcall->msg.op) != VGPU_OP_POLL)
+	if (!(xcall->flags & VGPU_GUEST_CALL_MM) && le16_to_cpu(xcall->msg.op) != VGPU_OP_POLL)
 		atomic64_inc(&session->host->calls);
 	trace_vgpu_call_end(session, xcall, ret);
 	return ret;
@@ -325,7 +326,7 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
  *
  * Return: the result of the operation.
  */
-long vgpu_call_result(const struct vgpu_xcall *xcall)
+long vgpu_call_result(const struct vgpu_guest_call *xcall)
 {
 	switch (xcall->result) {
 	case -ERESTART_RESTARTBLOCK:

@@ -18,26 +18,26 @@ struct vgpu_stats;
  * Call of class mm (Documentation/internals/protocol.rst): mmap_lock may be held, so the host sends
  * no upcalls.
  */
-#define VGPU_XCALL_MM		BIT(0)
+#define VGPU_GUEST_CALL_MM		BIT(0)
 /* The host's driver accesses no mapped memory in this call, so cached pages may stay. */
-#define VGPU_XCALL_NO_MAPPED	BIT(1)
+#define VGPU_GUEST_CALL_NO_MAPPED	BIT(1)
 /* A signal sends no CANCEL, because the host does not block in this call. */
-#define VGPU_XCALL_NO_CANCEL	BIT(2)
+#define VGPU_GUEST_CALL_NO_CANCEL	BIT(2)
 
 /*
  * Call in the session of another process. The call passes no memory of the caller, and an upcall
  * for the call is a protocol error. The caller does not wait for flushes of the other process.
  * The call must have a deadline.
  */
-#define VGPU_XCALL_FOREIGN	BIT(3)
+#define VGPU_GUEST_CALL_FOREIGN	BIT(3)
 
-#define VGPU_XCALL_INLINE	272
+#define VGPU_GUEST_CALL_INLINE	272
 
 /**
- * struct vgpu_xcall - a call of this guest, from request to reply
+ * struct vgpu_guest_call - a call of this guest, from request to reply
  * @msg: fixed part of the message. The caller fills in op, flags, object, f_flags, pos and
  *	args; vgpu_call_run() fills in the rest
- * @flags: VGPU_XCALL_*
+ * @flags: VGPU_GUEST_CALL_*
  * @deadline: time in jiffies at which the call ends with -ETIMEDOUT if it has no lane or no
  *	reply yet; 0: none (deadline.h). Set by the caller
  * @nr_segs: number of segments
@@ -55,13 +55,13 @@ struct vgpu_stats;
  * @sent: true if all of the call was sent, whether or not a reply came
  * @fetched: true if the host has asked for program memory that no segment names
  * @result: result of the file operation on the host
- * @reply: checked reply, valid from a successful vgpu_call_run() to vgpu_xcall_fini(), without
+ * @reply: checked reply, valid from a successful vgpu_call_run() to vgpu_guest_call_fini(), without
  *	the bytes that went to @out. It was acknowledged: the caller owns the references of its
  *	objects
  * @buf: memory of @reply
  * @inline_buf: memory for short replies
  */
-struct vgpu_xcall {
+struct vgpu_guest_call {
 	struct vgpu_call msg;
 	unsigned int flags;
 	unsigned long deadline;
@@ -82,12 +82,12 @@ struct vgpu_xcall {
 	s64 result;
 	struct vgpu_reply_view reply;
 	void *buf;
-	u64 inline_buf[VGPU_XCALL_INLINE / sizeof(u64)];
+	u64 inline_buf[VGPU_GUEST_CALL_INLINE / sizeof(u64)];
 };
 
-void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, u32 object);
-void vgpu_xcall_fini(struct vgpu_xcall *xcall);
-int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall);
-long vgpu_call_result(const struct vgpu_xcall *xcall);
+void vgpu_guest_call_init(struct vgpu_guest_call *xcall, u16 op, u32 object);
+void vgpu_guest_call_fini(struct vgpu_guest_call *xcall);
+int vgpu_call_run(struct vgpu_session *session, struct vgpu_guest_call *xcall);
+long vgpu_call_result(const struct vgpu_guest_call *xcall);
 
 #endif /* VGPU_CALL_H */

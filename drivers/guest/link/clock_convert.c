@@ -36,18 +36,18 @@ static void clock_ask(struct vgpu_host *host)
 {
 	const unsigned long deadline = vgpu_deadline_in(CLOCK_ASK_TIME);
 	struct vgpu_session *session;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	int calls, ret = 0;
 
 	session = vgpu_session_current(host, 0);
 	if (IS_ERR(session))
 		return;
 	for (calls = 0; calls < CLOCK_ASK_CALLS && !ret; calls++) {
-		vgpu_xcall_init(&xcall, VGPU_OP_CLOCK, 0);
-		xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+		vgpu_guest_call_init(&xcall, VGPU_OP_CLOCK, 0);
+		xcall.flags = VGPU_GUEST_CALL_MM | VGPU_GUEST_CALL_NO_CANCEL;
 		xcall.deadline = deadline;
 		ret = vgpu_call_run(session, &xcall);
-		vgpu_xcall_fini(&xcall);
+		vgpu_guest_call_fini(&xcall);
 	}
 	vgpu_session_put(session);
 }

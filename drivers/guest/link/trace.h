@@ -12,7 +12,7 @@
 #include "link/session.h"
 
 TRACE_EVENT(vgpu_call_start,
-	TP_PROTO(const struct vgpu_session *session, const struct vgpu_xcall *xcall),
+	TP_PROTO(const struct vgpu_session *session, const struct vgpu_guest_call *xcall),
 	TP_ARGS(session, xcall),
 	TP_STRUCT__entry(
 		__field(u64, session)
@@ -33,7 +33,8 @@ TRACE_EVENT(vgpu_call_start,
 );
 
 TRACE_EVENT(vgpu_call_end,
-	TP_PROTO(const struct vgpu_session *session, const struct vgpu_xcall *xcall, int error),
+	TP_PROTO(const struct vgpu_session *session, const struct vgpu_guest_call *xcall,
+		 int error),
 	TP_ARGS(session, xcall, error),
 	TP_STRUCT__entry(
 		__field(u64, session)

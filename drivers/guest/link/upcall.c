@@ -17,7 +17,7 @@
 /* Limit of a FETCH in bytes; hosts ask for less. */
 #define UPCALL_FETCH_MAX	SZ_1M
 
-static int upcall_fetch(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
+static int upcall_fetch(struct vgpu_lane *lane, struct vgpu_guest_call *xcall,
 			const struct vgpu_fetch *fetch)
 {
 	u64 addr = le64_to_cpu(fetch->addr);
@@ -94,7 +94,7 @@ static int upcall_writeback(struct vgpu_lane *lane, const struct vgpu_writeback 
  *
  * Return: 0, or an errno after which the lane must be ended: -EPROTO, -ENODEV, -EINTR, -ENOMEM.
  */
-int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
+int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_guest_call *xcall,
 		      const struct vgpu_hdr *hdr)
 {
 	u32 len = le32_to_cpu(hdr->len);

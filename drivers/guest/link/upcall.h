@@ -5,9 +5,9 @@
 
 struct vgpu_hdr;
 struct vgpu_lane;
-struct vgpu_xcall;
+struct vgpu_guest_call;
 
-int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
+int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_guest_call *xcall,
 		      const struct vgpu_hdr *hdr);
 
 #endif /* VGPU_UPCALL_H */

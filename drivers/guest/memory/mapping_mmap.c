@@ -90,12 +90,12 @@ static int mapping_vma_mremap(struct vm_area_struct *vma)
 static int mapping_make_writable(struct vgpu_mapping *mapping)
 {
 	pgoff_t first = mapping->pgoff, nr;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	int ret = 0;
 
 	for (; !ret && (nr = vgpu_mapping_next_run(mapping, &first)); first += nr) {
-		vgpu_xcall_init(&xcall, VGPU_OP_PROTECT, 0);
-		xcall.flags = VGPU_XCALL_MM;
+		vgpu_guest_call_init(&xcall, VGPU_OP_PROTECT, 0);
+		xcall.flags = VGPU_GUEST_CALL_MM;
 		xcall.stats = &mapping->export->stats;
 		xcall.msg.args.protect.addr = cpu_to_le64(vgpu_mapping_addr(mapping, first));
 		xcall.msg.args.protect.len = cpu_to_le64((u64)nr << PAGE_SHIFT);
@@ -103,7 +103,7 @@ static int mapping_make_writable(struct vgpu_mapping *mapping)
 		ret = vgpu_call_run(mapping->session, &xcall);
 		if (!ret)
 			ret = vgpu_call_result(&xcall);
-		vgpu_xcall_fini(&xcall);
+		vgpu_guest_call_fini(&xcall);
 	}
 	return ret;
 }
@@ -166,7 +166,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 {
 	struct vgpu_args_mmap *args;
 	struct vgpu_out_mmap out;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	u32 prot = 0;
 	int ret;
 
@@ -180,8 +180,8 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 	 */
 	if (!prot)
 		prot = PROT_READ;
-	vgpu_xcall_init(&xcall, VGPU_OP_MMAP, object->id);
-	xcall.flags = VGPU_XCALL_MM;
+	vgpu_guest_call_init(&xcall, VGPU_OP_MMAP, object->id);
+	xcall.flags = VGPU_GUEST_CALL_MM;
 	xcall.stats = &object->export->stats;
 	args = &xcall.msg.args.mmap;
 	args->addr = cpu_to_le64(vma->vm_start);
@@ -216,7 +216,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		vgpu_window_release(range, (mapping->flags & VGPU_MAP_WINDOW) ||
 				    (ret && xcall.sent));
 	}
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	return ret;
 }
 

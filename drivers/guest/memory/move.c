@@ -233,11 +233,11 @@ err_unclaim:
 static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr, u32 *cache)
 {
 	u64 offset = (u64)(first - mapping->pgoff) << PAGE_SHIFT;
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	int ret;
 
-	vgpu_xcall_init(&xcall, VGPU_OP_BIND, 0);
-	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	vgpu_guest_call_init(&xcall, VGPU_OP_BIND, 0);
+	xcall.flags = VGPU_GUEST_CALL_MM | VGPU_GUEST_CALL_NO_CANCEL;
 	xcall.deadline = vgpu_deadline_in(MOVE_BIND_WAIT);
 	xcall.stats = &mapping->export->stats;
 	xcall.msg.args.bind.addr = cpu_to_le64(mapping->addr + offset);
@@ -247,7 +247,7 @@ static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr
 	ret = vgpu_call_run(mapping->session, &xcall) ?: xcall.result;
 	if (!ret)
 		*cache = le32_to_cpu(xcall.reply.reply->out.bind.cache);
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	return ret;
 }
 

@@ -14,14 +14,14 @@ static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u6
 		.len = cpu_to_le32(len),
 		.flags = cpu_to_le32(VGPU_SEG_OUT),
 	};
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	s64 ret;
 
-	vgpu_xcall_init(&xcall, VGPU_OP_READ_PAGES, 0);
+	vgpu_guest_call_init(&xcall, VGPU_OP_READ_PAGES, 0);
 	xcall.msg.flags = cpu_to_le16(flags);
 	xcall.msg.args.pages.addr = cpu_to_le64(addr);
 	xcall.msg.args.pages.len = cpu_to_le64(len);
-	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.flags = VGPU_GUEST_CALL_MM | VGPU_GUEST_CALL_NO_CANCEL;
 	xcall.deadline = deadline;
 	xcall.stats = stats;
 	xcall.nr_segs = 1;
@@ -31,7 +31,7 @@ static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u6
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret)
 		ret = xcall.result;
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	return ret;
 }
 
@@ -76,11 +76,11 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 		{ .iov_base = diff->bytes, .iov_len = diff->len },
 		{ .iov_base = (void *)&zeros, .iov_len = pad },
 	};
-	struct vgpu_xcall xcall;
+	struct vgpu_guest_call xcall;
 	s64 ret;
 
-	vgpu_xcall_init(&xcall, VGPU_OP_WRITE_PAGES, 0);
-	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	vgpu_guest_call_init(&xcall, VGPU_OP_WRITE_PAGES, 0);
+	xcall.flags = VGPU_GUEST_CALL_MM | VGPU_GUEST_CALL_NO_CANCEL;
 	xcall.deadline = deadline;
 	xcall.stats = stats;
 	xcall.nr_segs = ARRAY_SIZE(segs);
@@ -102,6 +102,6 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 		if (ret == -ENODEV)
 			ret = -EFAULT;
 	}
-	vgpu_xcall_fini(&xcall);
+	vgpu_guest_call_fini(&xcall);
 	return ret;
 }
