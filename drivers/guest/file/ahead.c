@@ -35,7 +35,7 @@
 #define AHEAD_BYTES	(4096 - 64)
 
 /**
- * struct vgpu_ahead - kept events of one object
+ * struct vgpu_events_ahead - kept events of one object
  * @lock: guards @busy and @waits
  * @busy: true if a reader has the turn
  * @waits: true if the reader with the turn waits on the host for an event
@@ -45,7 +45,7 @@
  * @len: number of bytes in @data; anyone may compare it with @pos to see if there are events
  * @data: kept events, always whole ones
  */
-struct vgpu_ahead {
+struct vgpu_events_ahead {
 	spinlock_t lock;
 	bool busy;
 	bool waits;
@@ -66,9 +66,9 @@ bool vgpu_ahead_is_for(const struct vgpu_object *object)
 		 object->export->kind == VGPU_EXPORT_DRM_RENDER);
 }
 
-static struct vgpu_ahead *ahead_get(struct vgpu_object *object)
+static struct vgpu_events_ahead *ahead_get(struct vgpu_object *object)
 {
-	struct vgpu_ahead *ahead = READ_ONCE(object->ahead), *other;
+	struct vgpu_events_ahead *ahead = READ_ONCE(object->ahead), *other;
 
 	if (ahead)
 		return ahead;
@@ -89,7 +89,7 @@ void vgpu_ahead_free(struct vgpu_object *object)
 	kfree(object->ahead);
 }
 
-static bool ahead_has_any(const struct vgpu_ahead *ahead)
+static bool ahead_has_any(const struct vgpu_events_ahead *ahead)
 {
 	return READ_ONCE(ahead->pos) < READ_ONCE(ahead->len);
 }
@@ -97,7 +97,7 @@ static bool ahead_has_any(const struct vgpu_ahead *ahead)
 /* Return: EPOLLIN if events are kept, which can be read although the host's queue may be empty. */
 __poll_t vgpu_ahead_poll(const struct vgpu_object *object)
 {
-	const struct vgpu_ahead *ahead = READ_ONCE(object->ahead);
+	const struct vgpu_events_ahead *ahead = READ_ONCE(object->ahead);
 
 	return ahead && ahead_has_any(ahead) ? EPOLLIN | EPOLLRDNORM : 0;
 }
@@ -106,7 +106,7 @@ __poll_t vgpu_ahead_poll(const struct vgpu_object *object)
  * Tries to take the turn. Return: 1: taken; -EAGAIN: the caller must not wait for an event; 0:
  * not yet.
  */
-static int ahead_try(struct vgpu_ahead *ahead, bool nonblock)
+static int ahead_try(struct vgpu_events_ahead *ahead, bool nonblock)
 {
 	int ret = 0;
 
@@ -122,7 +122,7 @@ static int ahead_try(struct vgpu_ahead *ahead, bool nonblock)
 	return ret;
 }
 
-static int ahead_begin(struct vgpu_ahead *ahead, bool nonblock)
+static int ahead_begin(struct vgpu_events_ahead *ahead, bool nonblock)
 {
 	int ret, turn = 0;
 
@@ -132,7 +132,7 @@ static int ahead_begin(struct vgpu_ahead *ahead, bool nonblock)
 	return turn < 0 ? turn : 0;
 }
 
-static void ahead_end(struct vgpu_ahead *ahead)
+static void ahead_end(struct vgpu_events_ahead *ahead)
 {
 	spin_lock(&ahead->lock);
 	ahead->busy = false;
@@ -144,7 +144,7 @@ static void ahead_end(struct vgpu_ahead *ahead)
  * Notes whether the reader with the turn waits on the host, and wakes non-blocking readers if
  * so.
  */
-static void ahead_set_waits(struct vgpu_ahead *ahead, bool waits)
+static void ahead_set_waits(struct vgpu_events_ahead *ahead, bool waits)
 {
 	spin_lock(&ahead->lock);
 	ahead->waits = waits;
@@ -180,7 +180,7 @@ static void ahead_stamp_events(struct vgpu_object *object, const struct vgpu_rep
 }
 
 /* Reads all queued events into @ahead. Return: number of bytes, 0, or an errno. */
-static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __user *buf)
+static ssize_t ahead_fill(struct file *file, struct vgpu_events_ahead *ahead, char __user *buf)
 {
 	struct vgpu_seg seg = {
 		.addr = cpu_to_le64((unsigned long)buf),
@@ -209,7 +209,7 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __us
 }
 
 /* Returns the length of the first event, or @room at most if the bytes there are no valid event. */
-static u32 ahead_event_len(const struct vgpu_ahead *ahead, size_t room)
+static u32 ahead_event_len(const struct vgpu_events_ahead *ahead, size_t room)
 {
 	u32 left = ahead->len - ahead->pos;
 	struct drm_event event;
@@ -223,7 +223,7 @@ static u32 ahead_event_len(const struct vgpu_ahead *ahead, size_t room)
 }
 
 /* Copies whole events, as many as fit; an event that cannot be copied stays, as in drm_read(). */
-static ssize_t ahead_take(struct vgpu_ahead *ahead, char __user *buf, size_t count)
+static ssize_t ahead_take(struct vgpu_events_ahead *ahead, char __user *buf, size_t count)
 {
 	ssize_t done = 0;
 	u32 len;
@@ -253,7 +253,7 @@ static ssize_t ahead_take(struct vgpu_ahead *ahead, char __user *buf, size_t cou
 ssize_t vgpu_ahead_read(struct file *file, char __user *buf, size_t count)
 {
 	struct vgpu_object *object = file->private_data;
-	struct vgpu_ahead *ahead = ahead_get(object);
+	struct vgpu_events_ahead *ahead = ahead_get(object);
 	ssize_t ret;
 
 	if (!ahead)

@@ -22,7 +22,7 @@ struct drm_device;
 struct fasync_struct;
 struct file;
 struct pid;
-struct vgpu_ahead;
+struct vgpu_events_ahead;
 struct vgpu_blank;
 struct vgpu_export;
 struct vgpu_host;
@@ -110,7 +110,7 @@ struct vgpu_object {
 	u64 session;
 	unsigned long fdinfo_pause;
 	struct vgpu_blank *blank;
-	struct vgpu_ahead *ahead;
+	struct vgpu_events_ahead *ahead;
 	struct vgpu_keep_file keep;
 	int card;
 	struct hlist_node hash;
