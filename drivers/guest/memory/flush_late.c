@@ -73,15 +73,3 @@ void vgpu_flush_set_late(struct vgpu_flush *flush)
 	WRITE_ONCE(flush->late, true);
 	spin_unlock(&set->lock);
 }
-
-void vgpu_flush_set_late_at(struct vgpu_space *space, pgoff_t index)
-{
-	struct vgpu_flush *flush;
-
-	/* The session of @flush is not freed while @flush is found in the XArray. */
-	xa_lock(&space->flying);
-	flush = xa_load(&space->flying, index);
-	if (flush)
-		vgpu_flush_set_late(flush);
-	xa_unlock(&space->flying);
-}

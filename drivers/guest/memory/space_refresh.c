@@ -90,9 +90,12 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 		return;
 	ret = vgpu_flush_await_landed(mapping->space, index, flush,
 				      vgpu_deadline_in(VGPU_FLUSH_LATE));
-	/* The next pages that this flight has are not waited for. It may be another session's. */
+	/*
+	 * The next pages of a flight without progress are not waited for. The flight may be another
+	 * session's, and a new one that has the page by now.
+	 */
 	if (ret == -ETIMEDOUT)
-		vgpu_flush_set_late_at(mapping->space, index);
+		vgpu_flush_check_late(mapping->space, index);
 	if (ret)
 		goto out_free;
 	ret = vgpu_flush_claim(flush, deadline);
