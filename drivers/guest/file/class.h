@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the class of a device adds to the ioctls of its files. */
+/* Operations by which the class of a device takes part in the ioctls of its files. */
 #ifndef VGPU_CLASS_H
 #define VGPU_CLASS_H
 

@@ -120,7 +120,7 @@ struct vgpu_peer_kept {
  * @lock: spinlock that protects @list and @last
  * @list: list of the objects, in the order of the closes
  * @last: number of the newest entry
- * @work: work item that puts files which nobody else holds
+ * @work: work item that puts files that have no other reference
  * @delay: time in jiffies until @work runs again; accessed by @work only
  * @now: true if the peer ends: files are put even if others hold them
  */
