@@ -321,7 +321,7 @@ class Steps(Machine):
         client = self.path("nvidia_client")
         built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-I", os.path.dirname(engine),
                                 "-I", os.path.join(TOP, "tests/mock"), "-o", client,
-                                os.path.join(TOP, "tests/tools/nvidia_client.c"), os.path.join(engine, "nvidia.c")],
+                                os.path.join(TOP, "tests/tools/nvidia_client.c"), os.path.join(engine, "memory/nvidia.c")],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=self.left(60), check=False, text=True)
         if built.returncode:
             raise Failed(f"cc: {built.stdout.strip()[-300:]}")
@@ -352,7 +352,7 @@ class Steps(Machine):
         engine = os.path.join(TOP, "userspace-lib/engine")
         built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-I", os.path.dirname(engine),
                                 "-o", self.path("lend"), os.path.join(HERE, "lend.c"),
-                                os.path.join(engine, "nvidia.c"), os.path.join(engine, "packet.c")],
+                                os.path.join(engine, "memory/nvidia.c"), os.path.join(engine, "base/packet.c")],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=self.left(60),
                                check=False, text=True)
         if built.returncode:
