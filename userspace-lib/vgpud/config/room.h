@@ -28,7 +28,7 @@ unsigned long long room_files(const struct vgpu_host_limits *limits, enum spawn_
  *
  * Zombies occupy process IDs of the host. A shadow stays a zombie while files are open that its
  * session shared with other processes of the guest. A session that shared none leaves a zombie
- * for some seconds (engine/tgid.c); the guest may have begun PACE_BURST_S seconds' worth of
+ * for some seconds (engine/process/tgid.c); the guest may have begun PACE_BURST_S seconds' worth of
  * sessions at once before.
  */
 unsigned int room_zombies(const struct vgpu_host_limits *limits, unsigned int session_rate);
