@@ -3,6 +3,9 @@
 #ifndef VGPU_SCHEMA_MACROS_H
 #define VGPU_SCHEMA_MACROS_H
 
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
 #include "argument/schema.h"
 
 #define VGPU_PLACE(t, s, member) \

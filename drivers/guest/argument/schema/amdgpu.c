@@ -4,9 +4,6 @@
  *
  * Arguments are unions of the inputs and the outputs.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

@@ -6,9 +6,6 @@
  * An array that the driver fills only if it fits, or only as far as it has elements, is
  * VGPU_INOUT: the program's bytes stay where the driver writes nothing.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

@@ -6,9 +6,6 @@
  * with room. The driver returns the whole count each time, and fills an array if it fits, or as
  * far as there is room, depending on the ioctl.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

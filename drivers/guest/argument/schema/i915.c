@@ -3,9 +3,6 @@
  * Schema of i915: i915_drm.h, without contexts (schema/i915_context.c); other ioctls are DRM
  * core's.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/i915.h"
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"

@@ -3,9 +3,6 @@
  * Schema of i915's contexts: i915_drm.h. Parameters of contexts are structs whose size the
  * program states, with chains in them. They are also extensions of the creation of a context.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/i915.h"
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"

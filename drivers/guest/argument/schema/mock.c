@@ -5,9 +5,6 @@
  * part in them. The twins of these ioctls (bit 7 of the number) have no entry and are left to
  * demand paging.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "tests/mock/vgpu_mock.h"

@@ -5,9 +5,6 @@
  * Headers before 6.6 lack the structs that VM_BIND and EXEC point to: a guest that is built
  * with such headers leaves them to demand paging.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

@@ -15,9 +15,6 @@
  * VID_HEAP_CONTROL the driver gets the program's own address, cannot pin it, and reports that
  * in its status.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "nvidia_rm.h"

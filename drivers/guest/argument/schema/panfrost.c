@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Schema of panfrost: panfrost_drm.h; other ioctls are DRM core's. */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

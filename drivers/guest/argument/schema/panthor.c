@@ -4,9 +4,6 @@
  * numbers of ioctls are an enum, so the preprocessor cannot tell which ones the header has:
  * newer ioctls are left to demand paging.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

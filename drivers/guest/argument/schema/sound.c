@@ -4,9 +4,6 @@
  * a frame, so samples are left to demand paging. All other arguments of a PCM device except fds
  * are plain data, which needs no entry if the command has the right direction.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

@@ -8,9 +8,6 @@
  * Ioctls for tools (queues of events, memory of other processes) have no entry, as the driver
  * would pin their buffers; those with an fd have one for the fd.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 

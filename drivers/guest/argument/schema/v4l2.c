@@ -3,9 +3,6 @@
  * Schema of V4L2: videodev2.h. The core copies the argument and the array that the argument
  * points to out on success, and for some ioctls on failure as well.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

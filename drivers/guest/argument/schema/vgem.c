@@ -4,9 +4,6 @@
  * DRM core's. Neither has a device that writes to a buffer while programs do: vkms writes only
  * by its writeback connector, to a whole framebuffer.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"

@@ -3,9 +3,6 @@
  * Schema of xe: xe_drm.h, which exists from 6.8; other ioctls are DRM core's. A guest that is
  * built with older headers has only those.
  */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
