@@ -70,6 +70,18 @@
 #define VGPU_STRUCT(s, f)	{ .size = sizeof(s), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
 #define VGPU_PLAIN(s)		{ .size = sizeof(s) }
 
+/* Entry for an array of @t that the driver reads, and for one that it may fill. */
+#define READS(s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+#define FILLS(s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+
+/* Ioctls that only query, or only change the driver's bookkeeping. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+/* Structs with longs or pointers, which are different for 32-bit programs. */
+#define LONGS	.flags = VGPU_IOCTL_NATIVE
+#define BOTH	.flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE
+
 /* Entry for an ioctl whose argument is plain data, or has the fields of a table. */
 #define VGPU_IOCTL(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
 #define VGPU_IOCTL_WITH(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
@@ -78,5 +90,9 @@
 #define VGPU_IOCTL_MAP(c, s, m)	.cmd = (c), .name = #c, .arg = VGPU_ARG_MAP, \
 	.body = VGPU_PLAIN(s), .map = (m)
 #define VGPU_IOCTL_REFUSE(c, e)	.cmd = (c), .name = #c, .arg = VGPU_ARG_REFUSED, .error = (e)
+
+/* Tables of a schema. */
+#define VGPU_IOCTLS(t)	.ioctls = (t), .nr_ioctls = ARRAY_SIZE(t)
+#define VGPU_COMPAT(t)	.compat = (t), .nr_compat = ARRAY_SIZE(t)
 
 #endif /* VGPU_SCHEMA_MACROS_H */

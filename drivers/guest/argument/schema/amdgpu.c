@@ -8,12 +8,6 @@
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
-/* Entry for an array of @t that the driver reads, and for one that it may fill. */
-#define READS(s, pointer, t, n) \
-	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
-#define FILLS(s, pointer, t, n) \
-	{ VGPU_PTR(s, pointer), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
-
 /* The program states the size of the entries, also in a chunk of a CS. */
 #define LIST_ENTRIES(s, list, number, bytes) \
 	{ VGPU_PTR(s, list), .dir = VGPU_IN, .count = VGPU_FIELD(s, number), \
@@ -147,9 +141,6 @@ static const struct vgpu_schema_field list_handles[] = {
 };
 #endif
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_CREATE, union drm_amdgpu_gem_create) },
@@ -194,7 +185,6 @@ static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_amdgpu = {
 	.name = "amdgpu",
-	.ioctls = amdgpu_ioctls,
-	.nr_ioctls = ARRAY_SIZE(amdgpu_ioctls),
+	VGPU_IOCTLS(amdgpu_ioctls),
 	.base = &vgpu_schema_drm,
 };

@@ -16,17 +16,16 @@ static const struct vgpu_schema_ioctl dma_buf_ioctls[] = {
 	{ VGPU_IOCTL(DMA_BUF_IOCTL_SYNC, struct dma_buf_sync) },
 	/* The command has the size of a number, but the argument is a string. */
 	{ .cmd = DMA_BUF_SET_NAME_B, .name = "DMA_BUF_SET_NAME", .arg = VGPU_ARG_STRING,
-	  .size = DMA_BUF_NAME_LEN, .flags = VGPU_IOCTL_NO_MAPPED },
+	  .size = DMA_BUF_NAME_LEN, BOOKS },
 	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_EXPORT_SYNC_FILE, struct dma_buf_export_sync_file,
-			  export_sync_file), .flags = VGPU_IOCTL_NO_MAPPED },
+			  export_sync_file), BOOKS },
 	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_IMPORT_SYNC_FILE, struct dma_buf_import_sync_file,
-			  import_sync_file), .flags = VGPU_IOCTL_NO_MAPPED },
+			  import_sync_file), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_dma_buf = {
 	.name = "dma-buf",
-	.ioctls = dma_buf_ioctls,
-	.nr_ioctls = ARRAY_SIZE(dma_buf_ioctls),
+	VGPU_IOCTLS(dma_buf_ioctls),
 };
 
 static const struct vgpu_schema_field heap_alloc[] = {
@@ -35,13 +34,12 @@ static const struct vgpu_schema_field heap_alloc[] = {
 
 static const struct vgpu_schema_ioctl dma_heap_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DMA_HEAP_IOCTL_ALLOC, struct dma_heap_allocation_data, heap_alloc),
-	  .flags = VGPU_IOCTL_NO_MAPPED },
+	  BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_dma_heap = {
 	.name = "dma-heap",
-	.ioctls = dma_heap_ioctls,
-	.nr_ioctls = ARRAY_SIZE(dma_heap_ioctls),
+	VGPU_IOCTLS(dma_heap_ioctls),
 };
 
 /* The device would keep memory of the guest: fail as for a file of the wrong kind. */
@@ -53,6 +51,5 @@ static const struct vgpu_schema_ioctl udmabuf_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_udmabuf = {
 	.name = "udmabuf",
-	.ioctls = udmabuf_ioctls,
-	.nr_ioctls = ARRAY_SIZE(udmabuf_ioctls),
+	VGPU_IOCTLS(udmabuf_ioctls),
 };

@@ -159,16 +159,11 @@ static const struct vgpu_schema_field unique32[] = {
 	TEXT(struct drm_unique32, unique, unique_len),
 };
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-/* Structs with longs or pointers, which are different for 32-bit programs. */
-#define LONGS	.flags = VGPU_IOCTL_NATIVE
-
 static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VERSION, struct drm_version, version),
-	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	  BOTH },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_UNIQUE, struct drm_unique, unique),
-	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	  BOTH },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_MAGIC, struct drm_auth), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_IRQ_BUSID, struct drm_irq_busid), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_MAP, struct drm_map), LONGS },
@@ -278,10 +273,8 @@ static const struct vgpu_schema_event drm_events[] = {
 
 const struct vgpu_schema vgpu_schema_drm = {
 	.name = "drm",
-	.ioctls = drm_ioctls,
-	.nr_ioctls = ARRAY_SIZE(drm_ioctls),
-	.compat = drm_compat,
-	.nr_compat = ARRAY_SIZE(drm_compat),
+	VGPU_IOCTLS(drm_ioctls),
+	VGPU_COMPAT(drm_compat),
 	.events = drm_events,
 	.nr_events = ARRAY_SIZE(drm_events),
 	.base = &vgpu_schema_drm_mode,

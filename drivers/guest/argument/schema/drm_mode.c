@@ -10,12 +10,6 @@
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
-/* Entry for an array of @t that the driver may fill, and for one that it reads. */
-#define FILLS(s, pointer, t, n) \
-	{ VGPU_PTR(s, pointer), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
-#define READS(s, pointer, t, n) \
-	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
-
 static const struct vgpu_schema_field card_res[] = {
 	FILLS(struct drm_mode_card_res, fb_id_ptr, __u32, count_fbs),
 	FILLS(struct drm_mode_card_res, crtc_id_ptr, __u32, count_crtcs),
@@ -148,9 +142,6 @@ static const struct vgpu_schema_field get_lease[] = {
 	FILLS(struct drm_mode_get_lease, objects_ptr, __u32, count_objects),
 };
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 /* Programs draw all of a dumb buffer before they show it: its bytes are undefined. */
 static const struct vgpu_schema_blank create_dumb =
 	VGPU_BLANK_MADE(struct drm_mode_create_dumb, handle);
@@ -193,7 +184,7 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_SETPLANE, struct drm_mode_set_plane) },
 	/* 32-bit programs on x86 have no padding before modifier. */
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_ADDFB2, struct drm_mode_fb_cmd2),
-	  .flags = VGPU_IOCTL_NATIVE },
+	  LONGS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_OBJ_GETPROPERTIES, struct drm_mode_obj_get_properties,
 			  obj_get_properties), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_OBJ_SETPROPERTY, struct drm_mode_obj_set_property) },
@@ -210,12 +201,11 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	  BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_REVOKE_LEASE, struct drm_mode_revoke_lease), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETFB2, struct drm_mode_fb_cmd2),
-	  .flags = VGPU_IOCTL_NATIVE },
+	  LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_CLOSEFB, struct drm_mode_closefb) },
 };
 
 const struct vgpu_schema vgpu_schema_drm_mode = {
 	.name = "drm_mode",
-	.ioctls = mode_ioctls,
-	.nr_ioctls = ARRAY_SIZE(mode_ioctls),
+	VGPU_IOCTLS(mode_ioctls),
 };

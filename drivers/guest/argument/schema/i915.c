@@ -7,12 +7,6 @@
 #include "argument/schema/tables.h"
 #include "argument/schema_macros.h"
 
-/* Entry for an array of @t that the driver reads, and for one that it may fill. */
-#define READS(s, pointer, t, n) \
-	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
-#define FILLS(s, pointer, t, n) \
-	{ VGPU_PTR(s, pointer), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
-
 /* --- GETPARAM ------------------------------------------------------------- */
 
 static const struct vgpu_schema_field getparam[] = {
@@ -222,10 +216,6 @@ static const struct vgpu_schema_field perf_open[] = {
 
 /* --- table ---------------------------------------------------------------- */
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-/* Structs with pointers, which are different for 32-bit programs. */
-#define LONGS	.flags = VGPU_IOCTL_NATIVE
 /* Ioctls of DRI1: drivers do nothing, or reject them, whatever the argument is. */
 #define DRI1(c, s) { VGPU_IOCTL(c, s), LONGS }
 
@@ -237,7 +227,7 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	DRI1(DRM_IOCTL_I915_IRQ_EMIT, drm_i915_irq_emit_t),
 	DRI1(DRM_IOCTL_I915_IRQ_WAIT, drm_i915_irq_wait_t),
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GETPARAM, drm_i915_getparam_t, getparam),
-	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	  BOTH },
 	DRI1(DRM_IOCTL_I915_SETPARAM, drm_i915_setparam_t),
 	DRI1(DRM_IOCTL_I915_ALLOC, drm_i915_mem_alloc_t),
 	DRI1(DRM_IOCTL_I915_FREE, drm_i915_mem_free_t),
@@ -313,9 +303,7 @@ static const struct vgpu_schema_ioctl i915_compat[] = {
 
 const struct vgpu_schema vgpu_schema_i915 = {
 	.name = "i915",
-	.ioctls = i915_ioctls,
-	.nr_ioctls = ARRAY_SIZE(i915_ioctls),
-	.compat = i915_compat,
-	.nr_compat = ARRAY_SIZE(i915_compat),
+	VGPU_IOCTLS(i915_ioctls),
+	VGPU_COMPAT(i915_compat),
 	.base = &vgpu_schema_i915_context,
 };

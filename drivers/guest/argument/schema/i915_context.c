@@ -82,9 +82,6 @@ static const struct vgpu_schema_field context_create[] = {
 				 I915_CONTEXT_CREATE_FLAGS_USE_EXTENSIONS) },
 };
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 static const struct vgpu_schema_ioctl context_ioctls[] = {
 	/* CONTEXT_CREATE is the shorter form of this ioctl. */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CONTEXT_CREATE_EXT,
@@ -96,7 +93,6 @@ static const struct vgpu_schema_ioctl context_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_i915_context = {
 	.name = "i915_context",
-	.ioctls = context_ioctls,
-	.nr_ioctls = ARRAY_SIZE(context_ioctls),
+	VGPU_IOCTLS(context_ioctls),
 	.base = &vgpu_schema_drm,
 };

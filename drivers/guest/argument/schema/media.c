@@ -33,8 +33,6 @@ static const struct vgpu_schema_field request_alloc[] = {
 	{ .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) },
 };
 
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 static const struct vgpu_schema_ioctl media_ioctls[] = {
 	{ VGPU_IOCTL(MEDIA_IOC_DEVICE_INFO, struct media_device_info), BOOKS },
 	{ VGPU_IOCTL_WITH(MEDIA_IOC_ENUM_ENTITIES, struct media_entity_desc, entity), BOOKS },
@@ -43,7 +41,7 @@ static const struct vgpu_schema_ioctl media_ioctls[] = {
 	 * paging.
 	 */
 	{ VGPU_IOCTL(MEDIA_IOC_ENUM_LINKS, struct media_links_enum),
-	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	  BOTH },
 	{ VGPU_IOCTL(MEDIA_IOC_SETUP_LINK, struct media_link_desc), BOOKS },
 	{ VGPU_IOCTL_WITH(MEDIA_IOC_G_TOPOLOGY, TOPOLOGY, topology), BOOKS },
 	/* INOUT, because the fields of an OUT struct are not processed. */
@@ -55,6 +53,5 @@ static const struct vgpu_schema_ioctl media_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_media = {
 	.name = "media",
-	.ioctls = media_ioctls,
-	.nr_ioctls = ARRAY_SIZE(media_ioctls),
+	VGPU_IOCTLS(media_ioctls),
 };

@@ -375,8 +375,6 @@ static const struct vgpu_schema_field compat32[] = {
 	ARRAY(VGPU_INOUT, struct vgpu_mock_compat32, ptr, __u8, length),
 };
 
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 /* The modes are like those of i915's GEM_MMAP. */
 static const struct vgpu_schema_map_mode buf_map_modes[] = {
 	{ 0, VGPU_MOCK_PLACE_CACHED },
@@ -505,7 +503,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_COUNTERS, struct vgpu_mock_counters), BOOKS },
 	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_EXCLUSIVE), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_COMPAT, struct vgpu_mock_compat, compat),
-	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	  BOTH },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TIMES, struct vgpu_mock_times, times), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_KEEP, struct vgpu_mock_keep, keep), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_KEPT, struct vgpu_mock_kept), BOOKS },
@@ -518,10 +516,8 @@ static const struct vgpu_schema_ioctl mock_compat[] = {
 
 const struct vgpu_schema vgpu_schema_mock = {
 	.name = "vgpu-mock",
-	.ioctls = mock_ioctls,
-	.nr_ioctls = ARRAY_SIZE(mock_ioctls),
-	.compat = mock_compat,
-	.nr_compat = ARRAY_SIZE(mock_compat),
+	VGPU_IOCTLS(mock_ioctls),
+	VGPU_COMPAT(mock_compat),
 };
 
 /* Programs and the device take turns with the buffers of this device. */

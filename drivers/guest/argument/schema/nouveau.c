@@ -9,9 +9,6 @@
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
-#define READS(s, pointer, t, n) \
-	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
-
 #define PUSHBUF	struct drm_nouveau_gem_pushbuf
 
 /*
@@ -41,9 +38,6 @@ static const struct vgpu_schema_field exec[] = {
 	READS(struct drm_nouveau_exec, push_ptr, struct drm_nouveau_exec_push, push_count),
 };
 #endif
-
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GETPARAM, struct drm_nouveau_getparam), BOOKS },
@@ -79,7 +73,6 @@ static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_nouveau = {
 	.name = "nouveau",
-	.ioctls = nouveau_ioctls,
-	.nr_ioctls = ARRAY_SIZE(nouveau_ioctls),
+	VGPU_IOCTLS(nouveau_ioctls),
 	.base = &vgpu_schema_drm,
 };

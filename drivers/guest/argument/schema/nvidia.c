@@ -834,12 +834,11 @@ static const struct vgpu_schema_field xfer[] = {
 #define NV_WAIT_OPEN_COMPLETE	NV(0xda, __u8[8])
 
 #define PLAIN(c)	.cmd = (c), .name = #c, .body = { .size = _IOC_SIZE(c) }
-/*
- * Ioctls that neither access the device's memory nor let others access it, and that do not
- * wait.
- */
-#define BOOKS		.flags = VGPU_IOCTL_NO_MAPPED
 
+/*
+ * BOOKS is at ioctls that neither access the device's memory nor let others access it, and that
+ * do not wait.
+ */
 static const struct vgpu_schema_ioctl nvidia_ioctls[] = {
 	{ VGPU_IOCTL_WITH(NV_RM_ALLOC_MEMORY, struct nv_alloc_memory, alloc_memory) },
 	{ PLAIN(NV_RM_FREE) },
@@ -876,8 +875,7 @@ static const struct vgpu_schema_ioctl nvidia_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_nvidia = {
 	.name = "nvidia",
-	.nr_ioctls = ARRAY_SIZE(nvidia_ioctls),
-	.ioctls = nvidia_ioctls,
+	VGPU_IOCTLS(nvidia_ioctls),
 	/* Stores to mapped memory submit work, and loads wait for its end. */
 	.polled = ENOMEM,
 	.keepers = VGPU_KEEPERS_NVIDIA,

@@ -32,9 +32,6 @@ static const struct vgpu_schema_blank create_bo =
 static const struct vgpu_schema_blank mmap_bo =
 	VGPU_BLANK_PLACED(struct drm_panfrost_mmap_bo, handle, offset);
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SUBMIT, SUBMIT, submit) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_WAIT_BO, struct drm_panfrost_wait_bo, wait_bo) },
@@ -67,7 +64,6 @@ static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_panfrost = {
 	.name = "panfrost",
-	.ioctls = panfrost_ioctls,
-	.nr_ioctls = ARRAY_SIZE(panfrost_ioctls),
+	VGPU_IOCTLS(panfrost_ioctls),
 	.base = &vgpu_schema_drm,
 };

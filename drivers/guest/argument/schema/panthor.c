@@ -45,9 +45,6 @@ static const struct vgpu_schema_field group_submit[] = {
 	ARRAY(struct drm_panthor_group_submit, queue_submits, &a_queue_submit),
 };
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 static const struct vgpu_schema_ioctl panthor_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_DEV_QUERY, struct drm_panthor_dev_query, dev_query),
 	  BOOKS },
@@ -74,8 +71,7 @@ static const struct vgpu_schema_ioctl panthor_ioctls[] = {
 const struct vgpu_schema vgpu_schema_panthor = {
 	.name = "panthor",
 #ifdef DRM_PANTHOR_OBJ_ARRAY
-	.ioctls = panthor_ioctls,
-	.nr_ioctls = ARRAY_SIZE(panthor_ioctls),
+	VGPU_IOCTLS(panthor_ioctls),
 #endif
 	.base = &vgpu_schema_drm,
 };

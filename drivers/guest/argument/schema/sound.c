@@ -100,10 +100,8 @@ static const struct vgpu_schema_ioctl sound_compat[] = {
 
 const struct vgpu_schema vgpu_schema_sound = {
 	.name = "sound",
-	.ioctls = sound_ioctls,
-	.nr_ioctls = ARRAY_SIZE(sound_ioctls),
-	.compat = sound_compat,
-	.nr_compat = ARRAY_SIZE(sound_compat),
+	VGPU_IOCTLS(sound_ioctls),
+	VGPU_COMPAT(sound_compat),
 	.nr_live = ARRAY_SIZE(sound_live),
 	.live = sound_live,
 };
@@ -145,15 +143,11 @@ static const struct vgpu_schema_field elem_add[] = {
 	VGPU_IOCTL(c, struct snd_ctl_tlv), .size = sizeof(struct snd_ctl_tlv), \
 	.size_from = VGPU_FIELD(struct snd_ctl_tlv, length), .flags = VGPU_IOCTL_SIZE_BEHIND
 
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-/* Structs with pointers and longs, which are different for 32-bit programs. */
-#define LONGS	.flags = VGPU_IOCTL_NATIVE
-
 static const struct vgpu_schema_ioctl control_ioctls[] = {
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PVERSION, int), BOOKS },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_CARD_INFO, struct snd_ctl_card_info), BOOKS },
 	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_LIST, struct snd_ctl_elem_list, elem_list),
-	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	  BOTH },
 	/* The struct of 32-bit programs differs only in the values at its end. */
 	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_INFO, struct snd_ctl_elem_info, elem_info) },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_READ, struct snd_ctl_elem_value), LONGS },
@@ -187,6 +181,5 @@ static const struct vgpu_schema_ioctl control_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_sound_control = {
 	.name = "sound-control",
-	.ioctls = control_ioctls,
-	.nr_ioctls = ARRAY_SIZE(control_ioctls),
+	VGPU_IOCTLS(control_ioctls),
 };

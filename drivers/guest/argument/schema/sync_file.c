@@ -30,15 +30,14 @@ static const struct vgpu_schema_field sync_deadline[] = {
 
 static const struct vgpu_schema_ioctl sync_file_ioctls[] = {
 	{ VGPU_IOCTL_WITH(SYNC_IOC_MERGE, struct sync_merge_data, sync_merge),
-	  .flags = VGPU_IOCTL_NO_MAPPED },
+	  BOOKS },
 	/* The status tells if the device has finished with mapped memory. */
 	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, struct sync_file_info, sync_info) },
 	{ VGPU_IOCTL_WITH(SYNC_IOC_SET_DEADLINE, struct sync_set_deadline, sync_deadline),
-	  .flags = VGPU_IOCTL_NO_MAPPED },
+	  BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_sync_file = {
 	.name = "sync_file",
-	.ioctls = sync_file_ioctls,
-	.nr_ioctls = ARRAY_SIZE(sync_file_ioctls),
+	VGPU_IOCTLS(sync_file_ioctls),
 };

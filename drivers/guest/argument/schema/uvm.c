@@ -154,8 +154,7 @@ static const struct vgpu_schema_ioctl uvm_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_uvm = {
 	.name = "nvidia-uvm",
-	.nr_ioctls = ARRAY_SIZE(uvm_ioctls),
-	.ioctls = uvm_ioctls,
+	VGPU_IOCTLS(uvm_ioctls),
 	/*
 	 * cudaMallocManaged returns cudaErrorNotSupported for this errno, cudaErrorUnknown for
 	 * others.

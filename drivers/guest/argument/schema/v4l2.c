@@ -200,11 +200,6 @@ static const struct vgpu_schema_field ext_controls32[] = {
 
 /* --- table ---------------------------------------------------------------- */
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-/* Structs with longs or pointers, which are different for 32-bit programs. */
-#define LONGS	.flags = VGPU_IOCTL_NATIVE
-#define BOTH	.flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE
 /* INOUT, because the fields of an OUT struct are not processed. */
 #define TIMES	.dir = VGPU_INOUT
 
@@ -324,10 +319,8 @@ static const struct vgpu_schema_ioctl v4l2_compat[] = {
 
 const struct vgpu_schema vgpu_schema_v4l2 = {
 	.name = "v4l2",
-	.ioctls = v4l2_ioctls,
-	.nr_ioctls = ARRAY_SIZE(v4l2_ioctls),
-	.compat = v4l2_compat,
-	.nr_compat = ARRAY_SIZE(v4l2_compat),
+	VGPU_IOCTLS(v4l2_ioctls),
+	VGPU_COMPAT(v4l2_compat),
 	/* A buffer belongs to the driver from QBUF to DQBUF. */
 	.apart = true,
 };

@@ -15,8 +15,7 @@ static const struct vgpu_schema_ioctl vgem_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_vgem = {
 	.name = "vgem",
-	.ioctls = vgem_ioctls,
-	.nr_ioctls = ARRAY_SIZE(vgem_ioctls),
+	VGPU_IOCTLS(vgem_ioctls),
 	.base = &vgpu_schema_drm,
 	.apart = true,
 };

@@ -77,8 +77,6 @@ static const struct vgpu_schema_blank create =
 static const struct vgpu_schema_blank map =
 	VGPU_BLANK_PLACED(struct drm_virtgpu_map, handle, offset);
 
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 static const struct vgpu_schema_ioctl virtgpu_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_MAP, struct drm_virtgpu_map), .blank = &map },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_EXECBUFFER, EXEC, execbuffer) },
@@ -102,7 +100,6 @@ static const struct vgpu_schema_ioctl virtgpu_ioctls[] = {
 
 const struct vgpu_schema vgpu_schema_virtgpu = {
 	.name = "virtio_gpu",
-	.ioctls = virtgpu_ioctls,
-	.nr_ioctls = ARRAY_SIZE(virtgpu_ioctls),
+	VGPU_IOCTLS(virtgpu_ioctls),
 	.base = &vgpu_schema_drm,
 };

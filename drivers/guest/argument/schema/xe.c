@@ -8,8 +8,6 @@
 #include "argument/schema_uapi.h"
 
 #ifdef DRM_IOCTL_XE_DEVICE_QUERY
-#define READS(s, pointer, t, n) \
-	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
 
 /*
  * Chain of properties of a new object. A value may be an address, depending on the device: its
@@ -173,9 +171,6 @@ static const struct vgpu_schema_field wait_user_fence[] = {
 				 DRM_XE_UFENCE_WAIT_FLAG_ABSTIME) },
 };
 
-/* Ioctls that only query, or only change the driver's bookkeeping. */
-#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-
 static const struct vgpu_schema_ioctl xe_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_DEVICE_QUERY, struct drm_xe_device_query, device_query),
 	  BOOKS },
@@ -225,8 +220,7 @@ static const struct vgpu_schema_ioctl xe_ioctls[] = {
 const struct vgpu_schema vgpu_schema_xe = {
 	.name = "xe",
 #ifdef DRM_IOCTL_XE_DEVICE_QUERY
-	.ioctls = xe_ioctls,
-	.nr_ioctls = ARRAY_SIZE(xe_ioctls),
+	VGPU_IOCTLS(xe_ioctls),
 #endif
 	.base = &vgpu_schema_drm,
 };
