@@ -25,35 +25,27 @@ static const struct vgpu_schema_field unique[] = {
 };
 
 static const struct vgpu_schema_field set_unique[] = {
-	{ VGPU_PTR(struct drm_unique, unique), .dir = VGPU_IN,
-	  .count = VGPU_FIELD(struct drm_unique, unique_len) },
+	READS(struct drm_unique, unique, __u8, unique_len),
 };
 
 /* Ioctls of DRI1: drivers without it reject them, whatever the argument is. */
 static const struct vgpu_schema_field buf_info[] = {
-	{ VGPU_PTR(struct drm_buf_info, list), .dir = VGPU_INOUT,
-	  .unit = sizeof(struct drm_buf_desc), .count = VGPU_FIELD(struct drm_buf_info, count) },
+	FILLS(struct drm_buf_info, list, struct drm_buf_desc, count),
 };
 
 static const struct vgpu_schema_field buf_free[] = {
-	{ VGPU_PTR(struct drm_buf_free, list), .dir = VGPU_IN, .unit = sizeof(int),
-	  .count = VGPU_FIELD(struct drm_buf_free, count) },
+	READS(struct drm_buf_free, list, int, count),
 };
 
 static const struct vgpu_schema_field ctx_res[] = {
-	{ VGPU_PTR(struct drm_ctx_res, contexts), .dir = VGPU_INOUT,
-	  .unit = sizeof(struct drm_ctx), .count = VGPU_FIELD(struct drm_ctx_res, count) },
+	FILLS(struct drm_ctx_res, contexts, struct drm_ctx, count),
 };
 
 static const struct vgpu_schema_field dma[] = {
-	{ VGPU_PTR(struct drm_dma, send_indices), .dir = VGPU_IN, .unit = sizeof(int),
-	  .count = VGPU_FIELD(struct drm_dma, send_count) },
-	{ VGPU_PTR(struct drm_dma, send_sizes), .dir = VGPU_IN, .unit = sizeof(int),
-	  .count = VGPU_FIELD(struct drm_dma, send_count) },
-	{ VGPU_PTR(struct drm_dma, request_indices), .dir = VGPU_INOUT, .unit = sizeof(int),
-	  .count = VGPU_FIELD(struct drm_dma, request_count) },
-	{ VGPU_PTR(struct drm_dma, request_sizes), .dir = VGPU_INOUT, .unit = sizeof(int),
-	  .count = VGPU_FIELD(struct drm_dma, request_count) },
+	READS(struct drm_dma, send_indices, int, send_count),
+	READS(struct drm_dma, send_sizes, int, send_count),
+	FILLS(struct drm_dma, request_indices, int, request_count),
+	FILLS(struct drm_dma, request_sizes, int, request_count),
 };
 
 static const struct vgpu_schema_field prime_export[] = {
@@ -137,8 +129,7 @@ static const struct vgpu_schema_field get_sequence[] = {
 };
 
 static const struct vgpu_schema_field client_name[] = {
-	{ VGPU_PTR(struct drm_set_client_name, name), .dir = VGPU_IN,
-	  .count = VGPU_FIELD(struct drm_set_client_name, name_len) },
+	READS(struct drm_set_client_name, name, __u8, name_len),
 };
 
 static const struct vgpu_schema_field client[] = {

@@ -39,8 +39,7 @@ static const struct vgpu_schema_struct the_engines =
 
 #ifdef I915_CONTEXT_PARAM_CONTEXT_IMAGE
 static const struct vgpu_schema_field image[] = {
-	{ VGPU_PTR(struct i915_gem_context_param_context_image, image), .dir = VGPU_IN,
-	  .count = VGPU_FIELD(struct i915_gem_context_param_context_image, size) },
+	READS(struct i915_gem_context_param_context_image, image, __u8, size),
 };
 
 static const struct vgpu_schema_struct an_image =

@@ -16,9 +16,7 @@
  * @relocs, which are sent nevertheless, because programs pass few.
  */
 static const struct vgpu_schema_field pushbuf[] = {
-	{ VGPU_PTR(PUSHBUF, buffers), .dir = VGPU_INOUT,
-	  .unit = sizeof(struct drm_nouveau_gem_pushbuf_bo),
-	  .count = VGPU_FIELD(PUSHBUF, nr_buffers) },
+	FILLS(PUSHBUF, buffers, struct drm_nouveau_gem_pushbuf_bo, nr_buffers),
 	READS(PUSHBUF, relocs, struct drm_nouveau_gem_pushbuf_reloc, nr_relocs),
 	READS(PUSHBUF, push, struct drm_nouveau_gem_pushbuf_push, nr_push),
 };

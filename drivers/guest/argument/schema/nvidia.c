@@ -767,8 +767,7 @@ static const struct vgpu_schema_field control[] = {
 	CONTROL(0x20802a01, has_bytes_of),	/* capabilities of one copy engine */
 	CONTROL(0x83de0315, has_memory),
 	CONTROL(0x83de0316, has_memory),
-	{ VGPU_PTR(struct nv_control, params), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct nv_control, size) },
+	FILLS(struct nv_control, params, __u8, size),
 	{ VGPU_COMMAND(struct nv_control, cmd) },
 };
 
@@ -808,8 +807,7 @@ static const struct vgpu_schema_field xfer[] = {
 	WRAPPED(NV_ALLOC_OS_EVENT, an_event_ioctl),
 	WRAPPED(NV_FREE_OS_EVENT, an_event_ioctl),
 	WRAPPED(NV_EXPORT_DMA_BUF, a_dma_buf),
-	{ VGPU_PTR(struct nv_xfer, arg), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct nv_xfer, size) },
+	FILLS(struct nv_xfer, arg, __u8, size),
 };
 
 /* --- plain data -------------------------------------------------------------- */

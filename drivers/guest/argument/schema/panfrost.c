@@ -7,10 +7,8 @@
 #define SUBMIT	struct drm_panfrost_submit
 
 static const struct vgpu_schema_field submit[] = {
-	{ VGPU_PTR(SUBMIT, in_syncs), .dir = VGPU_IN, .unit = sizeof(__u32),
-	  .count = VGPU_FIELD(SUBMIT, in_sync_count) },
-	{ VGPU_PTR(SUBMIT, bo_handles), .dir = VGPU_IN, .unit = sizeof(__u32),
-	  .count = VGPU_FIELD(SUBMIT, bo_handle_count) },
+	READS(SUBMIT, in_syncs, __u32, in_sync_count),
+	READS(SUBMIT, bo_handles, __u32, bo_handle_count),
 };
 
 static const struct vgpu_schema_field wait_bo[] = {
@@ -19,9 +17,7 @@ static const struct vgpu_schema_field wait_bo[] = {
 
 #ifdef DRM_IOCTL_PANFROST_SYNC_BO
 static const struct vgpu_schema_field sync_bo[] = {
-	{ VGPU_PTR(struct drm_panfrost_sync_bo, ops), .dir = VGPU_IN,
-	  .unit = sizeof(struct drm_panfrost_bo_sync_op),
-	  .count = VGPU_FIELD(struct drm_panfrost_sync_bo, op_count) },
+	READS(struct drm_panfrost_sync_bo, ops, struct drm_panfrost_bo_sync_op, op_count),
 };
 #endif
 

@@ -15,8 +15,7 @@
 	  .count = VGPU_FIELD(s, member.count), .stride = VGPU_FIELD(s, member.stride) }
 
 static const struct vgpu_schema_field dev_query[] = {
-	{ VGPU_PTR(struct drm_panthor_dev_query, pointer), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct drm_panthor_dev_query, size) },
+	FILLS(struct drm_panthor_dev_query, pointer, __u8, size),
 };
 
 static const struct vgpu_schema_field bind_op[] = {

@@ -136,9 +136,7 @@ static const struct vgpu_schema_field expbuf[] = {
  * window, so the bitmap is left to demand paging.
  */
 static const struct vgpu_schema_field window[] = {
-	{ VGPU_PTR(struct v4l2_window, clips), .dir = VGPU_INOUT,
-	  .unit = sizeof(struct v4l2_clip),
-	  .count = VGPU_FIELD(struct v4l2_window, clipcount) },
+	FILLS(struct v4l2_window, clips, struct v4l2_clip, clipcount),
 };
 
 static const struct vgpu_schema_struct a_window = VGPU_STRUCT(struct v4l2_window, window);
@@ -167,8 +165,7 @@ static const struct vgpu_schema_field set_edid[] = {
 
 /* Strings, arrays and structs have a size; the size of plain numbers is 0. */
 static const struct vgpu_schema_field ext_control[] = {
-	{ VGPU_PTR(struct v4l2_ext_control, ptr), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct v4l2_ext_control, size) },
+	FILLS(struct v4l2_ext_control, ptr, __u8, size),
 };
 
 static const struct vgpu_schema_struct an_ext_control =
@@ -183,8 +180,7 @@ static const struct vgpu_schema_field ext_controls[] = {
 };
 
 static const struct vgpu_schema_field ext_control32[] = {
-	{ VGPU_PTR(struct v4l2_ext_control32, ptr), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct v4l2_ext_control32, size) },
+	FILLS(struct v4l2_ext_control32, ptr, __u8, size),
 };
 
 static const struct vgpu_schema_struct an_ext_control32 =

@@ -8,9 +8,8 @@
 
 /* An fd of a fence is passed in or out, or is replaced by another one. */
 static const struct vgpu_schema_field execbuffer[] = {
-	{ VGPU_PTR(EXEC, command), .dir = VGPU_IN, .count = VGPU_FIELD(EXEC, size) },
-	{ VGPU_PTR(EXEC, bo_handles), .dir = VGPU_IN, .unit = sizeof(__u32),
-	  .count = VGPU_FIELD(EXEC, num_bo_handles) },
+	READS(EXEC, command, __u8, size),
+	READS(EXEC, bo_handles, __u32, num_bo_handles),
 	{ VGPU_FD_IN(EXEC, fence_fd),
 	  .when = VGPU_WHEN_FLAG(EXEC, flags, VIRTGPU_EXECBUF_FENCE_FD_IN) },
 	{ VGPU_FD_OUT(EXEC, fence_fd),
@@ -28,13 +27,11 @@ static const struct vgpu_schema_field getparam[] = {
 
 /* The driver fills at most what the device has, which may be less. */
 static const struct vgpu_schema_field get_caps[] = {
-	{ VGPU_PTR(struct drm_virtgpu_get_caps, addr), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct drm_virtgpu_get_caps, size) },
+	FILLS(struct drm_virtgpu_get_caps, addr, __u8, size),
 };
 
 static const struct vgpu_schema_field create_blob[] = {
-	{ VGPU_PTR(struct drm_virtgpu_resource_create_blob, cmd), .dir = VGPU_IN,
-	  .count = VGPU_FIELD(struct drm_virtgpu_resource_create_blob, cmd_size) },
+	READS(struct drm_virtgpu_resource_create_blob, cmd, __u8, cmd_size),
 };
 
 /*

@@ -47,8 +47,7 @@ static const struct vgpu_schema_field device_query[] = {
 	  .elem = &an_engine_cycles, .stride = VGPU_FIELD(struct drm_xe_device_query, size),
 	  .when = VGPU_WHEN_EQUAL(struct drm_xe_device_query, query,
 				  DRM_XE_DEVICE_QUERY_ENGINE_CYCLES) },
-	{ VGPU_PTR(struct drm_xe_device_query, data), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct drm_xe_device_query, size) },
+	FILLS(struct drm_xe_device_query, data, __u8, size),
 };
 
 static const struct vgpu_schema_field gem_create[] = {
