@@ -365,7 +365,7 @@ static const struct vgpu_schema_field two_fields[] = {
 #define TWO_IOCTL	_IOWR('x', 0, struct two)
 
 static const struct vgpu_schema_ioctl two_ioctl = {
-	VGPU_IOCTL_WITH(TWO_IOCTL, struct two, two_fields)
+	VGPU_IOCTL_WITH_OF(TWO_IOCTL, struct two, two_fields)
 };
 
 static const struct vgpu_schema two = { .name = "two", .nr_ioctls = 1, .ioctls = &two_ioctl };

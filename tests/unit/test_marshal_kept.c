@@ -19,7 +19,7 @@ static const struct vgpu_schema_field two_fields[] = {
 #define TWO	_IOWR('x', 1, struct two)
 
 static const struct vgpu_schema_ioctl two_ioctls[] = {
-	{ VGPU_IOCTL_WITH(TWO, struct two, two_fields) },
+	{ VGPU_IOCTL_WITH_OF(TWO, struct two, two_fields) },
 };
 
 static const struct vgpu_schema two_schema = {
@@ -139,7 +139,7 @@ static const struct vgpu_schema_field many_fields[] = { MANY(0), MANY(1), MANY(2
 #define KEEP_MANY	_IOWR('x', 2, struct many)
 
 static const struct vgpu_schema_ioctl many_ioctls[] = {
-	{ VGPU_IOCTL_WITH(KEEP_MANY, struct many, many_fields) },
+	{ VGPU_IOCTL_WITH_OF(KEEP_MANY, struct many, many_fields) },
 };
 
 static const struct vgpu_schema many_schema = {
@@ -253,7 +253,7 @@ static const struct vgpu_schema_field unkept_fields[] = {
 #define UNKEPT	_IOWR('x', 3, struct unkept)
 
 static const struct vgpu_schema_ioctl unkept_ioctls[] = {
-	{ VGPU_IOCTL_WITH(UNKEPT, struct unkept, unkept_fields) },
+	{ VGPU_IOCTL_WITH_OF(UNKEPT, struct unkept, unkept_fields) },
 };
 
 static const struct vgpu_schema unkept_schema = {

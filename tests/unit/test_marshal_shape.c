@@ -164,13 +164,13 @@ static const struct vgpu_schema_field fd_array[] = ARRAY_OF(VGPU_OUT, fd_struct)
 #define SYNTH_REFUSED	_IO('x', 3)
 
 static const struct vgpu_schema_ioctl synth_ioctls[] = {
-	{ VGPU_IOCTL_WITH(SYNTH_DEEP, struct deep, deep_fields) },
-	{ VGPU_IOCTL_WITH(SYNTH_KEEP, struct keep, keep_fields) },
-	{ VGPU_IOCTL_WITH(SYNTH_OUTER, struct outer, outer_fields) },
+	{ VGPU_IOCTL_WITH_OF(SYNTH_DEEP, struct deep, deep_fields) },
+	{ VGPU_IOCTL_WITH_OF(SYNTH_KEEP, struct keep, keep_fields) },
+	{ VGPU_IOCTL_WITH_OF(SYNTH_OUTER, struct outer, outer_fields) },
 	{ VGPU_IOCTL_REFUSE(SYNTH_REFUSED, ENOTTY) },
-	{ VGPU_IOCTL_WITH(SYNTH_PACKED, struct vgpu_mock_array, packed_array) },
-	{ VGPU_IOCTL_WITH(SYNTH_COUNTED, struct vgpu_mock_array, counted_array) },
-	{ VGPU_IOCTL_WITH(SYNTH_FDS, struct vgpu_mock_array, fd_array) },
+	{ VGPU_IOCTL_WITH_OF(SYNTH_PACKED, struct vgpu_mock_array, packed_array) },
+	{ VGPU_IOCTL_WITH_OF(SYNTH_COUNTED, struct vgpu_mock_array, counted_array) },
+	{ VGPU_IOCTL_WITH_OF(SYNTH_FDS, struct vgpu_mock_array, fd_array) },
 };
 
 static const struct vgpu_schema synth = {

@@ -82,14 +82,22 @@
 #define LONGS	.flags = VGPU_IOCTL_NATIVE
 #define BOTH	.flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE
 
-/* Entry for an ioctl whose argument is plain data, or has the fields of a table. */
-#define VGPU_IOCTL(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
-#define VGPU_IOCTL_WITH(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
+/*
+ * Entry for an ioctl whose argument is plain data, or has the fields of a table; the argument has
+ * the size of the command.
+ */
+#define VGPU_IOCTL(c)		.cmd = (c), .name = #c, .body = { .size = _IOC_SIZE(c) }
+#define VGPU_IOCTL_WITH(c, f)	.cmd = (c), .name = #c, \
+	.body = { .size = _IOC_SIZE(c), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
+/* The same for a command without a size, or with that of an older struct. */
+#define VGPU_IOCTL_OF(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
+#define VGPU_IOCTL_WITH_OF(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
 #define VGPU_IOCTL_NO_ARG(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_VALUE
 #define VGPU_IOCTL_FD(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_FD
-#define VGPU_IOCTL_MAP(c, s, m)	.cmd = (c), .name = #c, .arg = VGPU_ARG_MAP, \
-	.body = VGPU_PLAIN(s), .map = (m)
-#define VGPU_IOCTL_REFUSE(c, e)	.cmd = (c), .name = #c, .arg = VGPU_ARG_REFUSED, .error = (e)
+#define VGPU_IOCTL_MAP(c, m)	.cmd = (c), .name = #c, .arg = VGPU_ARG_MAP, \
+	.body = { .size = _IOC_SIZE(c) }, .map = (m)
+#define VGPU_IOCTL_REFUSE(c, e)	.cmd = (c), .name = #c, .arg = VGPU_ARG_REFUSED, \
+	.body = { .size = _IOC_SIZE(c) }, .error = (e)
 
 /* Tables of a schema. */
 #define VGPU_IOCTLS(t)	.ioctls = (t), .nr_ioctls = ARRAY_SIZE(t)

@@ -143,43 +143,37 @@ static const struct vgpu_schema_field list_handles[] = {
 
 static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
-	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_CREATE, union drm_amdgpu_gem_create) },
-	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_MMAP, union drm_amdgpu_gem_mmap), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_CTX, union drm_amdgpu_ctx) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_BO_LIST, union drm_amdgpu_bo_list, bo_list), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_CS, union drm_amdgpu_cs, cs) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_INFO, struct drm_amdgpu_info, info), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_METADATA, struct drm_amdgpu_gem_metadata), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE, union drm_amdgpu_gem_wait_idle,
-			  gem_wait_idle) },
+	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_CREATE) },
+	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_MMAP), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_CTX) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_BO_LIST, bo_list), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_CS, cs) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_INFO, info), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_METADATA), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE, gem_wait_idle) },
 #ifdef DRM_IOCTL_AMDGPU_USERQ
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_VA, struct drm_amdgpu_gem_va, gem_va) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_VA, gem_va) },
 #else
-	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_VA, struct drm_amdgpu_gem_va) },
+	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_VA) },
 #endif
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_CS, union drm_amdgpu_wait_cs, wait_cs) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_OP, struct drm_amdgpu_gem_op, gem_op) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_CS, wait_cs) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_OP, gem_op) },
 	/*
 	 * The device would keep memory of the process; kernels without that support fail with
 	 * ENODEV, too.
 	 */
-	{ .body = VGPU_PLAIN(struct drm_amdgpu_gem_userptr),
-	  VGPU_IOCTL_REFUSE(DRM_IOCTL_AMDGPU_GEM_USERPTR, ENODEV) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_FENCES, union drm_amdgpu_wait_fences,
-			  wait_fences) },
-	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_VM, union drm_amdgpu_vm), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_FENCE_TO_HANDLE, union drm_amdgpu_fence_to_handle,
-			  fence_to_handle), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_SCHED, union drm_amdgpu_sched, sched), BOOKS },
+	{ VGPU_IOCTL_REFUSE(DRM_IOCTL_AMDGPU_GEM_USERPTR, ENODEV) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_FENCES, wait_fences) },
+	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_VM), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_FENCE_TO_HANDLE, fence_to_handle), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_SCHED, sched), BOOKS },
 #ifdef DRM_IOCTL_AMDGPU_USERQ
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ, USERQ, userq) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ_SIGNAL, struct drm_amdgpu_userq_signal,
-			  userq_signal) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ_WAIT, UQ_WAIT, userq_wait) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ, userq) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ_SIGNAL, userq_signal) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ_WAIT, userq_wait) },
 #endif
 #ifdef DRM_IOCTL_AMDGPU_GEM_LIST_HANDLES
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_LIST_HANDLES, struct drm_amdgpu_gem_list_handles,
-			  list_handles), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_LIST_HANDLES, list_handles), BOOKS },
 #endif
 };
 

@@ -13,14 +13,12 @@ static const struct vgpu_schema_field import_sync_file[] = {
 };
 
 static const struct vgpu_schema_ioctl dma_buf_ioctls[] = {
-	{ VGPU_IOCTL(DMA_BUF_IOCTL_SYNC, struct dma_buf_sync) },
+	{ VGPU_IOCTL(DMA_BUF_IOCTL_SYNC) },
 	/* The command has the size of a number, but the argument is a string. */
 	{ .cmd = DMA_BUF_SET_NAME_B, .name = "DMA_BUF_SET_NAME", .arg = VGPU_ARG_STRING,
 	  .size = DMA_BUF_NAME_LEN, BOOKS },
-	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_EXPORT_SYNC_FILE, struct dma_buf_export_sync_file,
-			  export_sync_file), BOOKS },
-	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_IMPORT_SYNC_FILE, struct dma_buf_import_sync_file,
-			  import_sync_file), BOOKS },
+	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_EXPORT_SYNC_FILE, export_sync_file), BOOKS },
+	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_IMPORT_SYNC_FILE, import_sync_file), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_dma_buf = {
@@ -33,8 +31,7 @@ static const struct vgpu_schema_field heap_alloc[] = {
 };
 
 static const struct vgpu_schema_ioctl dma_heap_ioctls[] = {
-	{ VGPU_IOCTL_WITH(DMA_HEAP_IOCTL_ALLOC, struct dma_heap_allocation_data, heap_alloc),
-	  BOOKS },
+	{ VGPU_IOCTL_WITH(DMA_HEAP_IOCTL_ALLOC, heap_alloc), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_dma_heap = {
@@ -44,9 +41,8 @@ const struct vgpu_schema vgpu_schema_dma_heap = {
 
 /* The device would keep memory of the guest: fail as for a file of the wrong kind. */
 static const struct vgpu_schema_ioctl udmabuf_ioctls[] = {
-	{ .body = VGPU_PLAIN(struct udmabuf_create), VGPU_IOCTL_REFUSE(UDMABUF_CREATE, EINVAL) },
-	{ .body = VGPU_PLAIN(struct udmabuf_create_list),
-	  VGPU_IOCTL_REFUSE(UDMABUF_CREATE_LIST, EINVAL) },
+	{ VGPU_IOCTL_REFUSE(UDMABUF_CREATE, EINVAL) },
+	{ VGPU_IOCTL_REFUSE(UDMABUF_CREATE_LIST, EINVAL) },
 };
 
 const struct vgpu_schema vgpu_schema_udmabuf = {

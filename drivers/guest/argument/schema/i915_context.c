@@ -83,11 +83,10 @@ static const struct vgpu_schema_field context_create[] = {
 
 static const struct vgpu_schema_ioctl context_ioctls[] = {
 	/* CONTEXT_CREATE is the shorter form of this ioctl. */
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CONTEXT_CREATE_EXT,
-			  struct drm_i915_gem_context_create_ext, context_create), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CONTEXT_DESTROY, struct drm_i915_gem_context_destroy) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CONTEXT_GETPARAM, PARAM, context_param), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CONTEXT_SETPARAM, PARAM, context_param), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CONTEXT_CREATE_EXT, context_create), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CONTEXT_DESTROY) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CONTEXT_GETPARAM, context_param), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CONTEXT_SETPARAM, context_param), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_i915_context = {

@@ -34,19 +34,17 @@ static const struct vgpu_schema_field request_alloc[] = {
 };
 
 static const struct vgpu_schema_ioctl media_ioctls[] = {
-	{ VGPU_IOCTL(MEDIA_IOC_DEVICE_INFO, struct media_device_info), BOOKS },
-	{ VGPU_IOCTL_WITH(MEDIA_IOC_ENUM_ENTITIES, struct media_entity_desc, entity), BOOKS },
+	{ VGPU_IOCTL(MEDIA_IOC_DEVICE_INFO), BOOKS },
+	{ VGPU_IOCTL_WITH(MEDIA_IOC_ENUM_ENTITIES, entity), BOOKS },
 	/*
 	 * The numbers of pads and links are in the result of ENUM_ENTITIES: left to demand
 	 * paging.
 	 */
-	{ VGPU_IOCTL(MEDIA_IOC_ENUM_LINKS, struct media_links_enum),
-	  BOTH },
-	{ VGPU_IOCTL(MEDIA_IOC_SETUP_LINK, struct media_link_desc), BOOKS },
-	{ VGPU_IOCTL_WITH(MEDIA_IOC_G_TOPOLOGY, TOPOLOGY, topology), BOOKS },
+	{ VGPU_IOCTL(MEDIA_IOC_ENUM_LINKS), BOTH },
+	{ VGPU_IOCTL(MEDIA_IOC_SETUP_LINK), BOOKS },
+	{ VGPU_IOCTL_WITH(MEDIA_IOC_G_TOPOLOGY, topology), BOOKS },
 	/* INOUT, because the fields of an OUT struct are not processed. */
-	{ VGPU_IOCTL_WITH(MEDIA_IOC_REQUEST_ALLOC, int, request_alloc), BOOKS,
-	  .dir = VGPU_INOUT },
+	{ VGPU_IOCTL_WITH(MEDIA_IOC_REQUEST_ALLOC, request_alloc), BOOKS, .dir = VGPU_INOUT },
 	{ VGPU_IOCTL_NO_ARG(MEDIA_REQUEST_IOC_QUEUE) },
 	{ VGPU_IOCTL_NO_ARG(MEDIA_REQUEST_IOC_REINIT) },
 };

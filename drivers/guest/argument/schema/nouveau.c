@@ -38,35 +38,32 @@ static const struct vgpu_schema_field exec[] = {
 #endif
 
 static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GETPARAM, struct drm_nouveau_getparam), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_CHANNEL_ALLOC, struct drm_nouveau_channel_alloc) },
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_CHANNEL_FREE, struct drm_nouveau_channel_free) },
-	{ VGPU_IOCTL(VGPU_NOUVEAU_GROBJ_ALLOC, struct vgpu_nouveau_grobj_alloc), BOOKS },
-	{ VGPU_IOCTL(VGPU_NOUVEAU_NOTIFIEROBJ_ALLOC, struct vgpu_nouveau_notifierobj_alloc),
-	  BOOKS },
-	{ VGPU_IOCTL(VGPU_NOUVEAU_GPUOBJ_FREE, struct vgpu_nouveau_gpuobj_free) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GETPARAM), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_CHANNEL_ALLOC) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_CHANNEL_FREE) },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_GROBJ_ALLOC), BOOKS },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_NOTIFIEROBJ_ALLOC), BOOKS },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_GPUOBJ_FREE) },
 	/* Messages have any length, which the command states, and contain no addresses. */
-	{ VGPU_IOCTL(VGPU_NOUVEAU_NVIF, struct vgpu_nouveau_nvif) },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_NVIF) },
 	/* The GPU would access all memory of the process: fail like a GPU without that support. */
-	{ .body = VGPU_PLAIN(struct drm_nouveau_svm_init),
-	  VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_INIT, ENOSYS) },
-	{ .body = VGPU_PLAIN(struct drm_nouveau_svm_bind),
-	  VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_BIND, ENOSYS) },
+	{ VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_INIT, ENOSYS) },
+	{ VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_BIND, ENOSYS) },
 #ifdef DRM_IOCTL_NOUVEAU_EXEC
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_VM_INIT, struct drm_nouveau_vm_init), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_VM_BIND, struct drm_nouveau_vm_bind, vm_bind) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_EXEC, struct drm_nouveau_exec, exec) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_VM_INIT), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_VM_BIND, vm_bind) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_EXEC, exec) },
 #endif
 #ifdef DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO, struct drm_nouveau_get_zcull_info), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO), BOOKS },
 #endif
 	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_NEW, struct drm_nouveau_gem_new) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_GEM_PUSHBUF, PUSHBUF, pushbuf) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_NEW) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_GEM_PUSHBUF, pushbuf) },
 	/* Programs poll with these ioctls: when the device is done, memory has changed. */
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_PREP, struct drm_nouveau_gem_cpu_prep) },
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_FINI, struct drm_nouveau_gem_cpu_fini) },
-	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_INFO, struct drm_nouveau_gem_info), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_PREP) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_FINI) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_INFO), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_nouveau = {

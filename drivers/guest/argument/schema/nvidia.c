@@ -831,44 +831,42 @@ static const struct vgpu_schema_field xfer[] = {
 #define NV_NUMA_INFO		NV(0xd7, __u8[560])
 #define NV_WAIT_OPEN_COMPLETE	NV(0xda, __u8[8])
 
-#define PLAIN(c)	.cmd = (c), .name = #c, .body = { .size = _IOC_SIZE(c) }
 
 /*
  * BOOKS is at ioctls that neither access the device's memory nor let others access it, and that
  * do not wait.
  */
 static const struct vgpu_schema_ioctl nvidia_ioctls[] = {
-	{ VGPU_IOCTL_WITH(NV_RM_ALLOC_MEMORY, struct nv_alloc_memory, alloc_memory) },
-	{ PLAIN(NV_RM_FREE) },
-	{ VGPU_IOCTL_WITH(NV_RM_CONTROL, struct nv_control, control) },
+	{ VGPU_IOCTL_WITH(NV_RM_ALLOC_MEMORY, alloc_memory) },
+	{ VGPU_IOCTL(NV_RM_FREE) },
+	{ VGPU_IOCTL_WITH(NV_RM_CONTROL, control) },
 	{ .cmd = NV_RM_ALLOC, .name = "NV_RM_ALLOC", .body = ALLOC_SHORT,
 	  .flags = VGPU_IOCTL_EXACT },
-	{ VGPU_IOCTL_WITH(NV_RM_ALLOC_RIGHTS, struct nv_alloc_rights, alloc),
-	  .flags = VGPU_IOCTL_EXACT },
-	{ PLAIN(NV_RM_DUP_OBJECT) },
-	{ PLAIN(NV_RM_SHARE) },
-	{ VGPU_IOCTL_WITH(NV_RM_IDLE_CHANNELS, struct nv_idle_channels, idle_channels) },
-	{ PLAIN(NV_RM_VID_HEAP_CONTROL) },
-	{ VGPU_IOCTL_WITH(NV_RM_MAP_MEMORY, struct nv_map_memory, map_memory) },
-	{ PLAIN(NV_RM_UNMAP_MEMORY) },
-	{ PLAIN(NV_RM_ALLOC_CONTEXT_DMA) },
-	{ PLAIN(NV_RM_MAP_MEMORY_DMA) },
-	{ PLAIN(NV_RM_UNMAP_MEMORY_DMA) },
-	{ PLAIN(NV_RM_BIND_CONTEXT_DMA) },
-	{ PLAIN(NV_RM_UPDATE_MAPPING), BOOKS },
-	{ PLAIN(NV_CARD_INFO), BOOKS },
-	{ VGPU_IOCTL_WITH(NV_REGISTER_FD, struct nv_register, register_fd), BOOKS },
-	{ VGPU_IOCTL_WITH(NV_ALLOC_OS_EVENT, struct nv_os_event, os_event), BOOKS },
-	{ VGPU_IOCTL_WITH(NV_FREE_OS_EVENT, struct nv_os_event, os_event), BOOKS },
-	{ PLAIN(NV_STATUS_CODE), BOOKS },
-	{ PLAIN(NV_CHECK_VERSION), BOOKS },
-	{ VGPU_IOCTL_WITH(NV_XFER, struct nv_xfer, xfer) },
-	{ PLAIN(NV_ATTACH_CARDS), BOOKS },
-	{ PLAIN(NV_QUERY_INTERRUPT), BOOKS },
-	{ PLAIN(NV_SYSTEM_PARAMS), BOOKS },
-	{ PLAIN(NV_NUMA_INFO), BOOKS },
-	{ VGPU_IOCTL_WITH(NV_EXPORT_DMA_BUF, struct nv_dma_buf, export_dma_buf) },
-	{ PLAIN(NV_WAIT_OPEN_COMPLETE), BOOKS },
+	{ VGPU_IOCTL_WITH(NV_RM_ALLOC_RIGHTS, alloc), .flags = VGPU_IOCTL_EXACT },
+	{ VGPU_IOCTL(NV_RM_DUP_OBJECT) },
+	{ VGPU_IOCTL(NV_RM_SHARE) },
+	{ VGPU_IOCTL_WITH(NV_RM_IDLE_CHANNELS, idle_channels) },
+	{ VGPU_IOCTL(NV_RM_VID_HEAP_CONTROL) },
+	{ VGPU_IOCTL_WITH(NV_RM_MAP_MEMORY, map_memory) },
+	{ VGPU_IOCTL(NV_RM_UNMAP_MEMORY) },
+	{ VGPU_IOCTL(NV_RM_ALLOC_CONTEXT_DMA) },
+	{ VGPU_IOCTL(NV_RM_MAP_MEMORY_DMA) },
+	{ VGPU_IOCTL(NV_RM_UNMAP_MEMORY_DMA) },
+	{ VGPU_IOCTL(NV_RM_BIND_CONTEXT_DMA) },
+	{ VGPU_IOCTL(NV_RM_UPDATE_MAPPING), BOOKS },
+	{ VGPU_IOCTL(NV_CARD_INFO), BOOKS },
+	{ VGPU_IOCTL_WITH(NV_REGISTER_FD, register_fd), BOOKS },
+	{ VGPU_IOCTL_WITH(NV_ALLOC_OS_EVENT, os_event), BOOKS },
+	{ VGPU_IOCTL_WITH(NV_FREE_OS_EVENT, os_event), BOOKS },
+	{ VGPU_IOCTL(NV_STATUS_CODE), BOOKS },
+	{ VGPU_IOCTL(NV_CHECK_VERSION), BOOKS },
+	{ VGPU_IOCTL_WITH(NV_XFER, xfer) },
+	{ VGPU_IOCTL(NV_ATTACH_CARDS), BOOKS },
+	{ VGPU_IOCTL(NV_QUERY_INTERRUPT), BOOKS },
+	{ VGPU_IOCTL(NV_SYSTEM_PARAMS), BOOKS },
+	{ VGPU_IOCTL(NV_NUMA_INFO), BOOKS },
+	{ VGPU_IOCTL_WITH(NV_EXPORT_DMA_BUF, export_dma_buf) },
+	{ VGPU_IOCTL(NV_WAIT_OPEN_COMPLETE), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_nvidia = {

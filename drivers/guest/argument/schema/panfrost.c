@@ -29,32 +29,27 @@ static const struct vgpu_schema_blank mmap_bo =
 	VGPU_BLANK_PLACED(struct drm_panfrost_mmap_bo, handle, offset);
 
 static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SUBMIT, SUBMIT, submit) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_WAIT_BO, struct drm_panfrost_wait_bo, wait_bo) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_CREATE_BO, struct drm_panfrost_create_bo),
-	  .blank = &create_bo },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MMAP_BO, struct drm_panfrost_mmap_bo), BOOKS,
-	  .blank = &mmap_bo },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_PARAM, struct drm_panfrost_get_param), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_BO_OFFSET, struct drm_panfrost_get_bo_offset),
-	  BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_PERFCNT_ENABLE, struct drm_panfrost_perfcnt_enable) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SUBMIT, submit) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_WAIT_BO, wait_bo) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_CREATE_BO), .blank = &create_bo },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MMAP_BO), BOOKS, .blank = &mmap_bo },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_PARAM), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_BO_OFFSET), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_PERFCNT_ENABLE) },
 	/* The length of the data depends on the GPU: buf_ptr is left to demand paging. */
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_PERFCNT_DUMP, struct drm_panfrost_perfcnt_dump) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MADVISE, struct drm_panfrost_madvise) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_PERFCNT_DUMP) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MADVISE) },
 #ifdef DRM_IOCTL_PANFROST_SET_LABEL_BO
 	/* The label is a string of unknown length, which is left to demand paging. */
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_SET_LABEL_BO, struct drm_panfrost_set_label_bo), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_SET_LABEL_BO), BOOKS },
 #endif
 #ifdef DRM_IOCTL_PANFROST_JM_CTX_CREATE
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_JM_CTX_CREATE, struct drm_panfrost_jm_ctx_create),
-	  BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_JM_CTX_DESTROY, struct drm_panfrost_jm_ctx_destroy) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_JM_CTX_CREATE), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_JM_CTX_DESTROY) },
 #endif
 #ifdef DRM_IOCTL_PANFROST_SYNC_BO
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SYNC_BO, struct drm_panfrost_sync_bo, sync_bo) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_QUERY_BO_INFO, struct drm_panfrost_query_bo_info),
-	  BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SYNC_BO, sync_bo) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_QUERY_BO_INFO), BOOKS },
 #endif
 };
 

@@ -45,25 +45,20 @@ static const struct vgpu_schema_field group_submit[] = {
 };
 
 static const struct vgpu_schema_ioctl panthor_ioctls[] = {
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_DEV_QUERY, struct drm_panthor_dev_query, dev_query),
-	  BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_CREATE, struct drm_panthor_vm_create), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_DESTROY, struct drm_panthor_vm_destroy) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_VM_BIND, struct drm_panthor_vm_bind, vm_bind) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_GET_STATE, struct drm_panthor_vm_get_state), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_DEV_QUERY, dev_query), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_CREATE), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_DESTROY) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_VM_BIND, vm_bind) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_GET_STATE), BOOKS },
 	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_CREATE, struct drm_panthor_bo_create) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_MMAP_OFFSET, struct drm_panthor_bo_mmap_offset), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_CREATE, struct drm_panthor_group_create,
-			  group_create), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_GROUP_DESTROY, struct drm_panthor_group_destroy) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_SUBMIT, struct drm_panthor_group_submit,
-			  group_submit) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_GROUP_GET_STATE, struct drm_panthor_group_get_state) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_TILER_HEAP_CREATE, struct drm_panthor_tiler_heap_create),
-	  BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_TILER_HEAP_DESTROY,
-		     struct drm_panthor_tiler_heap_destroy) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_CREATE) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_MMAP_OFFSET), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_CREATE, group_create), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_GROUP_DESTROY) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_SUBMIT, group_submit) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_GROUP_GET_STATE) },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_TILER_HEAP_CREATE), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_TILER_HEAP_DESTROY) },
 };
 #endif
 

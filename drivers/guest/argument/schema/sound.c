@@ -71,31 +71,27 @@ static const struct vgpu_schema_field sync_ptr32_time32[] = {
 #define RESULT	.dir = VGPU_INOUT, .flags = VGPU_IOCTL_NATIVE
 
 static const struct vgpu_schema_ioctl sound_ioctls[] = {
-	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_TTSTAMP, int, choose_clock) },
-	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_SW_PARAMS, struct snd_pcm_sw_params, sw_params),
-	  .flags = VGPU_IOCTL_NATIVE },
-	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS, struct vgpu_pcm_status, status), TIMES, EXACT },
-	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR, struct vgpu_pcm_sync_ptr, sync_ptr), EXACT },
-	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT, struct vgpu_pcm_status, status), EXACT },
+	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_TTSTAMP, choose_clock) },
+	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_SW_PARAMS, sw_params), LONGS },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS, status), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR, sync_ptr), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT, status), EXACT },
 	/* The command has the size of a struct, but the argument is an integer. */
 	{ VGPU_IOCTL_NO_ARG(SNDRV_PCM_IOCTL_PAUSE) },
-	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_REWIND, snd_pcm_uframes_t), RESULT },
-	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_FORWARD, snd_pcm_uframes_t), RESULT },
-	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEI_FRAMES, struct snd_xferi), RESULT },
-	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEN_FRAMES, struct snd_xfern), RESULT },
+	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_REWIND), RESULT },
+	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_FORWARD), RESULT },
+	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEI_FRAMES), RESULT },
+	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEN_FRAMES), RESULT },
 	{ VGPU_IOCTL_FD(SNDRV_PCM_IOCTL_LINK) },
 };
 
 static const struct vgpu_schema_ioctl sound_compat[] = {
-	{ VGPU_IOCTL_WITH(VGPU_PCM_SW_PARAMS32, struct vgpu_pcm_sw_params32, sw_params32), EXACT },
-	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS32_TIME32, struct vgpu_pcm_status32_time32,
-			  status32_time32), TIMES, EXACT },
-	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS32, struct vgpu_pcm_status32, status32), TIMES, EXACT },
-	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR32_TIME32, struct vgpu_pcm_sync_ptr32_time32,
-			  sync_ptr32_time32), EXACT },
-	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT32_TIME32, struct vgpu_pcm_status32_time32,
-			  status32_time32), EXACT },
-	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT32, struct vgpu_pcm_status32, status32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SW_PARAMS32, sw_params32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS32_TIME32, status32_time32), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS32, status32), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR32_TIME32, sync_ptr32_time32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT32_TIME32, status32_time32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT32, status32), EXACT },
 };
 
 const struct vgpu_schema vgpu_schema_sound = {
@@ -140,43 +136,41 @@ static const struct vgpu_schema_field elem_add[] = {
  * element reads or writes these bytes, or both.
  */
 #define TLV(c) \
-	VGPU_IOCTL(c, struct snd_ctl_tlv), .size = sizeof(struct snd_ctl_tlv), \
+	VGPU_IOCTL(c), .size = sizeof(struct snd_ctl_tlv), \
 	.size_from = VGPU_FIELD(struct snd_ctl_tlv, length), .flags = VGPU_IOCTL_SIZE_BEHIND
 
 static const struct vgpu_schema_ioctl control_ioctls[] = {
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PVERSION, int), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_CARD_INFO, struct snd_ctl_card_info), BOOKS },
-	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_LIST, struct snd_ctl_elem_list, elem_list),
-	  BOTH },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PVERSION), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_CARD_INFO), BOOKS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_LIST, elem_list), BOTH },
 	/* The struct of 32-bit programs differs only in the values at its end. */
-	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_INFO, struct snd_ctl_elem_info, elem_info) },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_READ, struct snd_ctl_elem_value), LONGS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_WRITE, struct snd_ctl_elem_value), LONGS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_LOCK, struct snd_ctl_elem_id), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_UNLOCK, struct snd_ctl_elem_id), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_SUBSCRIBE_EVENTS, int), BOOKS },
-	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_ADD, struct snd_ctl_elem_info, elem_add), LONGS },
-	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_REPLACE, struct snd_ctl_elem_info, elem_add),
-	  LONGS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_REMOVE, struct snd_ctl_elem_id), BOOKS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_INFO, elem_info) },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_READ), LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_WRITE), LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_LOCK), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_UNLOCK), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_SUBSCRIBE_EVENTS), BOOKS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_ADD, elem_add), LONGS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_REPLACE, elem_add), LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_REMOVE), BOOKS },
 	{ TLV(SNDRV_CTL_IOCTL_TLV_READ) },
 	{ TLV(SNDRV_CTL_IOCTL_TLV_WRITE) },
 	{ TLV(SNDRV_CTL_IOCTL_TLV_COMMAND) },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_HWDEP_NEXT_DEVICE, int), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_HWDEP_INFO, struct snd_hwdep_info), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_NEXT_DEVICE, int), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_INFO, struct snd_pcm_info), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_PREFER_SUBDEVICE, int), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_NEXT_DEVICE, int), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_INFO, struct snd_rawmidi_info), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_PREFER_SUBDEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_HWDEP_NEXT_DEVICE), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_HWDEP_INFO), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_NEXT_DEVICE), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_INFO), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_PREFER_SUBDEVICE), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_NEXT_DEVICE), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_INFO), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_PREFER_SUBDEVICE), BOOKS },
 #ifdef SNDRV_CTL_IOCTL_UMP_NEXT_DEVICE	/* 6.5 */
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_NEXT_DEVICE, int), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_ENDPOINT_INFO, struct snd_ump_endpoint_info), BOOKS },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_BLOCK_INFO, struct snd_ump_block_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_NEXT_DEVICE), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_ENDPOINT_INFO), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_BLOCK_INFO), BOOKS },
 #endif
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_POWER, int) },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_POWER_STATE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_POWER) },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_POWER_STATE), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_sound_control = {

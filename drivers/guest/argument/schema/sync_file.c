@@ -29,12 +29,10 @@ static const struct vgpu_schema_field sync_deadline[] = {
 };
 
 static const struct vgpu_schema_ioctl sync_file_ioctls[] = {
-	{ VGPU_IOCTL_WITH(SYNC_IOC_MERGE, struct sync_merge_data, sync_merge),
-	  BOOKS },
+	{ VGPU_IOCTL_WITH(SYNC_IOC_MERGE, sync_merge), BOOKS },
 	/* The status tells if the device has finished with mapped memory. */
-	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, struct sync_file_info, sync_info) },
-	{ VGPU_IOCTL_WITH(SYNC_IOC_SET_DEADLINE, struct sync_set_deadline, sync_deadline),
-	  BOOKS },
+	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, sync_info) },
+	{ VGPU_IOCTL_WITH(SYNC_IOC_SET_DEADLINE, sync_deadline), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_sync_file = {

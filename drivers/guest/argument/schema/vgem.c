@@ -9,8 +9,8 @@
 #include "argument/schema_uapi.h"
 
 static const struct vgpu_schema_ioctl vgem_ioctls[] = {
-	{ VGPU_IOCTL(DRM_IOCTL_VGEM_FENCE_ATTACH, struct drm_vgem_fence_attach) },
-	{ VGPU_IOCTL(DRM_IOCTL_VGEM_FENCE_SIGNAL, struct drm_vgem_fence_signal) },
+	{ VGPU_IOCTL(DRM_IOCTL_VGEM_FENCE_ATTACH) },
+	{ VGPU_IOCTL(DRM_IOCTL_VGEM_FENCE_SIGNAL) },
 };
 
 const struct vgpu_schema vgpu_schema_vgem = {

@@ -75,24 +75,17 @@ static const struct vgpu_schema_blank map =
 	VGPU_BLANK_PLACED(struct drm_virtgpu_map, handle, offset);
 
 static const struct vgpu_schema_ioctl virtgpu_ioctls[] = {
-	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_MAP, struct drm_virtgpu_map), .blank = &map },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_EXECBUFFER, EXEC, execbuffer) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_GETPARAM, struct drm_virtgpu_getparam, getparam),
-	  BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE, struct drm_virtgpu_resource_create),
-	  .blank = &create },
-	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_INFO, struct drm_virtgpu_resource_info), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_FROM_HOST,
-		     struct drm_virtgpu_3d_transfer_from_host) },
-	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_TO_HOST,
-		     struct drm_virtgpu_3d_transfer_to_host) },
-	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_WAIT, struct drm_virtgpu_3d_wait) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_GET_CAPS, struct drm_virtgpu_get_caps, get_caps),
-	  BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE_BLOB,
-			  struct drm_virtgpu_resource_create_blob, create_blob) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_CONTEXT_INIT, struct drm_virtgpu_context_init,
-			  context_init), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_MAP), .blank = &map },
+	{ VGPU_IOCTL_WITH_OF(DRM_IOCTL_VIRTGPU_EXECBUFFER, EXEC, execbuffer) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_GETPARAM, getparam), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE), .blank = &create },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_INFO), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_FROM_HOST) },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_TO_HOST) },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_WAIT) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_GET_CAPS, get_caps), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE_BLOB, create_blob) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_CONTEXT_INIT, context_init), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_virtgpu = {

@@ -171,47 +171,40 @@ static const struct vgpu_schema_field wait_user_fence[] = {
 };
 
 static const struct vgpu_schema_ioctl xe_ioctls[] = {
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_DEVICE_QUERY, struct drm_xe_device_query, device_query),
-	  BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_DEVICE_QUERY, device_query), BOOKS },
 	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_GEM_CREATE, struct drm_xe_gem_create, gem_create) },
-	{ VGPU_IOCTL(DRM_IOCTL_XE_GEM_MMAP_OFFSET, struct drm_xe_gem_mmap_offset), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_XE_VM_CREATE, struct drm_xe_vm_create), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_XE_VM_DESTROY, struct drm_xe_vm_destroy) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_VM_BIND, struct drm_xe_vm_bind, vm_bind) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_EXEC_QUEUE_CREATE, struct drm_xe_exec_queue_create,
-			  queue_create), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_XE_EXEC_QUEUE_DESTROY, struct drm_xe_exec_queue_destroy) },
-	{ VGPU_IOCTL(DRM_IOCTL_XE_EXEC_QUEUE_GET_PROPERTY,
-		     struct drm_xe_exec_queue_get_property), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_EXEC, struct drm_xe_exec, exec) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_GEM_CREATE, gem_create) },
+	{ VGPU_IOCTL(DRM_IOCTL_XE_GEM_MMAP_OFFSET), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_XE_VM_CREATE), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_XE_VM_DESTROY) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_VM_BIND, vm_bind) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_EXEC_QUEUE_CREATE, queue_create), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_XE_EXEC_QUEUE_DESTROY) },
+	{ VGPU_IOCTL(DRM_IOCTL_XE_EXEC_QUEUE_GET_PROPERTY), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_EXEC, exec) },
 	/*
 	 * The ioctl waits for a value in mapped memory. The schema does not describe the address
 	 * as a pointer: the driver must read the memory itself, not a copy in a segment.
 	 */
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_WAIT_USER_FENCE, struct drm_xe_wait_user_fence,
-			  wait_user_fence) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_OBSERVATION, OBSERVE, observation) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_WAIT_USER_FENCE, wait_user_fence) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_OBSERVATION, observation) },
 #ifdef DRM_IOCTL_XE_MADVISE
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_MADVISE, MADVISE, range_advice) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_VM_QUERY_MEM_RANGE_ATTRS, RANGES, range_attrs), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_MADVISE, range_advice) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_VM_QUERY_MEM_RANGE_ATTRS, range_attrs), BOOKS },
 #endif
 #ifdef DRM_IOCTL_XE_EXEC_QUEUE_SET_PROPERTY
-	{ VGPU_IOCTL(DRM_IOCTL_XE_EXEC_QUEUE_SET_PROPERTY,
-		     struct drm_xe_exec_queue_set_property), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_XE_EXEC_QUEUE_SET_PROPERTY), BOOKS },
 #endif
 #ifdef DRM_IOCTL_XE_VM_GET_PROPERTY
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_VM_GET_PROPERTY, struct drm_xe_vm_get_property,
-			  vm_property), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_VM_GET_PROPERTY, vm_property), BOOKS },
 #endif
 	{ VGPU_IOCTL_NO_ARG(DRM_XE_OBSERVATION_IOCTL_ENABLE) },
 	{ VGPU_IOCTL_NO_ARG(DRM_XE_OBSERVATION_IOCTL_DISABLE) },
-	{ VGPU_IOCTL_WITH(DRM_XE_OBSERVATION_IOCTL_CONFIG, struct drm_xe_ext_set_property,
-			  stream_config), .size = sizeof(struct drm_xe_ext_set_property),
-	  .dir = VGPU_IN },
-	{ VGPU_IOCTL(DRM_XE_OBSERVATION_IOCTL_STATUS, struct drm_xe_oa_stream_status),
+	{ VGPU_IOCTL_WITH_OF(DRM_XE_OBSERVATION_IOCTL_CONFIG, struct drm_xe_ext_set_property, stream_config),
+	  .size = sizeof(struct drm_xe_ext_set_property), .dir = VGPU_IN },
+	{ VGPU_IOCTL_OF(DRM_XE_OBSERVATION_IOCTL_STATUS, struct drm_xe_oa_stream_status),
 	  .size = sizeof(struct drm_xe_oa_stream_status), .dir = VGPU_OUT },
-	{ VGPU_IOCTL(DRM_XE_OBSERVATION_IOCTL_INFO, struct drm_xe_oa_stream_info),
+	{ VGPU_IOCTL_OF(DRM_XE_OBSERVATION_IOCTL_INFO, struct drm_xe_oa_stream_info),
 	  .size = sizeof(struct drm_xe_oa_stream_info), .dir = VGPU_OUT },
 };
 #endif
