@@ -15,6 +15,7 @@
 #define VGPU_UNKNOWN(s, member)	VGPU_PLACE(VGPU_FIELD_UNKNOWN, s, member)
 #define VGPU_COMMAND(s, member)	VGPU_PLACE(VGPU_FIELD_COMMAND, s, member)
 #define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
+#define VGPU_FD_IN_AT(at)	.type = VGPU_FIELD_FD_IN, .offset = (at), .size = sizeof(__s32)
 #define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
 #define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)
 #define VGPU_KEPT(s, member)	VGPU_PLACE(VGPU_FIELD_KEPT, s, member)
@@ -69,6 +70,9 @@
 
 #define VGPU_STRUCT(s, f)	{ .size = sizeof(s), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
 #define VGPU_PLAIN(s)		{ .size = sizeof(s) }
+/* One field in place of a table. */
+#define VGPU_ONE(...) \
+	.nr_fields = 1, .fields = (const struct vgpu_schema_field[]){ __VA_ARGS__ }
 
 /* Entry for an array of @t that the driver reads, and for one that it may fill. */
 #define READS(s, pointer, t, n) \
@@ -89,6 +93,9 @@
 #define VGPU_IOCTL(c)		.cmd = (c), .name = #c, .body = { .size = _IOC_SIZE(c) }
 #define VGPU_IOCTL_WITH(c, f)	.cmd = (c), .name = #c, \
 	.body = { .size = _IOC_SIZE(c), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
+/* The same for an argument with one field, which is written in the entry. */
+#define VGPU_IOCTL_ONE(c, ...)	.cmd = (c), .name = #c, \
+	.body = { .size = _IOC_SIZE(c), VGPU_ONE(__VA_ARGS__) }
 /* The same for a command without a size, or with that of an older struct. */
 #define VGPU_IOCTL_OF(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
 #define VGPU_IOCTL_WITH_OF(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)

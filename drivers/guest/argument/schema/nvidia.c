@@ -201,33 +201,19 @@ static const struct vgpu_schema_field event_params[] = {
 static const struct vgpu_schema_struct an_os_event = VGPU_STRUCT(struct nv_event, os_event_params);
 static const struct vgpu_schema_struct an_event = VGPU_STRUCT(struct nv_event, event_params);
 
+/*
+ * Struct of @n bytes with one field. Fds in parameters have the size of a pointer; an event's may
+ * be 0, which means that there is no event.
+ */
+#define WITH_FIELD(n, ...) \
+	(const struct vgpu_schema_struct){ .size = (n), VGPU_ONE({ __VA_ARGS__ }) }
+#define EVENT_AT(at) \
+	VGPU_FD_IN_AT(at), \
+	.when = { .ref = { .kind = VGPU_REF_FIELD, .offset = (at), .size = sizeof(__s32) }, \
+		  .mask = ~0ULL, .value = 1, .least = true }
+
 /* Parameters that begin with the fd of a capability, a file of /dev/nvidia-caps. */
-struct nv_capability {
-	struct nv_fd file;
-	__u8 rest[8];
-};
-
-static const struct vgpu_schema_field capability[] = {
-	{ VGPU_FD_IN(struct nv_capability, file.fd) },
-};
-
-static const struct vgpu_schema_struct a_capability =
-	VGPU_STRUCT(struct nv_capability, capability);
-
-struct nv_capability_only {
-	struct nv_fd file;
-};
-
-static const struct vgpu_schema_field capability_only[] = {
-	{ VGPU_FD_IN(struct nv_capability_only, file.fd) },
-};
-
-static const struct vgpu_schema_struct a_capability_only =
-	VGPU_STRUCT(struct nv_capability_only, capability_only);
-
-/* Fd of an event in parameters in which 0 means that there is no event. */
-#define EVENT_OR_NONE(s, member) \
-	{ VGPU_FD_IN(s, member), .when = VGPU_WHEN_LEAST(s, member, 1) }
+#define CAPABILITY(n)	WITH_FIELD(n, VGPU_FD_IN_AT(0))
 
 struct nv_imex_session {
 	struct nv_fd file;
@@ -238,49 +224,11 @@ struct nv_imex_session {
 
 static const struct vgpu_schema_field imex_session[] = {
 	{ VGPU_FD_IN(struct nv_imex_session, file.fd) },
-	EVENT_OR_NONE(struct nv_imex_session, event.fd),
+	{ EVENT_AT(offsetof(struct nv_imex_session, event)) },
 };
 
 static const struct vgpu_schema_struct an_imex_session =
 	VGPU_STRUCT(struct nv_imex_session, imex_session);
-
-struct nv_fabric_import {
-	__u8 what[48];
-	struct nv_fd event;
-	__u8 rest[8];
-};
-
-static const struct vgpu_schema_field fabric_import[] = {
-	EVENT_OR_NONE(struct nv_fabric_import, event.fd),
-};
-
-static const struct vgpu_schema_struct a_fabric_import =
-	VGPU_STRUCT(struct nv_fabric_import, fabric_import);
-
-struct nv_multicast {
-	__u8 what[72];
-	struct nv_fd event;
-};
-
-static const struct vgpu_schema_field multicast[] = {
-	EVENT_OR_NONE(struct nv_multicast, event.fd),
-};
-
-static const struct vgpu_schema_struct a_multicast = VGPU_STRUCT(struct nv_multicast, multicast);
-
-/* The memory of an event buffer is given by handles of objects, not by addresses. */
-struct nv_event_buffer {
-	__u8 what[40];
-	struct nv_fd event;
-	__u8 rest[24];
-};
-
-static const struct vgpu_schema_field event_buffer[] = {
-	EVENT_OR_NONE(struct nv_event_buffer, event.fd),
-};
-
-static const struct vgpu_schema_struct an_event_buffer =
-	VGPU_STRUCT(struct nv_event_buffer, event_buffer);
 
 #define OF_CLASS(c)	.when = VGPU_WHEN_EQUAL(struct nv_alloc, class, c)
 #define PARAMS_OF(c)	VGPU_PTR(struct nv_alloc, params), .dir = VGPU_INOUT, OF_CLASS(c)
@@ -313,7 +261,7 @@ static const struct vgpu_schema_field alloc[] = {
 	PARAMS(0x01, ROOT),
 	PARAMS(0x02, 32),			/* context DMA */
 	PARAMS_WITH(NV_EVENT, an_event),
-	PARAMS_WITH(0x0f, a_capability),	/* fabric manager */
+	PARAMS_WITH(0x0f, CAPABILITY(16)),	/* fabric manager */
 	PARAMS(0x20, ROOT),
 	PARAMS(0x3e, MEMORY),
 	PARAMS(0x40, MEMORY),
@@ -335,9 +283,9 @@ static const struct vgpu_schema_field alloc[] = {
 	PARAMS_WITH(0xf1, an_imex_session),
 	PARAMS(0xf3, 56),
 	PARAMS(0xf8, 48),			/* fabric memory */
-	PARAMS_WITH(0xf9, a_fabric_import),
+	PARAMS_WITH(0xf9, WITH_FIELD(64, EVENT_AT(48))),
 	PARAMS(0xfb, 32),
-	PARAMS_WITH(0xfd, a_multicast),
+	PARAMS_WITH(0xfd, WITH_FIELD(80, EVENT_AT(72))),
 	PARAMS(0xfe, 24),			/* mapper */
 	PARAMS(0x2080, 4),			/* subdevice */
 	PARAMS(0x2081, 4),
@@ -349,7 +297,8 @@ static const struct vgpu_schema_field alloc[] = {
 	PARAMS(0x902d, GRAPHICS),
 	PARAMS(0x9067, 12),			/* share of a context */
 	PARAMS(0x906f, CHANNEL),
-	PARAMS_WITH(0x90cd, an_event_buffer),
+	/* The memory of an event buffer is given by handles of objects, not by addresses. */
+	PARAMS_WITH(0x90cd, WITH_FIELD(72, EVENT_AT(40))),
 	PARAMS(0x90ce, MEMORY),
 	PARAMS(0x90f1, 56),			/* address space */
 	PARAMS(0xa06c, 20),			/* group of channels */
@@ -378,10 +327,10 @@ static const struct vgpu_schema_field alloc[] = {
 	PARAMS(0xc597, GRAPHICS),
 	PARAMS(0xc5b5, COPY),
 	PARAMS(0xc5c0, GRAPHICS),
-	PARAMS_WITH(0xc637, a_capability),	/* parts of a card */
-	PARAMS_WITH(0xc638, a_capability),
-	PARAMS_WITH(0xc639, a_capability_only),
-	PARAMS_WITH(0xc640, a_capability_only),
+	PARAMS_WITH(0xc637, CAPABILITY(16)),	/* parts of a card */
+	PARAMS_WITH(0xc638, CAPABILITY(16)),
+	PARAMS_WITH(0xc639, CAPABILITY(8)),
+	PARAMS_WITH(0xc640, CAPABILITY(8)),
 	PARAMS(0xc661, 2),			/* doorbells */
 	PARAMS(0xc697, GRAPHICS),
 	PARAMS(0xc6b0, VIDEO),
@@ -573,88 +522,14 @@ static const struct vgpu_schema_field debug_memory[] = { LIST(struct nv_debug_me
 static const struct vgpu_schema_struct has_memory =
 	VGPU_STRUCT(struct nv_debug_memory, debug_memory);
 
-/* Objects are passed between clients by a control file that the program has opened. */
-struct nv_file_first {
-	__s32 fd;
-};
-
-static const struct vgpu_schema_field file_first[] = { { VGPU_FD_IN(struct nv_file_first, fd) } };
-static const struct vgpu_schema_struct has_file = VGPU_STRUCT(struct nv_file_first, file_first);
-
-struct nv_object_file {
-	__u8 object[16];
-	__s32 fd;
-};
-
-static const struct vgpu_schema_field object_file[] = {
-	{ VGPU_FD_IN(struct nv_object_file, fd) },
-};
-
-static const struct vgpu_schema_struct has_object_file =
-	VGPU_STRUCT(struct nv_object_file, object_file);
-
-struct nv_new_file {
-	__u8 what[72];
-	__s32 fd;
-};
-
-static const struct vgpu_schema_field new_file[] = { { VGPU_FD_IN(struct nv_new_file, fd) } };
-static const struct vgpu_schema_struct has_new_file = VGPU_STRUCT(struct nv_new_file, new_file);
-
-/* Parameters with a file of the card. */
-struct nv_attach_card {
-	__u8 what[8];
-	struct nv_fd card;
-};
-
-static const struct vgpu_schema_field attach_card[] = {
-	{ VGPU_FD_IN(struct nv_attach_card, card.fd) },
-};
-
-static const struct vgpu_schema_struct has_card = VGPU_STRUCT(struct nv_attach_card, attach_card);
-
-struct nv_export_memory {
-	__u8 what[1040];
-	struct nv_fd card;
-};
-
-static const struct vgpu_schema_field export_memory[] = {
-	{ VGPU_FD_IN(struct nv_export_memory, card.fd) },
-};
-
-static const struct vgpu_schema_struct has_exporter =
-	VGPU_STRUCT(struct nv_export_memory, export_memory);
-
-struct nv_watch {
-	struct nv_fd event;
-};
-
-static const struct vgpu_schema_field watch[] = { EVENT_OR_NONE(struct nv_watch, event.fd) };
-static const struct vgpu_schema_struct has_event = VGPU_STRUCT(struct nv_watch, watch);
-
-struct nv_wait_semaphore {
-	__u8 what[24];
-	struct nv_fd event;
-};
-
-static const struct vgpu_schema_field wait_semaphore[] = {
-	EVENT_OR_NONE(struct nv_wait_semaphore, event.fd),
-};
-
-static const struct vgpu_schema_struct has_waiter =
-	VGPU_STRUCT(struct nv_wait_semaphore, wait_semaphore);
-
-struct nv_unwait_semaphore {
-	__u8 what[16];
-	struct nv_fd event;
-};
-
-static const struct vgpu_schema_field unwait_semaphore[] = {
-	EVENT_OR_NONE(struct nv_unwait_semaphore, event.fd),
-};
-
-static const struct vgpu_schema_struct has_unwaiter =
-	VGPU_STRUCT(struct nv_unwait_semaphore, unwait_semaphore);
+/*
+ * Objects are passed between clients by a control file that the program has opened: parameters of
+ * @n bytes end with its fd.
+ */
+#define ENDS_WITH_FILE(n)	WITH_FIELD(n, VGPU_FD_IN_AT((n) - 4))
+/* Parameters that end with a file of the card. */
+#define ENDS_WITH_CARD(n)	WITH_FIELD(n, VGPU_FD_IN_AT((n) - 8))
+#define ENDS_WITH_EVENT(n)	WITH_FIELD(n, EVENT_AT((n) - 8))
 
 /* List of the processes that use the card, in the shadow's namespace: only the shadow is there. */
 struct nv_pids {
@@ -731,13 +606,13 @@ static const struct vgpu_schema_field control[] = {
 	  .when = VGPU_WHEN_FLAG(struct nv_control, flags, NV_CONTROL_SERIALIZED) },
 	CONTROL(0x00000101, has_strings),
 	CONTROL(0x00000127, has_peers),
-	CONTROL(0x00000d08, a_capability_only),	/* a channel between nodes */
-	CONTROL(0x00003d05, has_object_file),
-	CONTROL(0x00003d06, has_file),
-	CONTROL(0x00003d08, has_file),
-	CONTROL(0x00003d0a, has_new_file),
-	CONTROL(0x00003d0b, has_file),
-	CONTROL(0x00003d0c, has_file),
+	CONTROL(0x00000d08, CAPABILITY(8)),	/* a channel between nodes */
+	CONTROL(0x00003d05, ENDS_WITH_FILE(20)),
+	CONTROL(0x00003d06, ENDS_WITH_FILE(4)),
+	CONTROL(0x00003d08, ENDS_WITH_FILE(4)),
+	CONTROL(0x00003d0a, ENDS_WITH_FILE(76)),
+	CONTROL(0x00003d0b, ENDS_WITH_FILE(4)),
+	CONTROL(0x00003d0c, ENDS_WITH_FILE(4)),
 	CONTROL(0x00410110, has_infos),		/* surface */
 	CONTROL(0x00800201, has_numbers),	/* classes */
 	CONTROL(0x00801102, has_bytes),		/* capabilities of graphics */
@@ -748,11 +623,11 @@ static const struct vgpu_schema_field control[] = {
 	CONTROL(0x0080170d, has_channels),
 	CONTROL(0x00801b01, has_bytes),		/* capabilities of encoders and decoders */
 	CONTROL(0x00801c01, has_bytes),
-	CONTROL(0x00da0003, has_waiter),
-	CONTROL(0x00da0005, has_unwaiter),
-	CONTROL(0x00e00101, has_exporter),
-	CONTROL(0x00fd0103, has_event),
-	CONTROL(0x00fd0104, has_card),
+	CONTROL(0x00da0003, ENDS_WITH_EVENT(32)),
+	CONTROL(0x00da0005, ENDS_WITH_EVENT(24)),
+	CONTROL(0x00e00101, ENDS_WITH_CARD(1048)),
+	CONTROL(0x00fd0103, ENDS_WITH_EVENT(8)),
+	CONTROL(0x00fd0104, ENDS_WITH_CARD(16)),
 	CONTROL(0x20800101, has_infos),		/* card */
 	CONTROL(0x2080018d, has_pids),
 	CONTROL(0x2080018e, has_pid_infos),
