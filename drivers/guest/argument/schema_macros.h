@@ -73,6 +73,7 @@
 /* One field in place of a table. */
 #define VGPU_ONE(...) \
 	.nr_fields = 1, .fields = (const struct vgpu_schema_field[]){ __VA_ARGS__ }
+#define VGPU_STRUCT_ONE(s, ...)	{ .size = sizeof(s), VGPU_ONE(__VA_ARGS__) }
 
 /* Entry for an array of @t that the driver reads, and for one that it may fill. */
 #define READS(s, pointer, t, n) \

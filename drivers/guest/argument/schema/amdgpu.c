@@ -49,11 +49,6 @@ static const struct vgpu_schema_field cs[] = {
 	  .count = VGPU_FIELD(union drm_amdgpu_cs, in.num_chunks), .elem = &a_chunk_pointer },
 };
 
-/* The driver fills as much as there is, or as fits. */
-static const struct vgpu_schema_field info[] = {
-	FILLS(struct drm_amdgpu_info, return_pointer, __u8, return_size),
-};
-
 static const struct vgpu_schema_field gem_op[] = {
 	{ VGPU_PTR(struct drm_amdgpu_gem_op, value), .dir = VGPU_INOUT,
 	  .unit = sizeof(struct drm_amdgpu_gem_create_in),
@@ -68,15 +63,6 @@ static const struct vgpu_schema_field gem_op[] = {
 #endif
 };
 
-/* Timeouts of all waits are absolute times (amdgpu_gem_timeout()). */
-static const struct vgpu_schema_field gem_wait_idle[] = {
-	{ VGPU_TIME(union drm_amdgpu_gem_wait_idle, in.timeout) },
-};
-
-static const struct vgpu_schema_field wait_cs[] = {
-	{ VGPU_TIME(union drm_amdgpu_wait_cs, in.timeout) },
-};
-
 static const struct vgpu_schema_field wait_fences[] = {
 	{ VGPU_TIME(union drm_amdgpu_wait_fences, in.timeout_ns) },
 	READS(union drm_amdgpu_wait_fences, in.fences, struct drm_amdgpu_fence, in.fence_count),
@@ -89,11 +75,6 @@ static const struct vgpu_schema_field wait_fences[] = {
 static const struct vgpu_schema_field fence_to_handle[] = {
 	FENCE_FD(AMDGPU_FENCE_TO_HANDLE_GET_SYNCOBJ_FD),
 	FENCE_FD(AMDGPU_FENCE_TO_HANDLE_GET_SYNC_FILE_FD),
-};
-
-/* The fd is a file of amdgpu itself, whose contexts are changed. */
-static const struct vgpu_schema_field sched[] = {
-	{ VGPU_FD_IN(union drm_amdgpu_sched, in.fd) },
 };
 
 #ifdef DRM_IOCTL_AMDGPU_USERQ
@@ -134,13 +115,6 @@ static const struct vgpu_schema_field userq_wait[] = {
 };
 #endif
 
-#ifdef DRM_IOCTL_AMDGPU_GEM_LIST_HANDLES
-static const struct vgpu_schema_field list_handles[] = {
-	FILLS(struct drm_amdgpu_gem_list_handles, entries,
-	      struct drm_amdgpu_gem_list_handles_entry, num_entries),
-};
-#endif
-
 static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_CREATE) },
@@ -148,15 +122,20 @@ static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_CTX) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_BO_LIST, bo_list), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_CS, cs) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_INFO, info), BOOKS },
+	/* The driver fills as much as there is, or as fits. */
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_AMDGPU_INFO,
+			 FILLS(struct drm_amdgpu_info, return_pointer, __u8, return_size)), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_METADATA), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE, gem_wait_idle) },
+	/* Timeouts of all waits are absolute times (amdgpu_gem_timeout()). */
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE,
+			 { VGPU_TIME(union drm_amdgpu_gem_wait_idle, in.timeout) }) },
 #ifdef DRM_IOCTL_AMDGPU_USERQ
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_VA, gem_va) },
 #else
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_VA) },
 #endif
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_CS, wait_cs) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_AMDGPU_WAIT_CS,
+			 { VGPU_TIME(union drm_amdgpu_wait_cs, in.timeout) }) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_OP, gem_op) },
 	/*
 	 * The device would keep memory of the process; kernels without that support fail with
@@ -166,14 +145,18 @@ static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_FENCES, wait_fences) },
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_VM), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_FENCE_TO_HANDLE, fence_to_handle), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_SCHED, sched), BOOKS },
+	/* The fd is a file of amdgpu itself, whose contexts are changed. */
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_AMDGPU_SCHED,
+			 { VGPU_FD_IN(union drm_amdgpu_sched, in.fd) }), BOOKS },
 #ifdef DRM_IOCTL_AMDGPU_USERQ
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ, userq) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ_SIGNAL, userq_signal) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ_WAIT, userq_wait) },
 #endif
 #ifdef DRM_IOCTL_AMDGPU_GEM_LIST_HANDLES
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_LIST_HANDLES, list_handles), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_AMDGPU_GEM_LIST_HANDLES,
+			 FILLS(struct drm_amdgpu_gem_list_handles, entries,
+			       struct drm_amdgpu_gem_list_handles_entry, num_entries)), BOOKS },
 #endif
 };
 

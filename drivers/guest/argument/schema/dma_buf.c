@@ -4,21 +4,15 @@
 #include "argument/schema_macros.h"
 #include "argument/schema_uapi.h"
 
-static const struct vgpu_schema_field export_sync_file[] = {
-	{ VGPU_FD_OUT(struct dma_buf_export_sync_file, fd) },
-};
-
-static const struct vgpu_schema_field import_sync_file[] = {
-	{ VGPU_FD_IN(struct dma_buf_import_sync_file, fd) },
-};
-
 static const struct vgpu_schema_ioctl dma_buf_ioctls[] = {
 	{ VGPU_IOCTL(DMA_BUF_IOCTL_SYNC) },
 	/* The command has the size of a number, but the argument is a string. */
 	{ .cmd = DMA_BUF_SET_NAME_B, .name = "DMA_BUF_SET_NAME", .arg = VGPU_ARG_STRING,
 	  .size = DMA_BUF_NAME_LEN, BOOKS },
-	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_EXPORT_SYNC_FILE, export_sync_file), BOOKS },
-	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_IMPORT_SYNC_FILE, import_sync_file), BOOKS },
+	{ VGPU_IOCTL_ONE(DMA_BUF_IOCTL_EXPORT_SYNC_FILE,
+			 { VGPU_FD_OUT(struct dma_buf_export_sync_file, fd) }), BOOKS },
+	{ VGPU_IOCTL_ONE(DMA_BUF_IOCTL_IMPORT_SYNC_FILE,
+			 { VGPU_FD_IN(struct dma_buf_import_sync_file, fd) }), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_dma_buf = {
@@ -26,12 +20,9 @@ const struct vgpu_schema vgpu_schema_dma_buf = {
 	VGPU_IOCTLS(dma_buf_ioctls),
 };
 
-static const struct vgpu_schema_field heap_alloc[] = {
-	{ VGPU_FD_OUT(struct dma_heap_allocation_data, fd) },
-};
-
 static const struct vgpu_schema_ioctl dma_heap_ioctls[] = {
-	{ VGPU_IOCTL_WITH(DMA_HEAP_IOCTL_ALLOC, heap_alloc), BOOKS },
+	{ VGPU_IOCTL_ONE(DMA_HEAP_IOCTL_ALLOC,
+			 { VGPU_FD_OUT(struct dma_heap_allocation_data, fd) }), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_dma_heap = {

@@ -20,48 +20,11 @@ static const struct vgpu_schema_field version[] = {
 	TEXT(struct drm_version, desc, desc_len),
 };
 
-static const struct vgpu_schema_field unique[] = {
-	TEXT(struct drm_unique, unique, unique_len),
-};
-
-static const struct vgpu_schema_field set_unique[] = {
-	READS(struct drm_unique, unique, __u8, unique_len),
-};
-
-/* Ioctls of DRI1: drivers without it reject them, whatever the argument is. */
-static const struct vgpu_schema_field buf_info[] = {
-	FILLS(struct drm_buf_info, list, struct drm_buf_desc, count),
-};
-
-static const struct vgpu_schema_field buf_free[] = {
-	READS(struct drm_buf_free, list, int, count),
-};
-
-static const struct vgpu_schema_field ctx_res[] = {
-	FILLS(struct drm_ctx_res, contexts, struct drm_ctx, count),
-};
-
 static const struct vgpu_schema_field dma[] = {
 	READS(struct drm_dma, send_indices, int, send_count),
 	READS(struct drm_dma, send_sizes, int, send_count),
 	FILLS(struct drm_dma, request_indices, int, request_count),
 	FILLS(struct drm_dma, request_sizes, int, request_count),
-};
-
-static const struct vgpu_schema_field prime_export[] = {
-	{ VGPU_FD_OUT(struct drm_prime_handle, fd) },
-};
-
-static const struct vgpu_schema_field prime_import[] = {
-	{ VGPU_FD_IN(struct drm_prime_handle, fd) },
-};
-
-static const struct vgpu_schema_field syncobj_export[] = {
-	{ VGPU_FD_OUT(struct drm_syncobj_handle, fd) },
-};
-
-static const struct vgpu_schema_field syncobj_import[] = {
-	{ VGPU_FD_IN(struct drm_syncobj_handle, fd) },
 };
 
 #define HANDLES(s) \
@@ -106,38 +69,9 @@ static const struct vgpu_schema_field syncobj_timeline_signal[] = {
 	POINTS(struct drm_syncobj_timeline_array, VGPU_IN),
 };
 
-static const struct vgpu_schema_field syncobj_eventfd[] = {
-	{ VGPU_EVENT_IN(struct drm_syncobj_eventfd, fd) },
-};
-
-/*
- * If the program requests an event, request.signal stays in the place of reply.tval_sec. An
- * unchanged place is not converted.
- */
-static const struct vgpu_schema_field wait_vblank[] = {
-	{ VGPU_STAMP_PARTS(union drm_wait_vblank, reply.tval_sec, 2 * sizeof(long),
-			   USEC_PER_SEC) },
-};
-
 static const struct vgpu_schema_field wait_vblank32[] = {
 	{ VGPU_STAMP_PARTS(union drm_wait_vblank32, reply.tval_sec, 2 * sizeof(__s32),
 			   USEC_PER_SEC) },
-};
-
-static const struct vgpu_schema_field get_sequence[] = {
-	{ VGPU_STAMP(struct drm_crtc_get_sequence, sequence_ns) },
-};
-
-static const struct vgpu_schema_field client_name[] = {
-	READS(struct drm_set_client_name, name, __u8, name_len),
-};
-
-static const struct vgpu_schema_field client[] = {
-	{ VGPU_PID(struct drm_client, pid) },
-};
-
-static const struct vgpu_schema_field client32[] = {
-	{ VGPU_PID(struct drm_client32, pid) },
 };
 
 static const struct vgpu_schema_field version32[] = {
@@ -146,17 +80,13 @@ static const struct vgpu_schema_field version32[] = {
 	TEXT(struct drm_version32, desc, desc_len),
 };
 
-static const struct vgpu_schema_field unique32[] = {
-	TEXT(struct drm_unique32, unique, unique_len),
-};
-
 static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VERSION, version), BOTH },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_UNIQUE, unique), BOTH },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_GET_UNIQUE, TEXT(struct drm_unique, unique, unique_len)), BOTH },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_MAGIC), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_IRQ_BUSID), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_MAP), LONGS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_CLIENT, client), LONGS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_GET_CLIENT, { VGPU_PID(struct drm_client, pid) }), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_STATS), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SET_VERSION), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODESET_CTL) },
@@ -165,7 +95,8 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_GEM_OPEN) },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_CAP), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_SET_CLIENT_CAP), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_SET_UNIQUE, set_unique), LONGS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_SET_UNIQUE,
+			 READS(struct drm_unique, unique, __u8, unique_len)), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_AUTH_MAGIC), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_BLOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_UNBLOCK) },
@@ -173,9 +104,12 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_ADD_MAP), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_ADD_BUFS), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_MARK_BUFS), LONGS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_INFO_BUFS, buf_info), LONGS },
+	/* Ioctls of DRI1: drivers without it reject them, whatever the argument is. */
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_INFO_BUFS,
+			 FILLS(struct drm_buf_info, list, struct drm_buf_desc, count)), LONGS },
 	/* MAP_BUFS is missing: it would map memory in the shadow only. */
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_FREE_BUFS, buf_free), LONGS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_FREE_BUFS,
+			 READS(struct drm_buf_free, list, int, count)), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_RM_MAP), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SET_SAREA_CTX), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_SAREA_CTX), LONGS },
@@ -189,15 +123,18 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_GET_CTX) },
 	{ VGPU_IOCTL(DRM_IOCTL_SWITCH_CTX) },
 	{ VGPU_IOCTL(DRM_IOCTL_NEW_CTX) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_RES_CTX, ctx_res), LONGS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_RES_CTX,
+			 FILLS(struct drm_ctx_res, contexts, struct drm_ctx, count)), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_ADD_DRAW) },
 	{ VGPU_IOCTL(DRM_IOCTL_RM_DRAW) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_DMA, dma), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_LOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_UNLOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_FINISH) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PRIME_HANDLE_TO_FD, prime_export) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PRIME_FD_TO_HANDLE, prime_import) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_PRIME_HANDLE_TO_FD,
+			 { VGPU_FD_OUT(struct drm_prime_handle, fd) }) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_PRIME_FD_TO_HANDLE,
+			 { VGPU_FD_IN(struct drm_prime_handle, fd) }) },
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_AGP_ACQUIRE) },
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_AGP_RELEASE) },
 	{ VGPU_IOCTL(DRM_IOCTL_AGP_ENABLE), LONGS },
@@ -208,14 +145,23 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_AGP_UNBIND), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SG_ALLOC), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SG_FREE), LONGS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_WAIT_VBLANK, wait_vblank), LONGS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_CRTC_GET_SEQUENCE, get_sequence), BOOKS },
+	/*
+	 * If the program requests an event, request.signal stays in the place of reply.tval_sec. An
+	 * unchanged place is not converted.
+	 */
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_WAIT_VBLANK,
+			 { VGPU_STAMP_PARTS(union drm_wait_vblank, reply.tval_sec, 2 * sizeof(long),
+					    USEC_PER_SEC) }), LONGS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_CRTC_GET_SEQUENCE,
+			 { VGPU_STAMP(struct drm_crtc_get_sequence, sequence_ns) }), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_CRTC_QUEUE_SEQUENCE) },
 	{ VGPU_IOCTL(DRM_IOCTL_UPDATE_DRAW), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_CREATE), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_DESTROY), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, syncobj_export), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, syncobj_import), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD,
+			 { VGPU_FD_OUT(struct drm_syncobj_handle, fd) }), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE,
+			 { VGPU_FD_IN(struct drm_syncobj_handle, fd) }), BOOKS },
 	/* A wait returns when the device is done: mapped memory has changed then. */
 	{ VGPU_IOCTL_WITH_OF(DRM_IOCTL_SYNCOBJ_WAIT, struct vgpu_syncobj_wait, syncobj_wait) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_RESET, syncobj_array), BOOKS },
@@ -224,15 +170,18 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_QUERY, syncobj_query) },
 	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_TRANSFER), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, syncobj_timeline_signal) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_EVENTFD, syncobj_eventfd), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_SET_CLIENT_NAME, client_name), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_SYNCOBJ_EVENTFD,
+			 { VGPU_EVENT_IN(struct drm_syncobj_eventfd, fd) }), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_SET_CLIENT_NAME,
+			 READS(struct drm_set_client_name, name, __u8, name_len)), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_GEM_CHANGE_HANDLE) },
 };
 
 static const struct vgpu_schema_ioctl drm_compat[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VERSION32, version32), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_UNIQUE32, unique32), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_CLIENT32, client32) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_GET_UNIQUE32,
+			 TEXT(struct drm_unique32, unique, unique_len)), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_GET_CLIENT32, { VGPU_PID(struct drm_client32, pid) }) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_WAIT_VBLANK32, wait_vblank32) },
 };
 

@@ -52,10 +52,6 @@ static const struct vgpu_schema_field get_property[] = {
 	      count_enum_blobs),
 };
 
-static const struct vgpu_schema_field get_blob[] = {
-	FILLS(struct drm_mode_get_blob, data, __u8, length),
-};
-
 static const struct vgpu_schema_field dirty_fb[] = {
 	READS(struct drm_mode_fb_dirty_cmd, clips_ptr, struct drm_clip_rect, num_clips),
 };
@@ -89,11 +85,8 @@ static const struct vgpu_schema_lesson fence_lesson = {
 	.names = fence_names,
 };
 
-static const struct vgpu_schema_field fence_fd[] = {
-	{ .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) },
-};
-
-static const struct vgpu_schema_struct fence = VGPU_STRUCT(__s32, fence_fd);
+static const struct vgpu_schema_struct fence =
+	VGPU_STRUCT_ONE(__s32, { .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) });
 
 #define WHEN_NAMED(n)	VGPU_WHEN_BESIDE(struct drm_mode_atomic, props_ptr, __u32, n)
 
@@ -123,10 +116,6 @@ static const struct vgpu_schema_field atomic[] = {
 	  .count = PROPERTIES },
 	{ VGPU_PTR(struct drm_mode_atomic, prop_values_ptr), .dir = VGPU_IN,
 	  .elem = &property_values, .count = PROPERTIES },
-};
-
-static const struct vgpu_schema_field create_blob[] = {
-	READS(struct drm_mode_create_blob, data, __u8, length),
 };
 
 static const struct vgpu_schema_field create_lease[] = {
@@ -163,7 +152,8 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPROPERTY, get_property), BOOKS,
 	  .lesson = &fence_lesson },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_SETPROPERTY) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPROPBLOB, get_blob), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_MODE_GETPROPBLOB,
+			 FILLS(struct drm_mode_get_blob, data, __u8, length)), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETFB), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_ADDFB) },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_RMFB) },
@@ -182,7 +172,8 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_OBJ_SETPROPERTY) },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_CURSOR2) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_ATOMIC, atomic) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_CREATEPROPBLOB, create_blob), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_MODE_CREATEPROPBLOB,
+			 READS(struct drm_mode_create_blob, data, __u8, length)), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_DESTROYPROPBLOB), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_CREATE_LEASE, create_lease), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_LIST_LESSEES, list_lessees), BOOKS },

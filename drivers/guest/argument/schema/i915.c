@@ -94,15 +94,6 @@ static const struct vgpu_schema_field execbuffer2[] = {
 
 /* --- memory --------------------------------------------------------------- */
 
-/* The driver fills as much as it could read, on failure as well. */
-static const struct vgpu_schema_field gem_pread[] = {
-	FILLS(struct drm_i915_gem_pread, data_ptr, __u8, size),
-};
-
-static const struct vgpu_schema_field gem_pwrite[] = {
-	READS(struct drm_i915_gem_pwrite, data_ptr, __u8, size),
-};
-
 static const struct vgpu_schema_field memory_regions[] = {
 	READS(struct drm_i915_gem_create_ext_memory_regions, regions,
 	      struct drm_i915_gem_memory_class_instance, num_regions),
@@ -198,15 +189,12 @@ struct i915_perf_property {
 	__u64 value;
 };
 
-static const struct vgpu_schema_field perf_property[] = {
-	{ VGPU_PTR(struct i915_perf_property, value), .dir = VGPU_IN,
-	  .unit = sizeof(struct drm_i915_gem_context_param_sseu),
-	  .when = VGPU_WHEN_EQUAL(struct i915_perf_property, id,
-				  DRM_I915_PERF_PROP_GLOBAL_SSEU) },
-};
-
 static const struct vgpu_schema_struct a_perf_property =
-	VGPU_STRUCT(struct i915_perf_property, perf_property);
+	VGPU_STRUCT_ONE(struct i915_perf_property,
+			{ VGPU_PTR(struct i915_perf_property, value), .dir = VGPU_IN,
+			  .unit = sizeof(struct drm_i915_gem_context_param_sseu),
+			  .when = VGPU_WHEN_EQUAL(struct i915_perf_property, id,
+						  DRM_I915_PERF_PROP_GLOBAL_SSEU) });
 
 static const struct vgpu_schema_field perf_open[] = {
 	{ VGPU_PTR(struct drm_i915_perf_open_param, properties_ptr), .dir = VGPU_IN,
@@ -248,8 +236,11 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_LEAVEVT) },
 	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CREATE), .blank = &gem_create },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_PREAD, gem_pread) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_PWRITE, gem_pwrite) },
+	/* The driver fills as much as it could read, on failure as well. */
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_I915_GEM_PREAD,
+			 FILLS(struct drm_i915_gem_pread, data_ptr, __u8, size)) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_I915_GEM_PWRITE,
+			 READS(struct drm_i915_gem_pwrite, data_ptr, __u8, size)) },
 	{ VGPU_IOCTL_MAP(DRM_IOCTL_I915_GEM_MMAP, &gem_mmap) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_SET_DOMAIN) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_SW_FINISH) },

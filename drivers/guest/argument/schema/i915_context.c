@@ -38,12 +38,9 @@ static const struct vgpu_schema_struct the_engines =
 /* --- parameters ----------------------------------------------------------- */
 
 #ifdef I915_CONTEXT_PARAM_CONTEXT_IMAGE
-static const struct vgpu_schema_field image[] = {
-	READS(struct i915_gem_context_param_context_image, image, __u8, size),
-};
-
 static const struct vgpu_schema_struct an_image =
-	VGPU_STRUCT(struct i915_gem_context_param_context_image, image);
+	VGPU_STRUCT_ONE(struct i915_gem_context_param_context_image,
+			READS(struct i915_gem_context_param_context_image, image, __u8, size));
 #endif
 
 /* The value of these parameters is the address of @size bytes; others are numbers. */

@@ -11,12 +11,9 @@
 	VGPU_PTR(TOPOLOGY, ptr_ ## what), .dir = VGPU_INOUT, .unit = sizeof(t), \
 	.count = VGPU_FIELD(TOPOLOGY, num_ ## what)
 
-static const struct vgpu_schema_field interface[] = {
-	{ VGPU_RDEV(struct media_v2_interface, devnode) },
-};
-
 static const struct vgpu_schema_struct a_interface =
-	VGPU_STRUCT(struct media_v2_interface, interface);
+	VGPU_STRUCT_ONE(struct media_v2_interface,
+			{ VGPU_RDEV(struct media_v2_interface, devnode) });
 
 static const struct vgpu_schema_field topology[] = {
 	{ ALL(entities, struct media_v2_entity) },
@@ -25,17 +22,14 @@ static const struct vgpu_schema_field topology[] = {
 	{ ALL(links, struct media_v2_link) },
 };
 
-static const struct vgpu_schema_field entity[] = {
-	{ VGPU_RDEV(struct media_entity_desc, dev) },
-};
-
 static const struct vgpu_schema_field request_alloc[] = {
 	{ .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) },
 };
 
 static const struct vgpu_schema_ioctl media_ioctls[] = {
 	{ VGPU_IOCTL(MEDIA_IOC_DEVICE_INFO), BOOKS },
-	{ VGPU_IOCTL_WITH(MEDIA_IOC_ENUM_ENTITIES, entity), BOOKS },
+	{ VGPU_IOCTL_ONE(MEDIA_IOC_ENUM_ENTITIES,
+			 { VGPU_RDEV(struct media_entity_desc, dev) }), BOOKS },
 	/*
 	 * The numbers of pads and links are in the result of ENUM_ENTITIES: left to demand
 	 * paging.

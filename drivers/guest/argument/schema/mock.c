@@ -13,20 +13,8 @@
 #define ARRAY(d, s, pointer, t, n) \
 	{ VGPU_PTR(s, pointer), .dir = (d), .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
 
-static const struct vgpu_schema_field error[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_error, ptr, __u32, count),
-};
-
-static const struct vgpu_schema_field self[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_self, ptr, __u8, length),
-};
-
 static const struct vgpu_schema_field bare[] = {
 	ARRAY(VGPU_INOUT, struct vgpu_mock_bare, ptr, __u64, count),
-};
-
-static const struct vgpu_schema_field array_in[] = {
-	ARRAY(VGPU_IN, struct vgpu_mock_array, ptr, __u32, count),
 };
 
 /* The driver fills min(count, total) elements and returns their number in out_count. */
@@ -34,10 +22,6 @@ static const struct vgpu_schema_field array_out[] = {
 	{ VGPU_PTR(struct vgpu_mock_array, ptr), .dir = VGPU_OUT, .unit = sizeof(__u32),
 	  .count = VGPU_FIELD(struct vgpu_mock_array, count),
 	  .out_count = VGPU_FIELD(struct vgpu_mock_array, out_count) },
-};
-
-static const struct vgpu_schema_field array_inout[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_array, ptr, __u32, count),
 };
 
 static const struct vgpu_schema_field arrays[] = {
@@ -49,23 +33,18 @@ static const struct vgpu_schema_field arrays[] = {
 };
 
 /* The pointer leads to a pointer to a number. */
-static const struct vgpu_schema_field pointer_field[] = {
-	{ .type = VGPU_FIELD_PTR, .size = sizeof(__u64), .dir = VGPU_INOUT,
-	  .unit = sizeof(__u64) },
-};
-
-static const struct vgpu_schema_struct pointer = VGPU_STRUCT(__u64, pointer_field);
+static const struct vgpu_schema_struct pointer =
+	VGPU_STRUCT_ONE(__u64,
+			{ .type = VGPU_FIELD_PTR, .size = sizeof(__u64), .dir = VGPU_INOUT,
+			  .unit = sizeof(__u64) });
 
 static const struct vgpu_schema_field ptrptr[] = {
 	{ VGPU_PTR(struct vgpu_mock_ptrptr, ptr), .dir = VGPU_IN, .elem = &pointer },
 };
 
-static const struct vgpu_schema_field struct_fields[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_struct, ptr, __u8, length),
-};
-
 static const struct vgpu_schema_struct struct_elem =
-	VGPU_STRUCT(struct vgpu_mock_struct, struct_fields);
+	VGPU_STRUCT_ONE(struct vgpu_mock_struct,
+			ARRAY(VGPU_INOUT, struct vgpu_mock_struct, ptr, __u8, length));
 
 static const struct vgpu_schema_field structs[] = {
 	{ VGPU_PTR(struct vgpu_mock_structs, ptr), .dir = VGPU_INOUT,
@@ -96,11 +75,9 @@ static const struct vgpu_schema_field ext_array[] = {
 static const struct vgpu_schema_node more_exts[] = { EXT_MORE };
 static const struct vgpu_schema_chain more_chain = EXT_CHAIN(more_exts);
 
-static const struct vgpu_schema_field chain_pointer_field[] = {
-	{ .type = VGPU_FIELD_CHAIN, .size = sizeof(__u64), .chain = &more_chain },
-};
-
-static const struct vgpu_schema_struct chain_pointer = VGPU_STRUCT(__u64, chain_pointer_field);
+static const struct vgpu_schema_struct chain_pointer =
+	VGPU_STRUCT_ONE(__u64,
+			{ .type = VGPU_FIELD_CHAIN, .size = sizeof(__u64), .chain = &more_chain });
 
 static const struct vgpu_schema_field param_fields[] = {
 	{ VGPU_PTR(struct vgpu_mock_param, value), .dir = VGPU_IN,
@@ -135,34 +112,26 @@ static const struct vgpu_schema_field chain[] = {
 	{ VGPU_CHAIN(struct vgpu_mock_chain, extensions), .chain = &ext_chain },
 };
 
-static const struct vgpu_schema_field buffer_fields[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_chunk_buffer, ptr, __u8, length),
-};
-
 static const struct vgpu_schema_struct buffer =
-	VGPU_STRUCT(struct vgpu_mock_chunk_buffer, buffer_fields);
+	VGPU_STRUCT_ONE(struct vgpu_mock_chunk_buffer,
+			ARRAY(VGPU_INOUT, struct vgpu_mock_chunk_buffer, ptr, __u8, length));
 
 /* The program states the size of the elements. */
 #define LIST(s, pointer, n, bytes, e) \
 	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .elem = (e), \
 	  .count = VGPU_FIELD(s, n), .stride = VGPU_FIELD(s, bytes) }
 
-static const struct vgpu_schema_field lists_elem_fields[] = {
-	LIST(struct vgpu_mock_lists_elem, list.ptr, list.count, list.stride, NULL),
-};
-
 static const struct vgpu_schema_struct lists_elem =
-	VGPU_STRUCT(struct vgpu_mock_lists_elem, lists_elem_fields);
+	VGPU_STRUCT_ONE(struct vgpu_mock_lists_elem,
+			LIST(struct vgpu_mock_lists_elem, list.ptr, list.count, list.stride, NULL));
 
 static const struct vgpu_schema_field lists[] = {
 	LIST(struct vgpu_mock_lists, lists.ptr, lists.count, lists.stride, &lists_elem),
 };
 
-static const struct vgpu_schema_field list_fields[] = {
-	LIST(struct vgpu_mock_list, ptr, count, stride, NULL),
-};
-
-static const struct vgpu_schema_struct list = VGPU_STRUCT(struct vgpu_mock_list, list_fields);
+static const struct vgpu_schema_struct list =
+	VGPU_STRUCT_ONE(struct vgpu_mock_list,
+			LIST(struct vgpu_mock_list, ptr, count, stride, NULL));
 
 /* The id of a chunk tells the meaning and the direction of chunk_data. */
 #define CHUNK(d, id) \
@@ -199,24 +168,6 @@ static const struct vgpu_schema_field counted[] = {
 			       struct vgpu_mock_counted_head, count) },
 };
 
-static const struct vgpu_schema_field stride[] = {
-	{ VGPU_PTR(struct vgpu_mock_stride, ptr), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct vgpu_mock_stride, count),
-	  .stride = VGPU_FIELD(struct vgpu_mock_stride, stride) },
-};
-
-static const struct vgpu_schema_field large_in[] = {
-	ARRAY(VGPU_IN, struct vgpu_mock_large, ptr, __u8, length),
-};
-
-static const struct vgpu_schema_field large_out[] = {
-	ARRAY(VGPU_OUT, struct vgpu_mock_large, ptr, __u8, length),
-};
-
-static const struct vgpu_schema_field large_inout[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_large, ptr, __u8, length),
-};
-
 #define EITHER(d, v) \
 	{ VGPU_PTR(struct vgpu_mock_either, ptr), .dir = (d), \
 	  .count = VGPU_FIELD(struct vgpu_mock_either, length), \
@@ -227,27 +178,17 @@ static const struct vgpu_schema_field either[] = {
 	EITHER(VGPU_OUT, 1),
 };
 
-static const struct vgpu_schema_field moved[] = {
-	ARRAY(VGPU_IN, struct vgpu_mock_moved, ptr, __u8, length),
-};
-
 static const struct vgpu_schema_field locked[] = {
 	ARRAY(VGPU_IN, struct vgpu_mock_locked, in_ptr, __u8, length),
 	ARRAY(VGPU_OUT, struct vgpu_mock_locked, out_ptr, __u8, length),
 };
 
-static const struct vgpu_schema_field atomic[] = {
-	ARRAY(VGPU_IN, struct vgpu_mock_atomic, ptr, __u8, length),
-};
-
 /* A single operation is in the struct itself, several are in an array. */
-static const struct vgpu_schema_field op_fields[] = {
-	{ VGPU_PTR(struct vgpu_mock_op, ptr), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct vgpu_mock_op, length),
-	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_op, op, 1) },
-};
-
-static const struct vgpu_schema_struct op = VGPU_STRUCT(struct vgpu_mock_op, op_fields);
+static const struct vgpu_schema_struct op =
+	VGPU_STRUCT_ONE(struct vgpu_mock_op,
+			{ VGPU_PTR(struct vgpu_mock_op, ptr), .dir = VGPU_INOUT,
+			  .count = VGPU_FIELD(struct vgpu_mock_op, length),
+			  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_op, op, 1) });
 
 static const struct vgpu_schema_field ops[] = {
 	{ VGPU_INSIDE(struct vgpu_mock_ops, op), .elem = &op,
@@ -257,12 +198,9 @@ static const struct vgpu_schema_field ops[] = {
 };
 
 /* The struct is packed: pointers have unusual offsets. */
-static const struct vgpu_schema_field control_fields[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_control, ptr, __u8, size),
-};
-
 static const struct vgpu_schema_struct control =
-	VGPU_STRUCT(struct vgpu_mock_control, control_fields);
+	VGPU_STRUCT_ONE(struct vgpu_mock_control,
+			ARRAY(VGPU_INOUT, struct vgpu_mock_control, ptr, __u8, size));
 
 static const struct vgpu_schema_field controls[] = {
 	{ VGPU_PTR(struct vgpu_mock_controls, ptr), .dir = VGPU_INOUT, .elem = &control,
@@ -309,24 +247,10 @@ static const struct vgpu_schema_field fd_maybe[] = {
 	{ VGPU_RESULT_FD(), .when = VGPU_WHEN_EQUAL(struct vgpu_mock_fd_maybe, want, 1) },
 };
 
-static const struct vgpu_schema_field fd_out[] = {
-	{ VGPU_FD_OUT(struct vgpu_mock_fd_out, out_fd) },
-};
-
-static const struct vgpu_schema_field fd_in[] = {
-	{ VGPU_FD_IN(struct vgpu_mock_fd_in, fd) },
-};
-
-static const struct vgpu_schema_field an_fd_in[] = {
-	{ .type = VGPU_FIELD_FD_IN, .size = sizeof(__s32) },
-};
-
-static const struct vgpu_schema_field an_fd_out[] = {
-	{ .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) },
-};
-
-static const struct vgpu_schema_struct fds_in_elem = VGPU_STRUCT(__s32, an_fd_in);
-static const struct vgpu_schema_struct fds_out_elem = VGPU_STRUCT(__s32, an_fd_out);
+static const struct vgpu_schema_struct fds_in_elem =
+	VGPU_STRUCT_ONE(__s32, { .type = VGPU_FIELD_FD_IN, .size = sizeof(__s32) });
+static const struct vgpu_schema_struct fds_out_elem =
+	VGPU_STRUCT_ONE(__s32, { .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) });
 
 static const struct vgpu_schema_field fds_in[] = {
 	{ VGPU_PTR(struct vgpu_mock_fds, ptr), .dir = VGPU_IN,
@@ -365,14 +289,6 @@ static const struct vgpu_schema_field fd_swap[] = {
 	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_swap, flags, VGPU_MOCK_FD_HAS_IN) },
 	{ VGPU_FD_OUT(struct vgpu_mock_fd_swap, fd),
 	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_swap, flags, VGPU_MOCK_FD_WANT_OUT) },
-};
-
-static const struct vgpu_schema_field compat[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_compat, ptr, __u8, length),
-};
-
-static const struct vgpu_schema_field compat32[] = {
-	ARRAY(VGPU_INOUT, struct vgpu_mock_compat32, ptr, __u8, length),
 };
 
 /* The modes are like those of i915's GEM_MMAP. */
@@ -431,31 +347,42 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_OUT), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_INOUT), BOOKS },
 	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_INTEGER), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ERROR, error), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_ERROR,
+			 ARRAY(VGPU_INOUT, struct vgpu_mock_error, ptr, __u32, count)), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_RETURN), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BIG), BOOKS },
 	{ VGPU_IOCTL_OF(VGPU_MOCK_IOC_OVERREAD, struct vgpu_mock_overread),
 	  .size = sizeof(struct vgpu_mock_overread), .dir = VGPU_INOUT, BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_SELF, self), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_SELF,
+			 ARRAY(VGPU_INOUT, struct vgpu_mock_self, ptr, __u8, length)), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_EXTENSIBLE), BOOKS },
 	{ VGPU_IOCTL_OF(VGPU_MOCK_IOC_SIZED, struct vgpu_mock_sized), .dir = VGPU_INOUT,
 	  .size = offsetof(struct vgpu_mock_sized, more),
 	  .size_from = VGPU_FIELD(struct vgpu_mock_sized, size), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ARRAY_IN, array_in), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_ARRAY_IN,
+			 ARRAY(VGPU_IN, struct vgpu_mock_array, ptr, __u32, count)), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ARRAY_OUT, array_out), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ARRAY_INOUT, array_inout), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_ARRAY_INOUT,
+			 ARRAY(VGPU_INOUT, struct vgpu_mock_array, ptr, __u32, count)), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ARRAYS, arrays), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_PTRPTR, ptrptr), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_STRUCTS, structs), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CHAIN, chain), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CHUNKS, chunks), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_COUNTED, counted), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_STRIDE, stride), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_LARGE_IN, large_in), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_LARGE_OUT, large_out), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_LARGE_INOUT, large_inout), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_STRIDE,
+			 { VGPU_PTR(struct vgpu_mock_stride, ptr), .dir = VGPU_INOUT,
+			   .count = VGPU_FIELD(struct vgpu_mock_stride, count),
+			   .stride = VGPU_FIELD(struct vgpu_mock_stride, stride) }), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_LARGE_IN,
+			 ARRAY(VGPU_IN, struct vgpu_mock_large, ptr, __u8, length)), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_LARGE_OUT,
+			 ARRAY(VGPU_OUT, struct vgpu_mock_large, ptr, __u8, length)), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_LARGE_INOUT,
+			 ARRAY(VGPU_INOUT, struct vgpu_mock_large, ptr, __u8, length)), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_EITHER, either), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_MOVED, moved), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_MOVED,
+			 ARRAY(VGPU_IN, struct vgpu_mock_moved, ptr, __u8, length)), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_OPS, ops), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CONTROLS, controls), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TABLE, table), BOOKS },
@@ -467,8 +394,9 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_WAIT) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_WAKE) },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_LOCKED, locked) },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_OUT, fd_out), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_IN, fd_in), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_FD_OUT,
+			 { VGPU_FD_OUT(struct vgpu_mock_fd_out, out_fd) }), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_FD_IN, { VGPU_FD_IN(struct vgpu_mock_fd_in, fd) }), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FDS_IN, fds_in), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FDS_OUT, fds_out), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_MERGE, fd_merge), BOOKS },
@@ -496,11 +424,13 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_PLACE), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_IO_MODE), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_POLL_ARM), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ATOMIC, atomic), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_ATOMIC,
+			 ARRAY(VGPU_IN, struct vgpu_mock_atomic, ptr, __u8, length)), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_INFO), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_COUNTERS), BOOKS },
 	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_EXCLUSIVE), BOOKS },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_COMPAT, compat), BOTH },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_COMPAT,
+			 ARRAY(VGPU_INOUT, struct vgpu_mock_compat, ptr, __u8, length)), BOTH },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TIMES, times), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_KEEP, keep), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_KEPT), BOOKS },
@@ -508,7 +438,8 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 };
 
 static const struct vgpu_schema_ioctl mock_compat[] = {
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_COMPAT32, compat32), BOOKS },
+	{ VGPU_IOCTL_ONE(VGPU_MOCK_IOC_COMPAT32,
+			 ARRAY(VGPU_INOUT, struct vgpu_mock_compat32, ptr, __u8, length)), BOOKS },
 };
 
 const struct vgpu_schema vgpu_schema_mock = {

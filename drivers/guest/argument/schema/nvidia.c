@@ -188,17 +188,14 @@ struct nv_event {
 #define NV_EVENT		0x05
 #define NV_EVENT_OS		0x79
 
-static const struct vgpu_schema_field os_event_params[] = {
-	{ VGPU_FD_IN(struct nv_event, event.fd) },
-};
-
 /* Parameters of NV_EVENT, which contain the class of the event: only an OS event has an fd. */
 static const struct vgpu_schema_field event_params[] = {
 	{ VGPU_FD_IN(struct nv_event, event.fd),
 	  .when = VGPU_WHEN_EQUAL(struct nv_event, class, NV_EVENT_OS) },
 };
 
-static const struct vgpu_schema_struct an_os_event = VGPU_STRUCT(struct nv_event, os_event_params);
+static const struct vgpu_schema_struct an_os_event =
+	VGPU_STRUCT_ONE(struct nv_event, { VGPU_FD_IN(struct nv_event, event.fd) });
 static const struct vgpu_schema_struct an_event = VGPU_STRUCT(struct nv_event, event_params);
 
 /*
@@ -423,17 +420,16 @@ struct nv_info {
 #define LIST(s, t) \
 	{ VGPU_PTR(s, list), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, count) }
 
-static const struct vgpu_schema_field infos[] = { LIST(struct nv_list, struct nv_info) };
-static const struct vgpu_schema_field numbers[] = { LIST(struct nv_list, __u32) };
-static const struct vgpu_schema_field numbers_of[] = { LIST(struct nv_list_of, __u32) };
-static const struct vgpu_schema_field bytes[] = { LIST(struct nv_list, __u8) };
-static const struct vgpu_schema_field bytes_of[] = { LIST(struct nv_list_of, __u8) };
-
-static const struct vgpu_schema_struct has_infos = VGPU_STRUCT(struct nv_list, infos);
-static const struct vgpu_schema_struct has_numbers = VGPU_STRUCT(struct nv_list, numbers);
-static const struct vgpu_schema_struct has_numbers_of = VGPU_STRUCT(struct nv_list_of, numbers_of);
-static const struct vgpu_schema_struct has_bytes = VGPU_STRUCT(struct nv_list, bytes);
-static const struct vgpu_schema_struct has_bytes_of = VGPU_STRUCT(struct nv_list_of, bytes_of);
+static const struct vgpu_schema_struct has_infos =
+	VGPU_STRUCT_ONE(struct nv_list, LIST(struct nv_list, struct nv_info));
+static const struct vgpu_schema_struct has_numbers =
+	VGPU_STRUCT_ONE(struct nv_list, LIST(struct nv_list, __u32));
+static const struct vgpu_schema_struct has_numbers_of =
+	VGPU_STRUCT_ONE(struct nv_list_of, LIST(struct nv_list_of, __u32));
+static const struct vgpu_schema_struct has_bytes =
+	VGPU_STRUCT_ONE(struct nv_list, LIST(struct nv_list, __u8));
+static const struct vgpu_schema_struct has_bytes_of =
+	VGPU_STRUCT_ONE(struct nv_list_of, LIST(struct nv_list_of, __u8));
 
 struct nv_channel_list {
 	__u32 count;
@@ -502,12 +498,8 @@ struct nv_register_ops {
 	__u64 list;
 };
 
-static const struct vgpu_schema_field register_ops[] = {
-	LIST(struct nv_register_ops, __u8[32]),
-};
-
 static const struct vgpu_schema_struct has_register_ops =
-	VGPU_STRUCT(struct nv_register_ops, register_ops);
+	VGPU_STRUCT_ONE(struct nv_register_ops, LIST(struct nv_register_ops, __u8[32]));
 
 struct nv_debug_memory {
 	__u32 memory;
@@ -517,10 +509,8 @@ struct nv_debug_memory {
 	__u64 list;
 };
 
-static const struct vgpu_schema_field debug_memory[] = { LIST(struct nv_debug_memory, __u8) };
-
 static const struct vgpu_schema_struct has_memory =
-	VGPU_STRUCT(struct nv_debug_memory, debug_memory);
+	VGPU_STRUCT_ONE(struct nv_debug_memory, LIST(struct nv_debug_memory, __u8));
 
 /*
  * Objects are passed between clients by a control file that the program has opened: parameters of
@@ -539,12 +529,10 @@ struct nv_pids {
 	__u32 pids[950];
 };
 
-static const struct vgpu_schema_field pids[] = {
-	{ VGPU_PIDS(struct nv_pids, pids[0]), .unit = sizeof(__u32),
-	  .max = ARRAY_SIZE(((struct nv_pids *)0)->pids) },
-};
-
-static const struct vgpu_schema_struct has_pids = VGPU_STRUCT(struct nv_pids, pids);
+static const struct vgpu_schema_struct has_pids =
+	VGPU_STRUCT_ONE(struct nv_pids,
+			{ VGPU_PIDS(struct nv_pids, pids[0]), .unit = sizeof(__u32),
+			  .max = ARRAY_SIZE(((struct nv_pids *)0)->pids) });
 
 /* Size of the card's memory that each process uses. */
 struct nv_pid_infos {
@@ -705,7 +693,6 @@ static const struct vgpu_schema_field xfer[] = {
 #define NV_SYSTEM_PARAMS	NV(0xd6, __u8[8])
 #define NV_NUMA_INFO		NV(0xd7, __u8[560])
 #define NV_WAIT_OPEN_COMPLETE	NV(0xda, __u8[8])
-
 
 /*
  * BOOKS is at ioctls that neither access the device's memory nor let others access it, and that

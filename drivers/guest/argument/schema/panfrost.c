@@ -11,10 +11,6 @@ static const struct vgpu_schema_field submit[] = {
 	READS(SUBMIT, bo_handles, __u32, bo_handle_count),
 };
 
-static const struct vgpu_schema_field wait_bo[] = {
-	{ VGPU_TIME(struct drm_panfrost_wait_bo, timeout_ns) },
-};
-
 #ifdef DRM_IOCTL_PANFROST_SYNC_BO
 static const struct vgpu_schema_field sync_bo[] = {
 	READS(struct drm_panfrost_sync_bo, ops, struct drm_panfrost_bo_sync_op, op_count),
@@ -30,7 +26,8 @@ static const struct vgpu_schema_blank mmap_bo =
 
 static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SUBMIT, submit) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_WAIT_BO, wait_bo) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_PANFROST_WAIT_BO,
+			 { VGPU_TIME(struct drm_panfrost_wait_bo, timeout_ns) }) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_CREATE_BO), .blank = &create_bo },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MMAP_BO), BOOKS, .blank = &mmap_bo },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_PARAM), BOOKS },

@@ -14,48 +14,30 @@
 	{ VGPU_PTR(s, member.array), .dir = VGPU_IN, .elem = (e), \
 	  .count = VGPU_FIELD(s, member.count), .stride = VGPU_FIELD(s, member.stride) }
 
-static const struct vgpu_schema_field dev_query[] = {
-	FILLS(struct drm_panthor_dev_query, pointer, __u8, size),
-};
-
-static const struct vgpu_schema_field bind_op[] = {
-	ARRAY(struct drm_panthor_vm_bind_op, syncs, NULL),
-};
-
 static const struct vgpu_schema_struct a_bind_op =
-	VGPU_STRUCT(struct drm_panthor_vm_bind_op, bind_op);
-
-static const struct vgpu_schema_field vm_bind[] = {
-	ARRAY(struct drm_panthor_vm_bind, ops, &a_bind_op),
-};
-
-static const struct vgpu_schema_field group_create[] = {
-	ARRAY(struct drm_panthor_group_create, queues, NULL),
-};
-
-static const struct vgpu_schema_field queue_submit[] = {
-	ARRAY(struct drm_panthor_queue_submit, syncs, NULL),
-};
+	VGPU_STRUCT_ONE(struct drm_panthor_vm_bind_op,
+			ARRAY(struct drm_panthor_vm_bind_op, syncs, NULL));
 
 static const struct vgpu_schema_struct a_queue_submit =
-	VGPU_STRUCT(struct drm_panthor_queue_submit, queue_submit);
-
-static const struct vgpu_schema_field group_submit[] = {
-	ARRAY(struct drm_panthor_group_submit, queue_submits, &a_queue_submit),
-};
+	VGPU_STRUCT_ONE(struct drm_panthor_queue_submit,
+			ARRAY(struct drm_panthor_queue_submit, syncs, NULL));
 
 static const struct vgpu_schema_ioctl panthor_ioctls[] = {
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_DEV_QUERY, dev_query), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_PANTHOR_DEV_QUERY,
+			 FILLS(struct drm_panthor_dev_query, pointer, __u8, size)), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_CREATE), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_DESTROY) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_VM_BIND, vm_bind) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_PANTHOR_VM_BIND,
+			 ARRAY(struct drm_panthor_vm_bind, ops, &a_bind_op)) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_GET_STATE), BOOKS },
 	/* BOOKS is missing: the buffer may get the mmap offset of a destroyed, still cached one. */
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_CREATE) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_MMAP_OFFSET), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_CREATE, group_create), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_PANTHOR_GROUP_CREATE,
+			 ARRAY(struct drm_panthor_group_create, queues, NULL)), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_GROUP_DESTROY) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_SUBMIT, group_submit) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_PANTHOR_GROUP_SUBMIT,
+			 ARRAY(struct drm_panthor_group_submit, queue_submits, &a_queue_submit)) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_GROUP_GET_STATE) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_TILER_HEAP_CREATE), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_TILER_HEAP_DESTROY) },

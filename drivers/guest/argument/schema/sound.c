@@ -19,14 +19,6 @@ static const struct vgpu_schema_live sound_live[] = {
 	{ SNDRV_PCM_MMAP_OFFSET_CONTROL_NEW, ENXIO },
 };
 
-/*
- * Choice of a clock for the times of the file. The audio timestamp is no time but counts
- * samples. Programs before protocol 2.0.12 use the field of the choice for something else.
- */
-static const struct vgpu_schema_field choose_clock[] = {
-	{ .type = VGPU_FIELD_CLOCK, .size = sizeof(int) },
-};
-
 #define SW_PARAMS(s) \
 	{ VGPU_CHOOSE_CLOCK(s, tstamp_type), \
 	  .when = VGPU_WHEN_LEAST(s, proto, SNDRV_PROTOCOL_VERSION(2, 0, 12)) }
@@ -71,7 +63,12 @@ static const struct vgpu_schema_field sync_ptr32_time32[] = {
 #define RESULT	.dir = VGPU_INOUT, .flags = VGPU_IOCTL_NATIVE
 
 static const struct vgpu_schema_ioctl sound_ioctls[] = {
-	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_TTSTAMP, choose_clock) },
+	/*
+	 * Choice of a clock for the times of the file. The audio timestamp is no time but counts
+	 * samples. Programs before protocol 2.0.12 use the field of the choice for something else.
+	 */
+	{ VGPU_IOCTL_ONE(SNDRV_PCM_IOCTL_TTSTAMP,
+			 { .type = VGPU_FIELD_CLOCK, .size = sizeof(int) }) },
 	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_SW_PARAMS, sw_params), LONGS },
 	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS, status), TIMES, EXACT },
 	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR, sync_ptr), EXACT },
@@ -112,14 +109,6 @@ static const struct vgpu_schema_field elem_info[] = {
 	  .out_count = VGPU_FIELD(struct snd_ctl_elem_info, access) },
 };
 
-/* The driver returns the number of elements that it has filled. */
-static const struct vgpu_schema_field elem_list[] = {
-	{ VGPU_PTR(struct snd_ctl_elem_list, pids), .dir = VGPU_OUT,
-	  .unit = sizeof(struct snd_ctl_elem_id),
-	  .count = VGPU_FIELD(struct snd_ctl_elem_list, space),
-	  .out_count = VGPU_FIELD(struct snd_ctl_elem_list, used) },
-};
-
 /* The driver rejects longer names without reading them. */
 #define NAMES_MAX	(64 * 1024)
 
@@ -142,7 +131,12 @@ static const struct vgpu_schema_field elem_add[] = {
 static const struct vgpu_schema_ioctl control_ioctls[] = {
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PVERSION), BOOKS },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_CARD_INFO), BOOKS },
-	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_LIST, elem_list), BOTH },
+	/* The driver returns the number of elements that it has filled. */
+	{ VGPU_IOCTL_ONE(SNDRV_CTL_IOCTL_ELEM_LIST,
+			 { VGPU_PTR(struct snd_ctl_elem_list, pids), .dir = VGPU_OUT,
+			   .unit = sizeof(struct snd_ctl_elem_id),
+			   .count = VGPU_FIELD(struct snd_ctl_elem_list, space),
+			   .out_count = VGPU_FIELD(struct snd_ctl_elem_list, used) }), BOTH },
 	/* The struct of 32-bit programs differs only in the values at its end. */
 	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_INFO, elem_info) },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_READ), LONGS },

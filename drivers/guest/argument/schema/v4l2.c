@@ -125,21 +125,15 @@ static const struct vgpu_schema_field event32_time32[] = {
 	EVENT_TIME(struct v4l2_event32_time32)
 };
 
-static const struct vgpu_schema_field expbuf[] = {
-	{ VGPU_FD_OUT(struct v4l2_exportbuffer, fd) },
-};
-
 /* --- formats -------------------------------------------------------------- */
 
 /*
  * Newer drivers have no overlays. The size of the bitmap depends on how the driver adjusts the
  * window, so the bitmap is left to demand paging.
  */
-static const struct vgpu_schema_field window[] = {
-	FILLS(struct v4l2_window, clips, struct v4l2_clip, clipcount),
-};
-
-static const struct vgpu_schema_struct a_window = VGPU_STRUCT(struct v4l2_window, window);
+static const struct vgpu_schema_struct a_window =
+	VGPU_STRUCT_ONE(struct v4l2_window,
+			FILLS(struct v4l2_window, clips, struct v4l2_clip, clipcount));
 
 #define WINDOW(t) \
 	{ VGPU_INSIDE(struct v4l2_format, fmt.win), .elem = &a_window, \
@@ -150,26 +144,11 @@ static const struct vgpu_schema_field format[] = {
 	WINDOW(V4L2_BUF_TYPE_VIDEO_OUTPUT_OVERLAY),
 };
 
-static const struct vgpu_schema_field get_edid[] = {
-	{ VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
-	  .count = VGPU_FIELD(struct v4l2_edid, blocks) },
-};
-
-/* The array is copied out, too, but unchanged. */
-static const struct vgpu_schema_field set_edid[] = {
-	{ VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
-	  .count = VGPU_FIELD(struct v4l2_edid, blocks) },
-};
-
 /* --- controls ------------------------------------------------------------- */
 
 /* Strings, arrays and structs have a size; the size of plain numbers is 0. */
-static const struct vgpu_schema_field ext_control[] = {
-	FILLS(struct v4l2_ext_control, ptr, __u8, size),
-};
-
 static const struct vgpu_schema_struct an_ext_control =
-	VGPU_STRUCT(struct v4l2_ext_control, ext_control);
+	VGPU_STRUCT_ONE(struct v4l2_ext_control, FILLS(struct v4l2_ext_control, ptr, __u8, size));
 
 static const struct vgpu_schema_field ext_controls[] = {
 	{ VGPU_PTR(struct v4l2_ext_controls, controls), .dir = VGPU_INOUT,
@@ -179,12 +158,9 @@ static const struct vgpu_schema_field ext_controls[] = {
 				  V4L2_CTRL_WHICH_REQUEST_VAL) },
 };
 
-static const struct vgpu_schema_field ext_control32[] = {
-	FILLS(struct v4l2_ext_control32, ptr, __u8, size),
-};
-
 static const struct vgpu_schema_struct an_ext_control32 =
-	VGPU_STRUCT(struct v4l2_ext_control32, ext_control32);
+	VGPU_STRUCT_ONE(struct v4l2_ext_control32,
+			FILLS(struct v4l2_ext_control32, ptr, __u8, size));
 
 static const struct vgpu_schema_field ext_controls32[] = {
 	{ VGPU_PTR(struct v4l2_ext_controls32, controls), .dir = VGPU_INOUT,
@@ -211,7 +187,7 @@ static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 	{ VGPU_IOCTL(VIDIOC_S_FBUF), LONGS },
 	{ VGPU_IOCTL(VIDIOC_OVERLAY) },
 	{ VGPU_IOCTL_WITH(VIDIOC_QBUF, buffer_in), LONGS },
-	{ VGPU_IOCTL_WITH(VIDIOC_EXPBUF, expbuf), BOOKS },
+	{ VGPU_IOCTL_ONE(VIDIOC_EXPBUF, { VGPU_FD_OUT(struct v4l2_exportbuffer, fd) }), BOOKS },
 	{ VGPU_IOCTL_WITH(VIDIOC_DQBUF, buffer_out), LONGS },
 	{ VGPU_IOCTL(VIDIOC_STREAMON) },
 	{ VGPU_IOCTL(VIDIOC_STREAMOFF) },
@@ -231,8 +207,13 @@ static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 	{ VGPU_IOCTL(VIDIOC_QUERYMENU), BOOKS },
 	{ VGPU_IOCTL(VIDIOC_G_INPUT), BOOKS },
 	{ VGPU_IOCTL(VIDIOC_S_INPUT) },
-	{ VGPU_IOCTL_WITH(VIDIOC_G_EDID, get_edid), BOTH },
-	{ VGPU_IOCTL_WITH(VIDIOC_S_EDID, set_edid), LONGS },
+	{ VGPU_IOCTL_ONE(VIDIOC_G_EDID,
+			 { VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
+			   .count = VGPU_FIELD(struct v4l2_edid, blocks) }), BOTH },
+	/* The array is copied out, too, but unchanged. */
+	{ VGPU_IOCTL_ONE(VIDIOC_S_EDID,
+			 { VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
+			   .count = VGPU_FIELD(struct v4l2_edid, blocks) }), LONGS },
 	{ VGPU_IOCTL(VIDIOC_G_OUTPUT), BOOKS },
 	{ VGPU_IOCTL(VIDIOC_S_OUTPUT) },
 	{ VGPU_IOCTL(VIDIOC_ENUMOUTPUT), BOTH },

@@ -25,15 +25,6 @@ static const struct vgpu_schema_field getparam[] = {
 	{ VGPU_PTR(struct drm_virtgpu_getparam, value), .dir = VGPU_OUT, .unit = sizeof(__s32) },
 };
 
-/* The driver fills at most what the device has, which may be less. */
-static const struct vgpu_schema_field get_caps[] = {
-	FILLS(struct drm_virtgpu_get_caps, addr, __u8, size),
-};
-
-static const struct vgpu_schema_field create_blob[] = {
-	READS(struct drm_virtgpu_resource_create_blob, cmd, __u8, cmd_size),
-};
-
 /*
  * Contexts other than virgl's have a ring in mapped memory, to which the library writes
  * commands and where it waits for answers. In copy mode it would wait for ever, or take old
@@ -83,8 +74,11 @@ static const struct vgpu_schema_ioctl virtgpu_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_FROM_HOST) },
 	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_TO_HOST) },
 	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_WAIT) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_GET_CAPS, get_caps), BOOKS },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE_BLOB, create_blob) },
+	/* The driver fills at most what the device has, which may be less. */
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_VIRTGPU_GET_CAPS,
+			 FILLS(struct drm_virtgpu_get_caps, addr, __u8, size)), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE_BLOB,
+			 READS(struct drm_virtgpu_resource_create_blob, cmd, __u8, cmd_size)) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_CONTEXT_INIT, context_init), BOOKS },
 };
 

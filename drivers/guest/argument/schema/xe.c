@@ -141,33 +141,12 @@ static const struct vgpu_schema_field range_advice[] = {
 };
 
 #define RANGES struct drm_xe_vm_query_mem_range_attr
-
-static const struct vgpu_schema_field range_attrs[] = {
-	{ VGPU_PTR(RANGES, vector_of_mem_attr), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(RANGES, num_mem_ranges),
-	  .stride = VGPU_FIELD(RANGES, sizeof_mem_range_attr) },
-};
-#endif
-
-#ifdef DRM_IOCTL_XE_VM_GET_PROPERTY
-static const struct vgpu_schema_field vm_property[] = {
-	{ VGPU_PTR(struct drm_xe_vm_get_property, data), .dir = VGPU_INOUT,
-	  .count = VGPU_FIELD(struct drm_xe_vm_get_property, size),
-	  .when = VGPU_WHEN_EQUAL(struct drm_xe_vm_get_property, property,
-				  DRM_XE_VM_GET_PROPERTY_FAULTS) },
-};
 #endif
 
 /* Ioctls of a stream that OBSERVATION has opened: bare numbers. */
 static const struct vgpu_schema_field stream_config[] = {
 	{ VGPU_CHAIN(struct drm_xe_ext_set_property, base.next_extension),
 	  .chain = &property_chain },
-};
-
-static const struct vgpu_schema_field wait_user_fence[] = {
-	{ VGPU_TIME(struct drm_xe_wait_user_fence, timeout),
-	  .when = VGPU_WHEN_FLAG(struct drm_xe_wait_user_fence, flags,
-				 DRM_XE_UFENCE_WAIT_FLAG_ABSTIME) },
 };
 
 static const struct vgpu_schema_ioctl xe_ioctls[] = {
@@ -186,17 +165,27 @@ static const struct vgpu_schema_ioctl xe_ioctls[] = {
 	 * The ioctl waits for a value in mapped memory. The schema does not describe the address
 	 * as a pointer: the driver must read the memory itself, not a copy in a segment.
 	 */
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_WAIT_USER_FENCE, wait_user_fence) },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_XE_WAIT_USER_FENCE,
+			 { VGPU_TIME(struct drm_xe_wait_user_fence, timeout),
+			   .when = VGPU_WHEN_FLAG(struct drm_xe_wait_user_fence, flags,
+						  DRM_XE_UFENCE_WAIT_FLAG_ABSTIME) }) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_OBSERVATION, observation) },
 #ifdef DRM_IOCTL_XE_MADVISE
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_MADVISE, range_advice) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_VM_QUERY_MEM_RANGE_ATTRS, range_attrs), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_XE_VM_QUERY_MEM_RANGE_ATTRS,
+			 { VGPU_PTR(RANGES, vector_of_mem_attr), .dir = VGPU_INOUT,
+			   .count = VGPU_FIELD(RANGES, num_mem_ranges),
+			   .stride = VGPU_FIELD(RANGES, sizeof_mem_range_attr) }), BOOKS },
 #endif
 #ifdef DRM_IOCTL_XE_EXEC_QUEUE_SET_PROPERTY
 	{ VGPU_IOCTL(DRM_IOCTL_XE_EXEC_QUEUE_SET_PROPERTY), BOOKS },
 #endif
 #ifdef DRM_IOCTL_XE_VM_GET_PROPERTY
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_VM_GET_PROPERTY, vm_property), BOOKS },
+	{ VGPU_IOCTL_ONE(DRM_IOCTL_XE_VM_GET_PROPERTY,
+			 { VGPU_PTR(struct drm_xe_vm_get_property, data), .dir = VGPU_INOUT,
+			   .count = VGPU_FIELD(struct drm_xe_vm_get_property, size),
+			   .when = VGPU_WHEN_EQUAL(struct drm_xe_vm_get_property, property,
+						   DRM_XE_VM_GET_PROPERTY_FAULTS) }), BOOKS },
 #endif
 	{ VGPU_IOCTL_NO_ARG(DRM_XE_OBSERVATION_IOCTL_ENABLE) },
 	{ VGPU_IOCTL_NO_ARG(DRM_XE_OBSERVATION_IOCTL_DISABLE) },
