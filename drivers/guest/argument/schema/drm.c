@@ -20,16 +20,7 @@ static const struct vgpu_schema_field version[] = {
 	TEXT(struct drm_version, desc, desc_len),
 };
 
-static const struct vgpu_schema_field dma[] = {
-	READS(struct drm_dma, send_indices, int, send_count),
-	READS(struct drm_dma, send_sizes, int, send_count),
-	FILLS(struct drm_dma, request_indices, int, request_count),
-	FILLS(struct drm_dma, request_sizes, int, request_count),
-};
-
-#define HANDLES(s) \
-	{ VGPU_PTR(s, handles), .dir = VGPU_IN, .unit = sizeof(__u32), \
-	  .count = VGPU_FIELD(s, count_handles) }
+#define HANDLES(s)	READS(s, handles, __u32, count_handles)
 
 #define POINTS(s, d) \
 	{ VGPU_PTR(s, points), .dir = (d), .unit = sizeof(__u64), \
@@ -95,21 +86,22 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_GEM_OPEN) },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_CAP), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_SET_CLIENT_CAP), BOOKS },
-	{ VGPU_IOCTL_ONE(DRM_IOCTL_SET_UNIQUE,
-			 READS(struct drm_unique, unique, __u8, unique_len)), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_SET_UNIQUE), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_AUTH_MAGIC), BOOKS },
+	/*
+	 * Ioctls of DRI1, up to UPDATE_DRAW, have no fields, like SET_UNIQUE: drivers without it
+	 * reject them, or do nothing, whatever the argument is. They have entries because
+	 * drm_ioctl() may copy the argument out nevertheless, and fails with EFAULT if it cannot.
+	 */
 	{ VGPU_IOCTL(DRM_IOCTL_BLOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_UNBLOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_CONTROL) },
 	{ VGPU_IOCTL(DRM_IOCTL_ADD_MAP), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_ADD_BUFS), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_MARK_BUFS), LONGS },
-	/* Ioctls of DRI1: drivers without it reject them, whatever the argument is. */
-	{ VGPU_IOCTL_ONE(DRM_IOCTL_INFO_BUFS,
-			 FILLS(struct drm_buf_info, list, struct drm_buf_desc, count)), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_INFO_BUFS), LONGS },
 	/* MAP_BUFS is missing: it would map memory in the shadow only. */
-	{ VGPU_IOCTL_ONE(DRM_IOCTL_FREE_BUFS,
-			 READS(struct drm_buf_free, list, int, count)), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_FREE_BUFS), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_RM_MAP), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SET_SAREA_CTX), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_SAREA_CTX), LONGS },
@@ -123,11 +115,10 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_GET_CTX) },
 	{ VGPU_IOCTL(DRM_IOCTL_SWITCH_CTX) },
 	{ VGPU_IOCTL(DRM_IOCTL_NEW_CTX) },
-	{ VGPU_IOCTL_ONE(DRM_IOCTL_RES_CTX,
-			 FILLS(struct drm_ctx_res, contexts, struct drm_ctx, count)), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_RES_CTX), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_ADD_DRAW) },
 	{ VGPU_IOCTL(DRM_IOCTL_RM_DRAW) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_DMA, dma), LONGS },
+	{ VGPU_IOCTL(DRM_IOCTL_DMA), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_LOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_UNLOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_FINISH) },
