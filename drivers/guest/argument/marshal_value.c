@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Fields with values that differ on the two machines: fds, ids and times. */
-#include "argument/marshal_level.h"
 #include "argument/marshal_mem.h"
 #include "argument/marshal_value.h"
 

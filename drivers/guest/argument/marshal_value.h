@@ -3,7 +3,7 @@
 #ifndef VGPU_MARSHAL_VALUE_H
 #define VGPU_MARSHAL_VALUE_H
 
-#include "argument/marshal_level.h"
+#include "argument/marshal_walk.h"
 
 int vgpu_walk_fd_in(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		    const struct vgpu_schema_field *field, int fd);

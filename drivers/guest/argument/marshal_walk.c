@@ -7,11 +7,123 @@
  * driver gets the caller's own address, and reads its memory by demand paging or fails as it
  * would natively.
  */
-#include "argument/marshal_kept.h"
-#include "argument/marshal_level.h"
 #include "argument/marshal_mem.h"
 #include "argument/marshal_value.h"
 #include "argument/marshal_walk.h"
+
+/* Note that the driver may read memory that no schema describes. */
+static int walk_leave_raw(struct vgpu_marshal *m)
+{
+	m->raw = true;
+	return 0;
+}
+
+/* Ignore errors after which the pointer can stay unchanged. */
+static int walk_leave(struct vgpu_marshal *m, int error)
+{
+	return error == -EFAULT || error == -E2BIG ? walk_leave_raw(m) : error;
+}
+
+/* Get an integer of the struct. Return: false if it was not sent to the host. */
+static bool walk_get(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+		     u32 offset, u8 size, u64 *value)
+{
+	const struct vgpu_marshal_seg *info = &m->info[level->seg];
+
+	if (!(info->dir & VGPU_IN))
+		return false;
+	*value = 0;
+	if (offset + size <= level->len)
+		*value = vgpu_marshal_int(m->data + info->in_off + level->base + offset, size);
+	return true;
+}
+
+/* Return: segment of the memory of the pointer at @via in the struct, or NULL. */
+static const struct vgpu_marshal_seg *target_find(const struct vgpu_marshal *m,
+						  const struct vgpu_walk_level *level, u16 via)
+{
+	u32 i;
+
+	for (i = m->nr_segs; i-- > 1;) {
+		const struct vgpu_marshal_seg *info = &m->info[i];
+
+		if (info->field && info->parent == level->seg &&
+		    info->parent_base == level->base && info->field->offset == via)
+			return info;
+	}
+	return NULL;
+}
+
+/* Get a number from the memory of a pointer. @index: index of the element that refers to it. */
+static bool target_get(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+		       const struct vgpu_schema_ref *ref, u32 index, u64 *value)
+{
+	const struct vgpu_marshal_seg *info = target_find(m, level, ref->via);
+	const u8 *p;
+	u64 at;
+	u32 i;
+
+	if (!info || !(info->dir & VGPU_IN))
+		return false;
+	p = m->data + info->in_off;
+	*value = 0;
+	if (ref->kind != VGPU_REF_SUM) {
+		at = ref->kind == VGPU_REF_BESIDE ? (u64)index * ref->size : ref->offset;
+		if (at + ref->size > info->len)
+			return ref->kind == VGPU_REF_TARGET;
+		*value = vgpu_marshal_int(p + at, ref->size);
+		return true;
+	}
+	for (i = 0; i + ref->size <= info->len; i += ref->size)
+		if (check_add_overflow(*value, vgpu_marshal_int(p + i, ref->size), value))
+			return false;
+	return true;
+}
+
+/* Get a number; NONE leaves @value alone. Return: false if it is not known in the guest. */
+static bool walk_number(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+			const struct vgpu_schema_ref *ref, u64 *value)
+{
+	const u32 index = level->index;
+	u8 up;
+
+	for (up = ref->up; up && level; up--)
+		level = level->up;
+	if (!level)
+		return false;
+	switch (ref->kind) {
+	case VGPU_REF_NONE:
+		return true;
+	case VGPU_REF_CONST:
+		*value = ref->value;
+		return true;
+	case VGPU_REF_FIELD:
+		return walk_get(m, level, ref->offset, ref->size, value);
+	case VGPU_REF_TARGET:
+	case VGPU_REF_SUM:
+	case VGPU_REF_BESIDE:
+		return target_get(m, level, ref, index, value);
+	default:
+		return false;
+	}
+}
+
+/* Return: true if the condition holds; a condition on an unknown number does not. */
+static bool walk_when(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+		      const struct vgpu_schema_when *when)
+{
+	u32 learned;
+	u64 value;
+
+	if (when->ref.kind == VGPU_REF_NONE)
+		return true;
+	if (!walk_number(m, level, &when->ref, &value))
+		return false;
+	if (!when->learned)
+		return vgpu_marshal_when(when, value);
+	learned = m->learned ? READ_ONCE(m->learned->number[when->learned - 1]) : 0;
+	return learned && value == learned;
+}
 
 static int walk_struct(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		       const struct vgpu_schema_struct *body);
@@ -23,21 +135,15 @@ static int walk_struct(struct vgpu_marshal *m, const struct vgpu_walk_level *lev
 static u32 array_bytes(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		       const struct vgpu_schema_field *field, u32 *unit)
 {
-	u64 n = 1, times, each = field->unit, bytes;
+	u64 n = 1, times = 1, each = field->unit, bytes;
 
 	if (!each)
 		each = field->elem ? field->elem->size : 1;
-	if (field->stride.kind != VGPU_REF_NONE &&
-	    !vgpu_walk_number(m, level, &field->stride, &each))
-		return 0;
-	if (field->count.kind != VGPU_REF_NONE && !vgpu_walk_number(m, level, &field->count, &n))
-		return 0;
-	if (field->times.kind != VGPU_REF_NONE &&
-	    (!vgpu_walk_number(m, level, &field->times, &times) ||
-	     check_mul_overflow(n, times, &n)))
-		return 0;
-	if (check_mul_overflow(n, each, &bytes) || bytes > U32_MAX - 8 ||
-	    (field->max && bytes > field->max))
+	if (!walk_number(m, level, &field->stride, &each) ||
+	    !walk_number(m, level, &field->count, &n) ||
+	    !walk_number(m, level, &field->times, &times) ||
+	    check_mul_overflow(n, times, &n) || check_mul_overflow(n, each, &bytes) ||
+	    bytes > U32_MAX - 8 || (field->max && bytes > field->max))
 		return 0;
 	*unit = each;
 	return bytes;
@@ -84,7 +190,7 @@ static int walk_elems(struct vgpu_marshal *m, const struct vgpu_walk_level *up, 
 	int error;
 
 	if (level.depth >= VGPU_SCHEMA_DEPTH || !step)
-		return vgpu_walk_leave_raw(m);
+		return walk_leave_raw(m);
 	for (level.base = 0; level.base < bytes; level.base += step) {
 		level.len = min(bytes - level.base, step);
 		error = walk_struct(m, &level, elem);
@@ -103,13 +209,13 @@ static int walk_ptr(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 	int seg, error;
 
 	if (!bytes)
-		return vgpu_walk_leave_raw(m);
+		return walk_leave_raw(m);
 	if (inside_argument(m, level, field, addr, bytes, &offset))
-		return vgpu_walk_leave(m, min(ptr_fixup(m, level, field, 0, offset), 0));
+		return walk_leave(m, min(ptr_fixup(m, level, field, 0, offset), 0));
 
 	seg = vgpu_marshal_seg_add(m, addr, bytes, field->dir);
 	if (seg < 0)
-		return vgpu_walk_leave(m, seg);
+		return walk_leave(m, seg);
 	m->info[seg].field = field;
 	m->info[seg].parent = level->seg;
 	m->info[seg].parent_base = level->base;
@@ -189,12 +295,12 @@ static int walk_chain(struct vgpu_marshal *m, const struct vgpu_walk_level *up,
 	u32 i;
 
 	if (level.depth >= VGPU_SCHEMA_DEPTH)
-		return vgpu_walk_leave_raw(m);
+		return walk_leave_raw(m);
 	/* A chain may be a ring: the limit ends the loop here, and the driver has its own. */
 	for (i = 0; addr && i < chain->max; i++) {
 		seg = node_add(m, chain, addr, &node);
 		if (seg < 0)
-			return vgpu_walk_leave(m, seg);
+			return walk_leave(m, seg);
 		error = vgpu_marshal_fixup_add(m, VGPU_FIXUP_PTR, from, place, seg, 0);
 		if (error < 0)
 			return error;
@@ -205,10 +311,10 @@ static int walk_chain(struct vgpu_marshal *m, const struct vgpu_walk_level *up,
 			return error;
 		from = seg;
 		place = chain->next;
-		vgpu_walk_get(m, &level, chain->next, sizeof(u64), &addr);
+		walk_get(m, &level, chain->next, sizeof(u64), &addr);
 		cond_resched();
 	}
-	return addr ? vgpu_walk_leave_raw(m) : 0;
+	return addr ? walk_leave_raw(m) : 0;
 }
 
 static int walk_inside(struct vgpu_marshal *m, const struct vgpu_walk_level *up,
@@ -223,25 +329,84 @@ static int walk_inside(struct vgpu_marshal *m, const struct vgpu_walk_level *up,
 	};
 
 	return level.depth < VGPU_SCHEMA_DEPTH ? walk_struct(m, &level, field->elem) :
-		vgpu_walk_leave_raw(m);
+		walk_leave_raw(m);
 }
 
 /* Note the unknown class and pass the pointer to the driver unchanged. */
 static int walk_unknown(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 			const struct vgpu_schema_field *field)
 {
-	u64 class;
+	u64 class = 0;
 
-	if (vgpu_walk_number(m, level, &field->count, &class))
+	if (walk_number(m, level, &field->count, &class))
 		m->unknown_class = class;
-	return vgpu_walk_leave_raw(m);
+	return walk_leave_raw(m);
+}
+
+/* Return: true if the host can get pages that the device keeps; @alone: without other calls. */
+static bool walk_can_keep(const struct vgpu_marshal *m, bool alone)
+{
+	return m->limits->features & (alone ? VGPU_FEATURE_KEEP_ALONE : VGPU_FEATURE_KEEP);
+}
+
+/*
+ * Pin whole pages for writing and add a KEPT segment. If the pages are not writable and the
+ * driver only reads them, pin them for reading.
+ */
+static int kept_add(struct vgpu_marshal *m, const struct vgpu_schema_field *field, u64 addr,
+		    u64 end)
+{
+	struct vgpu_marshal_kept kept;
+	bool write = true;
+	int error = m->fds->keep(m->fds_data, addr, end - addr, write, &kept);
+
+	if (error == -EFAULT && !(field->dir & VGPU_OUT)) {
+		write = false;
+		error = m->fds->keep(m->fds_data, addr, end - addr, write, &kept);
+	}
+	return error ?: vgpu_marshal_kept_add(m, addr, end - addr, write, &kept);
+}
+
+/*
+ * Add KEPT segments for memory that the device uses after the call. If the address or the
+ * length makes no sense, the driver gets the pointer unchanged and fails by itself. Pages that
+ * are in a KEPT segment of the call already are not added again: one plane of a picture may
+ * begin in the page in which another one ends.
+ */
+static int walk_kept(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+		     const struct vgpu_schema_field *field, u64 addr)
+{
+	const u64 mask = VGPU_PAGE_SIZE - 1;
+	u64 n = 1, bytes, end, gap;
+	int error;
+
+	if (!walk_can_keep(m, field->alone))
+		return -field->error;
+	if (!walk_number(m, level, &field->count, &n) ||
+	    check_mul_overflow(n, (u64)(field->unit ?: 1), &bytes) ||
+	    check_add_overflow(bytes, (u64)field->mask, &bytes) || !bytes ||
+	    check_add_overflow(addr, bytes, &end) || check_add_overflow(end, mask, &end))
+		return 0;
+	addr &= ~mask;
+	end &= ~mask;
+	if (field->out_count.kind == VGPU_REF_FIELD &&
+	    field->out_count.offset + sizeof(u32) <= level->len) {
+		m->status = field->max;
+		m->status_addr = m->info[level->seg].addr + level->base + field->out_count.offset;
+	}
+	for (; vgpu_marshal_kept_gap(m, &addr, end, &gap); addr = gap) {
+		error = kept_add(m, field, addr, gap);
+		if (error)
+			return walk_leave(m, error);
+	}
+	return 0;
 }
 
 static int walk_field(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		      const struct vgpu_schema_field *field)
 {
 	u64 value = 0;
-	bool known = vgpu_walk_get(m, level, field->offset, field->size, &value);
+	bool known = walk_get(m, level, field->offset, field->size, &value);
 
 	switch (field->type) {
 	case VGPU_FIELD_PTR:
@@ -260,7 +425,7 @@ static int walk_field(struct vgpu_marshal *m, const struct vgpu_walk_level *leve
 	case VGPU_FIELD_USERPTR:
 		return value ? -field->error : 0;
 	case VGPU_FIELD_KEPT:
-		return value ? vgpu_walk_kept(m, level, field, value) : 0;
+		return value ? walk_kept(m, level, field, value) : 0;
 	case VGPU_FIELD_LIVE:
 		m->wants_live = true;
 		return m->live ? 0 : -field->error;
@@ -308,12 +473,12 @@ static int walk_struct(struct vgpu_marshal *m, const struct vgpu_walk_level *lev
 		 */
 		if (end > level->len ||
 		    ((level->base + field->offset) & min(field->size - 1, 3))) {
-			vgpu_walk_leave_raw(m);
+			walk_leave_raw(m);
 			continue;
 		}
 		if ((alternative && field->offset == settled) ||
-		    (field->unkept && vgpu_walk_can_keep(m, field->alone)) ||
-		    (field->type != VGPU_FIELD_STAMP && !vgpu_walk_when(m, level, &field->when)))
+		    (field->unkept && walk_can_keep(m, field->alone)) ||
+		    (field->type != VGPU_FIELD_STAMP && !walk_when(m, level, &field->when)))
 			continue;
 		if (alternative)
 			settled = field->offset;
