@@ -152,7 +152,7 @@ static int arg_fd(struct vgpu_marshal *m, unsigned long arg)
 		return arg_value(m, VGPU_MARSHAL_NO_FD);
 	}
 	error = vgpu_marshal_held_add(m, &held);
-	if (error < 0) {
+	if (error) {
 		m->fds->put(m->fds_data, held.handle);
 		return error;
 	}

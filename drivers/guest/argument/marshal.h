@@ -116,19 +116,17 @@ enum vgpu_marshal_held_kind {
 /* private: fd that is passed in or out, or other state for processing the reply */
 struct vgpu_marshal_held {
 	void *handle;
-	const struct vgpu_schema_field *field;	/* PIDS, STAMP */
+	const struct vgpu_schema_field *field;	/* field of the place; NULL: there is none */
 	u32 kind;		/* enum vgpu_marshal_held_kind */
 	int fd;			/* CLOSED: fd of the program; OUT: the new fd; PID: 0 if the id
 				 * belongs to no process of the guest; PIDS: number of ids
 				 */
-	/* HIDDEN: the bits; PID: bits that say that it is the opener's; CLOCK: enum
-	 * vgpu_schema_clock
-	 */
-	u32 mask;
+	u32 mask;		/* PID: bits that say that it is the opener's; CLOCK: enum
+				 * vgpu_schema_clock
+				 */
 	u32 fixup;		/* OUT: index; EVENT: number; PID: offset of the bits of @mask */
 	u32 offset;		/* offset of the place; unused for an OBJECT */
 	u16 seg;		/* segment of the place */
-	u8 size;		/* PID: size of the place in bytes */
 	bool filled;		/* OUT: there is an object; EVENT: the driver has the eventfd; RDEV,
 				 * STAMP: the driver wrote; PID: the id has to be replaced
 				 */

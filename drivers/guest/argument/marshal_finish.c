@@ -88,7 +88,7 @@ static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const
 			 held->mask);
 		held->filled = held->fd || (s32)vgpu_marshal_int(new, sizeof(u32)) > 0;
 		if (held->filled)
-			memcpy(old, new, held->size);
+			memcpy(old, new, held->field->size);
 	}
 }
 
@@ -164,6 +164,107 @@ static bool held_is_ret(const struct vgpu_marshal *m, const struct vgpu_marshal_
 	return le16_to_cpu(m->fixups[held->fixup].type) == VGPU_FIXUP_FD_RET;
 }
 
+/* Return: what the driver has left in the place of @held. */
+static const u8 *held_told(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held,
+			   const u8 *data)
+{
+	return data + m->info[held->seg].out_off + held->offset;
+}
+
+/* Write to the program's memory, @ahead bytes behind the place of @held. */
+static int held_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held, u32 ahead,
+		    const void *bytes, u32 len)
+{
+	u64 addr = m->info[held->seg].addr + held->offset + ahead;
+
+	return copy_to_user(u64_to_user_ptr(addr), bytes, len) ? -EFAULT : 0;
+}
+
+/* Write an integer whose bits are partly hidden from the program. */
+static int hidden_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held,
+		      const u8 *told)
+{
+	u32 seen = vgpu_marshal_int(told, sizeof(seen)), mask = held->field->mask;
+	u32 value = mask == U32_MAX ? U32_MAX : seen & ~mask;
+
+	return value == seen ? 0 : held_put(m, held, 0, &value, sizeof(value));
+}
+
+static int rdev_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held,
+		    const u8 *told)
+{
+	u32 rdev[VGPU_MARSHAL_RDEV / sizeof(u32)];
+
+	memcpy(rdev, told, sizeof(rdev));
+	m->fds->rdev(m->fds_data, &rdev[0], &rdev[1]);
+	return held_put(m, held, 0, rdev, sizeof(rdev));
+}
+
+static int pid_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held)
+{
+	u32 pid = held->fd ? m->fds->pid(m->fds_data, held->mask ? VGPU_MARSHAL_OPENER :
+					 VGPU_MARSHAL_THREAD) : 0;
+	u64 wide = pid;
+	u8 size = held->field->size;
+
+	return held_put(m, held, 0, size == sizeof(pid) ? (void *)&pid : (void *)&wide, size);
+}
+
+/*
+ * Write the ids of a list that the driver has changed, all bytes of each. vgpu_walk_pids() may
+ * have sent another id than the program's, so a byte that came back unchanged may differ from the
+ * program's byte. The id of the shadow becomes the program's own.
+ */
+static int list_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held,
+		    const u8 *told)
+{
+	const u8 *sent = m->data + m->info[held->seg].in_off + held->offset;
+	u32 ahead = 0, pid;
+	int n, error;
+
+	for (n = 0; n < held->fd; n++, ahead += held->field->unit) {
+		pid = vgpu_marshal_int(told + ahead, sizeof(pid));
+		if (pid == vgpu_marshal_int(sent + ahead, sizeof(pid)))
+			continue;
+		if (pid == VGPU_MARSHAL_SHADOW)
+			pid = m->fds->pid(m->fds_data, VGPU_MARSHAL_PROCESS);
+		error = held_put(m, held, ahead, &pid, sizeof(pid));
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int stamp_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held,
+		     const u8 *told)
+{
+	u8 stamp[VGPU_MARSHAL_STAMP];
+
+	memcpy(stamp, told, held->field->size);
+	vgpu_marshal_stamp(held->field, stamp, m->fds, m->fds_data);
+	return held_put(m, held, 0, stamp, held->field->size);
+}
+
+/* Write a result whose value differs on the two machines, except fds. */
+static int value_copy(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held,
+		      const u8 *data, long result)
+{
+	switch (held->kind) {
+	case VGPU_HELD_HIDDEN:
+		return result < 0 ? 0 : hidden_put(m, held, held_told(m, held, data));
+	case VGPU_HELD_RDEV:
+		return held->filled ? rdev_put(m, held, held_told(m, held, data)) : 0;
+	case VGPU_HELD_PID:
+		return held->filled ? pid_put(m, held) : 0;
+	case VGPU_HELD_PIDS:
+		return result < 0 ? 0 : list_put(m, held, held_told(m, held, data));
+	case VGPU_HELD_STAMP:
+		return held->filled ? stamp_put(m, held, held_told(m, held, data)) : 0;
+	default:
+		return 0;
+	}
+}
+
 static int fds_copy(const struct vgpu_marshal *m)
 {
 	u32 i;
@@ -171,130 +272,9 @@ static int fds_copy(const struct vgpu_marshal *m)
 	for (i = 0; i < m->nr_held; i++) {
 		const struct vgpu_marshal_held *held = &m->held[i];
 
-		if (held->kind != VGPU_HELD_OUT || !held->filled || held_is_ret(m, held))
-			continue;
-		if (copy_to_user(u64_to_user_ptr(m->info[held->seg].addr + held->offset),
-				 &held->fd, sizeof(held->fd)))
+		if (held->kind == VGPU_HELD_OUT && held->filled && !held_is_ret(m, held) &&
+		    held_put(m, held, 0, &held->fd, sizeof(held->fd)))
 			return -EFAULT;
-	}
-	return 0;
-}
-
-/* Write the integers whose bits are partly hidden from the program. */
-static int hidden_copy(const struct vgpu_marshal *m, const u8 *data, long result)
-{
-	u32 i, seen, value;
-
-	if (result < 0)
-		return 0;
-	for (i = 0; i < m->nr_held; i++) {
-		const struct vgpu_marshal_held *held = &m->held[i];
-		const struct vgpu_marshal_seg *info = &m->info[held->seg];
-
-		if (held->kind != VGPU_HELD_HIDDEN)
-			continue;
-		seen = vgpu_marshal_int(data + info->out_off + held->offset, sizeof(value));
-		value = held->mask == U32_MAX ? U32_MAX : seen & ~held->mask;
-		if (value == seen)
-			continue;
-		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), &value,
-				 sizeof(value)))
-			return -EFAULT;
-	}
-	return 0;
-}
-
-static int rdevs_copy(const struct vgpu_marshal *m, const u8 *data)
-{
-	u32 i, rdev[VGPU_MARSHAL_RDEV / sizeof(u32)];
-
-	for (i = 0; i < m->nr_held; i++) {
-		const struct vgpu_marshal_held *held = &m->held[i];
-		const struct vgpu_marshal_seg *info = &m->info[held->seg];
-
-		if (held->kind != VGPU_HELD_RDEV || !held->filled)
-			continue;
-		memcpy(rdev, data + info->out_off + held->offset, sizeof(rdev));
-		m->fds->rdev(m->fds_data, &rdev[0], &rdev[1]);
-		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), rdev, sizeof(rdev)))
-			return -EFAULT;
-		cond_resched();
-	}
-	return 0;
-}
-
-static int pids_copy(const struct vgpu_marshal *m)
-{
-	u64 wide;
-	u32 i, pid;
-
-	for (i = 0; i < m->nr_held; i++) {
-		const struct vgpu_marshal_held *held = &m->held[i];
-
-		if (held->kind != VGPU_HELD_PID || !held->filled)
-			continue;
-		pid = held->fd ? m->fds->pid(m->fds_data, held->mask ? VGPU_MARSHAL_OPENER :
-					     VGPU_MARSHAL_THREAD) : 0;
-		wide = pid;
-		if (copy_to_user(u64_to_user_ptr(m->info[held->seg].addr + held->offset),
-				 held->size == sizeof(pid) ? (void *)&pid : (void *)&wide,
-				 held->size))
-			return -EFAULT;
-	}
-	return 0;
-}
-
-/*
- * Write the ids of lists that the driver has changed, all bytes of each. walk_pids() may have
- * sent another id than the program's, so a byte that came back unchanged may differ from the
- * program's byte. The id of the shadow becomes the program's own.
- */
-static int list_copy(const struct vgpu_marshal *m, const u8 *data, long result)
-{
-	const struct vgpu_marshal_held *held;
-	const struct vgpu_marshal_seg *info;
-	u32 i, offset, pid;
-	int n;
-
-	if (result < 0)
-		return 0;
-	for (i = 0; i < m->nr_held; i++) {
-		held = &m->held[i];
-		info = &m->info[held->seg];
-		if (held->kind != VGPU_HELD_PIDS)
-			continue;
-		offset = held->offset;
-		for (n = 0; n < held->fd; n++, offset += held->field->unit) {
-			pid = vgpu_marshal_int(data + info->out_off + offset, sizeof(pid));
-			if (pid == vgpu_marshal_int(m->data + info->in_off + offset, sizeof(pid)))
-				continue;
-			if (pid == VGPU_MARSHAL_SHADOW)
-				pid = m->fds->pid(m->fds_data, VGPU_MARSHAL_PROCESS);
-			if (copy_to_user(u64_to_user_ptr(info->addr + offset), &pid, sizeof(pid)))
-				return -EFAULT;
-		}
-		cond_resched();
-	}
-	return 0;
-}
-
-static int stamps_copy(const struct vgpu_marshal *m, const u8 *data)
-{
-	u8 stamp[VGPU_MARSHAL_STAMP];
-	u32 i;
-
-	for (i = 0; i < m->nr_held; i++) {
-		const struct vgpu_marshal_held *held = &m->held[i];
-		const struct vgpu_marshal_seg *info = &m->info[held->seg];
-
-		if (held->kind != VGPU_HELD_STAMP || !held->filled)
-			continue;
-		memcpy(stamp, data + info->out_off + held->offset, held->field->size);
-		vgpu_marshal_stamp(held->field, stamp, m->fds, m->fds_data);
-		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), stamp,
-				 held->field->size))
-			return -EFAULT;
-		cond_resched();
 	}
 	return 0;
 }
@@ -319,16 +299,13 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 		if (error)
 			return error;
 	}
-	error = hidden_copy(m, data, result);
-	if (!error)
-		error = rdevs_copy(m, data);
-	if (!error)
-		error = pids_copy(m);
-	if (!error)
-		error = list_copy(m, data, result);
-	if (!error)
-		error = stamps_copy(m, data);
-	return error ? error : fds_copy(m);
+	for (i = 0; i < m->nr_held; i++) {
+		error = value_copy(m, &m->held[i], data, result);
+		if (error)
+			return error;
+		cond_resched();
+	}
+	return fds_copy(m);
 }
 
 /*

@@ -337,6 +337,6 @@ int vgpu_marshal_held_add(struct vgpu_marshal *m, const struct vgpu_marshal_held
 		m->held = new;
 		m->cap_held = cap;
 	}
-	m->held[m->nr_held] = *held;
-	return m->nr_held++;
+	m->held[m->nr_held++] = *held;
+	return 0;
 }

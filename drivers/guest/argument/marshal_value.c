@@ -3,24 +3,43 @@
 #include "argument/marshal_mem.h"
 #include "argument/marshal_value.h"
 
+/* Return: state of @kind for a field, which has its place. */
+static struct vgpu_marshal_held held_of(const struct vgpu_walk_level *level,
+					const struct vgpu_schema_field *field,
+					enum vgpu_marshal_held_kind kind)
+{
+	return (struct vgpu_marshal_held) {
+		.kind = kind,
+		.field = field,
+		.seg = level->seg,
+		.offset = level->base + field->offset,
+	};
+}
+
+/* Note the place of a value that the driver writes. */
+int vgpu_walk_result(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+		     const struct vgpu_schema_field *field, enum vgpu_marshal_held_kind kind)
+{
+	const struct vgpu_marshal_held held = held_of(level, field, kind);
+
+	return m->info[level->seg].dir & VGPU_OUT ? vgpu_marshal_held_add(m, &held) : 0;
+}
+
 /* Replace an fd of the caller by its object, or by an fd that is never open. */
 int vgpu_walk_fd_in(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		    const struct vgpu_schema_field *field, int fd)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
 	bool event = field->type == VGPU_FIELD_EVENT_IN;
-	struct vgpu_marshal_held held = {
-		.kind = event ? VGPU_HELD_EVENT : VGPU_HELD_OBJECT,
-		.fd = fd,
-		.seg = level->seg,
-		.offset = level->base + field->offset,
-	};
+	struct vgpu_marshal_held held = held_of(level, field, event ? VGPU_HELD_EVENT :
+						VGPU_HELD_OBJECT);
 	const u32 no_fd = VGPU_MARSHAL_NO_FD;
 	u32 object = 0;
 	int error;
 
 	if (fd < 0)
 		return 0;
+	held.fd = fd;
 	if (event)
 		error = m->fds->event_get(m->fds_data, fd, &object);
 	else
@@ -37,7 +56,7 @@ int vgpu_walk_fd_in(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 			m->fd_error = error;
 	}
 	error = vgpu_marshal_held_add(m, &held);
-	if (error < 0) {
+	if (error) {
 		if (held.kind == VGPU_HELD_OBJECT)
 			m->fds->put(m->fds_data, held.handle);
 		else if (held.kind == VGPU_HELD_EVENT)
@@ -50,38 +69,18 @@ int vgpu_walk_fd_in(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 					  level->seg, held.offset, object, 0), 0);
 }
 
-/* Note bits that are hidden from the program. */
-int vgpu_walk_hide(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
-		   const struct vgpu_schema_field *field)
-{
-	const struct vgpu_marshal_held held = {
-		.kind = VGPU_HELD_HIDDEN,
-		.mask = field->mask,
-		.seg = level->seg,
-		.offset = level->base + field->offset,
-	};
-
-	if (!(m->info[level->seg].dir & VGPU_OUT))
-		return 0;
-	return min(vgpu_marshal_held_add(m, &held), 0);
-}
-
 /* Send a value that the driver would not write, to find out if the driver wrote the field. */
 int vgpu_walk_rdev(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		   const struct vgpu_schema_field *field)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
-	const struct vgpu_marshal_held held = {
-		.kind = VGPU_HELD_RDEV,
-		.seg = level->seg,
-		.offset = level->base + field->offset,
-	};
+	const struct vgpu_marshal_held held = held_of(level, field, VGPU_HELD_RDEV);
 	int error;
 
 	if (info->dir != VGPU_INOUT)
 		return 0;
 	error = vgpu_marshal_held_add(m, &held);
-	if (error < 0)
+	if (error)
 		return error;
 	memset(m->data + info->in_off + held.offset, 0xff, VGPU_MARSHAL_RDEV);
 	return 0;
@@ -92,18 +91,13 @@ int vgpu_walk_pid(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		  const struct vgpu_schema_field *field)
 {
 	const struct vgpu_schema_ref *ref = &field->out_count;
-	const struct vgpu_marshal_held held = {
-		.kind = VGPU_HELD_PID,
-		.mask = ref->kind == VGPU_REF_FIELD ? field->mask : 0,
-		.fixup = level->base + ref->offset,
-		.seg = level->seg,
-		.offset = level->base + field->offset,
-		.size = field->size,
-	};
+	struct vgpu_marshal_held held = held_of(level, field, VGPU_HELD_PID);
 
 	if (m->info[level->seg].dir != VGPU_INOUT || ref->offset + sizeof(u32) > level->len)
 		return 0;
-	return min(vgpu_marshal_held_add(m, &held), 0);
+	held.mask = ref->kind == VGPU_REF_FIELD ? field->mask : 0;
+	held.fixup = level->base + ref->offset;
+	return vgpu_marshal_held_add(m, &held);
 }
 
 /*
@@ -115,12 +109,7 @@ int vgpu_walk_pids(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		   const struct vgpu_schema_field *field)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
-	struct vgpu_marshal_held held = {
-		.kind = VGPU_HELD_PIDS,
-		.field = field,
-		.seg = level->seg,
-		.offset = level->base + field->offset,
-	};
+	struct vgpu_marshal_held held = held_of(level, field, VGPU_HELD_PIDS);
 	u32 own, pid, to;
 	int i, error;
 	u8 *place;
@@ -129,7 +118,7 @@ int vgpu_walk_pids(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		return 0;
 	held.fd = min(field->max, (level->len - field->offset - field->size) / field->unit + 1);
 	error = vgpu_marshal_held_add(m, &held);
-	if (error < 0)
+	if (error)
 		return error;
 	own = m->fds->pid(m->fds_data, VGPU_MARSHAL_PROCESS);
 	place = m->data + info->in_off + held.offset;
@@ -153,19 +142,15 @@ static int object_add(struct vgpu_marshal *m, u16 type, struct vgpu_marshal_held
 	if (fixup < 0)
 		return fixup;
 	m->nr_fd_out++;
-	held->kind = VGPU_HELD_OUT;
 	held->fixup = fixup;
-	return min(vgpu_marshal_held_add(m, held), 0);
+	return vgpu_marshal_held_add(m, held);
 }
 
 /* Note the place of an fd that the driver returns. */
 int vgpu_walk_fd_out(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		     const struct vgpu_schema_field *field)
 {
-	struct vgpu_marshal_held held = {
-		.seg = level->seg,
-		.offset = level->base + field->offset,
-	};
+	struct vgpu_marshal_held held = held_of(level, field, VGPU_HELD_OUT);
 
 	if (!(m->info[level->seg].dir & VGPU_OUT))
 		return 0;
@@ -174,7 +159,7 @@ int vgpu_walk_fd_out(struct vgpu_marshal *m, const struct vgpu_walk_level *level
 
 int vgpu_marshal_fd_ret(struct vgpu_marshal *m)
 {
-	struct vgpu_marshal_held held = { .seg = 0 };
+	struct vgpu_marshal_held held = { .kind = VGPU_HELD_OUT };
 
 	return object_add(m, VGPU_FIXUP_FD_RET, &held);
 }
@@ -205,18 +190,9 @@ int vgpu_walk_time(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 int vgpu_walk_stamp(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		    const struct vgpu_schema_field *field)
 {
-	const struct vgpu_marshal_held held = {
-		.kind = VGPU_HELD_STAMP,
-		.field = field,
-		.seg = level->seg,
-		.offset = level->base + field->offset,
-	};
-
-	if (!(m->info[level->seg].dir & VGPU_OUT))
-		return 0;
-	if (field->clock != VGPU_CLOCK_MONOTONIC)
+	if ((m->info[level->seg].dir & VGPU_OUT) && field->clock != VGPU_CLOCK_MONOTONIC)
 		m->wants_clocks = true;
-	return min(vgpu_marshal_held_add(m, &held), 0);
+	return vgpu_walk_result(m, level, field, VGPU_HELD_STAMP);
 }
 
 /* Note the choice of a clock, SNDRV_PCM_TSTAMP_TYPE_* of ALSA; the driver rejects other values. */
@@ -230,5 +206,5 @@ int vgpu_walk_clock(struct vgpu_marshal *m, u64 type)
 	if (type >= ARRAY_SIZE(clocks))
 		return 0;
 	held.mask = clocks[type];
-	return min(vgpu_marshal_held_add(m, &held), 0);
+	return vgpu_marshal_held_add(m, &held);
 }

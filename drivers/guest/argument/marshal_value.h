@@ -7,8 +7,8 @@
 
 int vgpu_walk_fd_in(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		    const struct vgpu_schema_field *field, int fd);
-int vgpu_walk_hide(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
-		   const struct vgpu_schema_field *field);
+int vgpu_walk_result(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
+		     const struct vgpu_schema_field *field, enum vgpu_marshal_held_kind kind);
 int vgpu_walk_rdev(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		   const struct vgpu_schema_field *field);
 int vgpu_walk_pid(struct vgpu_marshal *m, const struct vgpu_walk_level *level,

@@ -435,7 +435,7 @@ static int walk_field(struct vgpu_marshal *m, const struct vgpu_walk_level *leve
 	case VGPU_FIELD_RESULT_FD:
 		return vgpu_marshal_fd_ret(m);
 	case VGPU_FIELD_HIDE:
-		return vgpu_walk_hide(m, level, field);
+		return vgpu_walk_result(m, level, field, VGPU_HELD_HIDDEN);
 	case VGPU_FIELD_RDEV:
 		return vgpu_walk_rdev(m, level, field);
 	case VGPU_FIELD_PID:
