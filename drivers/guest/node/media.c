@@ -22,7 +22,6 @@
 #include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
-#include "node/node_open.h"
 
 /**
  * struct vgpu_media - media node; freed with its last open file
@@ -63,19 +62,6 @@ static void media_free(struct vgpu_media *media)
 static void media_release(struct media_devnode *devnode)
 {
 	media_free(to_vgpu_media(devnode));
-}
-
-/* Groups are required by node.c; media nodes have nothing in common. */
-static struct vgpu_node_group *media_create_group(struct device *parent)
-{
-	struct vgpu_node_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
-
-	return group ?: ERR_PTR(-ENOMEM);
-}
-
-static void media_destroy_group(struct vgpu_node_group *group)
-{
-	kfree(group);
 }
 
 static struct vgpu_node *media_create(struct vgpu_node_group *group, struct vgpu_export *export)
@@ -119,8 +105,6 @@ static void media_destroy(struct vgpu_node *node)
 
 const struct vgpu_node_ops vgpu_media_node_ops = {
 	.class = "media",
-	.create_group = media_create_group,
-	.destroy_group = media_destroy_group,
 	.create = media_create,
 	.destroy = media_destroy,
 };

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nodes of exports in device classes other than DRM: creation and removal.
+ * Nodes of exports in device classes other than DRM: creation, removal and open.
  * The classes themselves are in video.c, sound.c, media.c and nvidia.c.
  */
 #include <linux/device.h>
 #include <linux/err.h>
+#include <linux/fs.h>
 #include <linux/kconfig.h>
-#include <linux/list.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "file/file.h"
 #include "link/export.h"
 #include "node/node.h"
 #include "node/nvidia.h"
@@ -48,7 +51,10 @@ static struct vgpu_node_group *node_group_get(const struct vgpu_node_ops *ops,
 	list_for_each_entry(group, &node_groups, entry)
 		if (group->ops == ops && group->parent == parent)
 			return group;
-	group = ops->create_group(parent);
+	if (ops->create_group)
+		group = ops->create_group(parent);
+	else
+		group = kzalloc(sizeof(*group), GFP_KERNEL) ?: ERR_PTR(-ENOMEM);
 	if (IS_ERR(group))
 		return group;
 	group->ops = ops;
@@ -64,7 +70,10 @@ static void node_group_put(struct vgpu_node_group *group)
 	if (!list_empty(&group->nodes))
 		return;
 	list_del(&group->entry);
-	group->ops->destroy_group(group);
+	if (group->ops->destroy_group)
+		group->ops->destroy_group(group);
+	else
+		kfree(group);
 }
 
 static void node_destroy(struct vgpu_node *node)
@@ -189,4 +198,27 @@ void vgpu_node_file(struct vgpu_export *export, const char *name, const u8 *data
 	if (node && node->group->ops->file)
 		node->group->ops->file(node, name, data, len);
 	mutex_unlock(&node_lock);
+}
+
+/**
+ * vgpu_node_open - open the export of a node by a file of a class
+ * @file: file that was opened by the node's cdev
+ * @node: the node
+ * @held: device of which the class has a reference for the file; the object takes the reference
+ *	over if it has none yet, else it is dropped. NULL: none. After an error the class drops
+ *	the reference
+ *
+ * Return: 0 or -errno, as vgpu_file_open_export().
+ */
+int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *held)
+{
+	int ret;
+
+	/* The node's cdev holds a reference of this module already. */
+	__module_get(THIS_MODULE);
+	replace_fops(file, &vgpu_file_fops);
+	ret = vgpu_file_open_export(file, node->export, NULL, &vgpu_file_fops_no_poll);
+	if (!ret && held && cmpxchg(&vgpu_file_object(file)->node, NULL, held))
+		put_device(held);
+	return ret;
 }

@@ -7,6 +7,7 @@
 #include <linux/types.h>
 
 struct device;
+struct file;
 struct vgpu_export;
 struct vgpu_node_ops;
 
@@ -41,8 +42,10 @@ struct vgpu_node {
 /**
  * struct vgpu_node_ops - operations of a class
  * @class: name of the class, and of the link from the export to the node in sysfs
- * @create_group: function that creates a group for a registered parent; ERR_PTR() on failure
- * @destroy_group: function that destroys a group without nodes, which may have open files
+ * @create_group: function that creates a group for a registered parent; ERR_PTR() on failure;
+ *	NULL if the nodes of a parent have nothing in common
+ * @destroy_group: function that destroys a group without nodes, which may have open files; NULL
+ *	if @create_group is NULL
  * @create: function that creates a node, and sets @dev and @export; ERR_PTR() on failure
  * @destroy: function that removes a node; open files may hold references of it
  * @file: function that handles new contents of a file of the host; NULL if the file is gone;
@@ -66,6 +69,7 @@ extern const struct vgpu_node_ops vgpu_media_node_ops;
 void vgpu_node_add(struct vgpu_export *export);
 void vgpu_node_del(struct vgpu_export *export);
 void vgpu_node_orphan(struct device *parent);
+int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *held);
 void vgpu_node_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len);
 
 #endif /* VGPU_NODE_H */

@@ -29,7 +29,6 @@
 #include "link/host.h"
 #include "node/device.h"
 #include "node/node.h"
-#include "node/node_open.h"
 #include "node/nvidia.h"
 #include "node/nvidia_address.h"
 #include "node/nvidia_driver.h"
@@ -164,19 +163,6 @@ static const struct file_operations nvidia_fops = {
 	.owner = THIS_MODULE,
 	.open = nvidia_open,
 };
-
-/* Groups are required by node.c; NVIDIA's nodes have nothing in common. */
-static struct vgpu_node_group *nvidia_create_group(struct device *parent)
-{
-	struct vgpu_node_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
-
-	return group ?: ERR_PTR(-ENOMEM);
-}
-
-static void nvidia_destroy_group(struct vgpu_node_group *group)
-{
-	kfree(group);
-}
 
 /* Find the driver and the minor number of a node by its name. */
 static bool nvidia_parse_name(const char *name, enum vgpu_nvidia_driver *driver,
@@ -314,8 +300,6 @@ static void nvidia_destroy(struct vgpu_node *node)
 
 const struct vgpu_node_ops vgpu_nvidia_node_ops = {
 	.class = "nvidia",
-	.create_group = nvidia_create_group,
-	.destroy_group = nvidia_destroy_group,
 	.create = nvidia_create,
 	.destroy = nvidia_destroy,
 	.file = nvidia_node_file,

@@ -29,7 +29,6 @@
 #include "link/export.h"
 #include "node/device.h"
 #include "node/node.h"
-#include "node/node_open.h"
 #include "node/sound.h"
 
 #define SOUND_MINORS	256

@@ -19,7 +19,6 @@
 #include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
-#include "node/node_open.h"
 
 /**
  * struct vgpu_video_device - nodes with the same parent
