@@ -450,7 +450,7 @@ int vgpu_export_global_init(void)
 	ret = alloc_chrdev_region(&export_devt, 0, EXPORT_MINORS, "vgpu");
 	if (ret)
 		return ret;
-	ret = vgpu_sound_global_init();
+	ret = IS_ENABLED(CONFIG_SOUND) ? vgpu_sound_global_init() : 0;
 	if (ret)
 		goto err_unregister_region;
 	ret = vgpu_nvidia_global_init();
@@ -469,7 +469,8 @@ err_exit_parent:
 err_exit_nvidia:
 	vgpu_nvidia_global_exit();
 err_exit_sound:
-	vgpu_sound_global_exit();
+	if (IS_ENABLED(CONFIG_SOUND))
+		vgpu_sound_global_exit();
 err_unregister_region:
 	unregister_chrdev_region(export_devt, EXPORT_MINORS);
 	return ret;
@@ -480,7 +481,8 @@ void vgpu_export_global_exit(void)
 	class_unregister(&export_class);
 	vgpu_parent_global_exit();
 	vgpu_nvidia_global_exit();
-	vgpu_sound_global_exit();
+	if (IS_ENABLED(CONFIG_SOUND))
+		vgpu_sound_global_exit();
 	unregister_chrdev_region(export_devt, EXPORT_MINORS);
 	ida_destroy(&export_minors);
 }

@@ -10,6 +10,7 @@
 #include <linux/atomic.h>
 #include <linux/ctype.h>
 #include <linux/err.h>
+#include <linux/kconfig.h>
 #include <linux/list.h>
 #include <linux/platform_device.h>
 #include <linux/slab.h>
@@ -135,7 +136,8 @@ static int parent_create(struct vgpu_parent *parent, const struct vgpu_export_ad
 	u32 bus = le32_to_cpu(msg->bus);
 
 	parent->destroy = parent_destroy_platform;
-	if (bus == VGPU_BUS_PCI && vgpu_pci_valid(name, msg->pci_header)) {
+	if (IS_ENABLED(CONFIG_PCI) && bus == VGPU_BUS_PCI &&
+	    vgpu_pci_valid(name, msg->pci_header)) {
 		parent->destroy = vgpu_pci_destroy;
 		parent->dev = vgpu_pci_create(name, msg->pci_header,
 					      le32_to_cpu(msg->kind) == VGPU_EXPORT_NVIDIA);
@@ -207,7 +209,7 @@ int vgpu_parent_global_init(void)
 	ret = platform_driver_register(&parent_platform_driver);
 	if (ret)
 		return ret;
-	ret = vgpu_pci_global_init();
+	ret = IS_ENABLED(CONFIG_PCI) ? vgpu_pci_global_init() : 0;
 	if (ret)
 		platform_driver_unregister(&parent_platform_driver);
 	return ret;
@@ -215,6 +217,7 @@ int vgpu_parent_global_init(void)
 
 void vgpu_parent_global_exit(void)
 {
-	vgpu_pci_global_exit();
+	if (IS_ENABLED(CONFIG_PCI))
+		vgpu_pci_global_exit();
 	platform_driver_unregister(&parent_platform_driver);
 }

@@ -3,14 +3,12 @@
 #ifndef VGPU_PCI_H
 #define VGPU_PCI_H
 
-#include <linux/err.h>
 #include <linux/pci.h>
 #include <linux/types.h>
 
 struct device;
 
-#ifdef CONFIG_PCI
-
+/* These functions exist only with CONFIG_PCI. */
 int vgpu_pci_global_init(void);
 void vgpu_pci_global_exit(void);
 bool vgpu_pci_valid(const char *bus_id, const u8 *header);
@@ -20,48 +18,16 @@ void vgpu_pci_destroy(struct device *dev);
 /* Lock PCI hotplug: no device is added to a PCI bus or removed from one while the lock is held. */
 static inline void vgpu_pci_lock(void)
 {
+#ifdef CONFIG_PCI
 	pci_lock_rescan_remove();
-}
-
-static inline void vgpu_pci_unlock(void)
-{
-	pci_unlock_rescan_remove();
-}
-
-#else
-
-static inline int vgpu_pci_global_init(void)
-{
-	return 0;
-}
-
-static inline void vgpu_pci_global_exit(void)
-{
-}
-
-static inline bool vgpu_pci_valid(const char *bus_id, const u8 *header)
-{
-	return false;
-}
-
-static inline struct device *vgpu_pci_create(const char *bus_id, const u8 *header,
-					     bool same_address)
-{
-	return ERR_PTR(-ENODEV);
-}
-
-static inline void vgpu_pci_destroy(struct device *dev)
-{
-}
-
-static inline void vgpu_pci_lock(void)
-{
-}
-
-static inline void vgpu_pci_unlock(void)
-{
-}
-
 #endif
+}
+
+static inline void vgpu_pci_unlock(void)
+{
+#ifdef CONFIG_PCI
+	pci_unlock_rescan_remove();
+#endif
+}
 
 #endif /* VGPU_PCI_H */

@@ -3,28 +3,11 @@
 #ifndef VGPU_SOUND_H
 #define VGPU_SOUND_H
 
-#include <linux/kconfig.h>
-
 struct vgpu_class_ops;
 
 extern const struct vgpu_class_ops vgpu_sound_class_ops;
 
-#if IS_ENABLED(CONFIG_SOUND)
-
 int vgpu_sound_global_init(void);
 void vgpu_sound_global_exit(void);
-
-#else
-
-static inline int vgpu_sound_global_init(void)
-{
-	return 0;
-}
-
-static inline void vgpu_sound_global_exit(void)
-{
-}
-
-#endif
 
 #endif /* VGPU_SOUND_H */
