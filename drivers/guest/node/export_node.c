@@ -37,17 +37,18 @@ static struct vgpu_export *to_export(struct device *dev)
 	return container_of(dev, struct vgpu_export, dev);
 }
 
-static ssize_t host_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_export(dev)->host->name);
-}
-static DEVICE_ATTR_RO(host);
+#define EXPORT_TEXT(field, text)							\
+static ssize_t field##_show(struct device *dev, struct device_attribute *attr, char *buf) \
+{											\
+	return sysfs_emit(buf, "%s\n", text);						\
+}											\
+static DEVICE_ATTR_RO(field)
 
-static ssize_t path_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_export(dev)->path);
-}
-static DEVICE_ATTR_RO(path);
+EXPORT_TEXT(host, to_export(dev)->host->name);
+EXPORT_TEXT(path, to_export(dev)->path);
+EXPORT_TEXT(name, to_export(dev)->name);
+EXPORT_TEXT(bus, to_export(dev)->bus);
+EXPORT_TEXT(state, READ_ONCE(to_export(dev)->gone) ? "gone" : "connected");
 
 static ssize_t driver_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -56,24 +57,6 @@ static ssize_t driver_show(struct device *dev, struct device_attribute *attr, ch
 
 /* The core has a link of this name for devices with a driver; this device has none. */
 static struct device_attribute dev_attr_host_driver = __ATTR(driver, 0444, driver_show, NULL);
-
-static ssize_t name_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_export(dev)->name);
-}
-static DEVICE_ATTR_RO(name);
-
-static ssize_t bus_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_export(dev)->bus);
-}
-static DEVICE_ATTR_RO(bus);
-
-static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", READ_ONCE(to_export(dev)->gone) ? "gone" : "connected");
-}
-static DEVICE_ATTR_RO(state);
 
 #define EXPORT_COUNTER(field)								\
 static ssize_t field##_show(struct device *dev, struct device_attribute *attr, char *buf) \
@@ -141,18 +124,6 @@ static void export_free(struct device *dev)
 	kvfree(export->part);
 	kfree(vgpu_export_node(export));
 	vgpu_device_end();
-}
-
-static bool export_exists(struct vgpu_host *host, u32 id)
-{
-	struct vgpu_export *export;
-	bool exists = false;
-
-	spin_lock(&host->lock);
-	list_for_each_entry(export, &host->exports, entry)
-		exists |= export->id == id;
-	spin_unlock(&host->lock);
-	return exists;
 }
 
 static const char *export_bus_name(const struct vgpu_export_add *msg)
@@ -295,10 +266,13 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
  */
 int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 {
+	struct vgpu_export *other = vgpu_export_find(host, le32_to_cpu(msg->export));
 	int ret;
 
-	if (export_exists(host, le32_to_cpu(msg->export)))
+	if (other) {
+		vgpu_export_put(other);
 		return -EPROTO;
+	}
 	ret = export_create(host, msg);
 	/*
 	 * Other exports are not affected, so the connection goes on. The message is rate-limited,
@@ -310,9 +284,12 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 	return 0;
 }
 
-/* Remove the device and its nodes. The export is off host->exports; its reference is dropped. */
+/* Remove the export, its device and its nodes. The reference of host->exports is dropped. */
 static void export_remove(struct vgpu_export *export)
 {
+	spin_lock(&export->host->lock);
+	list_del(&export->entry);
+	spin_unlock(&export->host->lock);
 	WRITE_ONCE(export->gone, true);
 	export_del_nodes(export);
 	cdev_device_del(&export->cdev, &export->dev);
@@ -328,19 +305,12 @@ static void export_remove(struct vgpu_export *export)
  */
 void vgpu_export_del(struct vgpu_host *host, u32 id)
 {
-	struct vgpu_export *export, *found = NULL;
+	struct vgpu_export *export = vgpu_export_find(host, id);
 
-	spin_lock(&host->lock);
-	list_for_each_entry(export, &host->exports, entry) {
-		if (export->id == id) {
-			found = export;
-			list_del(&export->entry);
-			break;
-		}
-	}
-	spin_unlock(&host->lock);
-	if (found)
-		export_remove(found);
+	if (!export)
+		return;
+	export_remove(export);
+	vgpu_export_put(export);
 }
 
 /* Remove all exports of a host whose connection is lost. */
@@ -351,8 +321,6 @@ void vgpu_export_del_all(struct vgpu_host *host)
 	for (;;) {
 		spin_lock(&host->lock);
 		export = list_first_entry_or_null(&host->exports, struct vgpu_export, entry);
-		if (export)
-			list_del(&export->entry);
 		spin_unlock(&host->lock);
 		if (!export)
 			return;
