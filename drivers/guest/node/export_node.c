@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Exports: character devices of class vgpu, created and removed by messages of the host. */
-#include <linux/cdev.h>
-#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/idr.h>
@@ -10,12 +8,10 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "argument/schema.h"
 #include "argument/schema/tables.h"
 #include "compat.h"
 #include "file/class.h"
 #include "file/file.h"
-#include "link/export.h"
 #include "link/host.h"
 #include "node/device.h"
 #include "node/drm.h"

@@ -18,8 +18,6 @@
 #include <media/media-device.h>
 #include <media/media-devnode.h>
 
-#include "file/file.h"
-#include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
 

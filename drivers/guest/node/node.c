@@ -13,6 +13,7 @@
 #include <linux/sysfs.h>
 
 #include "file/file.h"
+#include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
 #include "node/nvidia.h"

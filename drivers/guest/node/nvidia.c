@@ -8,16 +8,13 @@
  * Nodes of two hosts would belong to two drivers, but libraries expect one: all nodes belong to
  * the host that was first.
  */
-#include <linux/cdev.h>
 #include <linux/ctype.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/kstrtox.h>
-#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -28,11 +25,8 @@
 #include "link/export.h"
 #include "link/host.h"
 #include "node/device.h"
-#include "node/node.h"
 #include "node/nvidia.h"
 #include "node/nvidia_address.h"
-#include "node/nvidia_driver.h"
-#include "node/nvidia_proc.h"
 #include "node/nvidia_share.h"
 #include "node/nvidia_version.h"
 

@@ -5,7 +5,6 @@
 
 #include <linux/cdev.h>
 #include <linux/device.h>
-#include <linux/list.h>
 
 #include "node/node.h"
 #include "node/nvidia_driver.h"

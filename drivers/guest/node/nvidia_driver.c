@@ -3,7 +3,6 @@
  * Drivers of NVIDIA's nodes: their numbers, and the directories in /sys/module that say that they
  * are loaded. Both keep the real driver out.
  */
-#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/kobject.h>

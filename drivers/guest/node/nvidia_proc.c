@@ -4,13 +4,11 @@
 #include <linux/device.h>
 #include <linux/list.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include "node/nvidia.h"
 #include "node/nvidia_proc.h"

@@ -16,7 +16,6 @@
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
-#include <linux/pci.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/string.h>

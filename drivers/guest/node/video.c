@@ -15,8 +15,6 @@
 #include <media/v4l2-dev.h>
 #include <media/v4l2-device.h>
 
-#include "file/file.h"
-#include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
 
