@@ -16,6 +16,10 @@
 #ifndef VGPU_MARSHAL_H
 #define VGPU_MARSHAL_H
 
+#ifdef __KERNEL__
+#include <linux/string.h>
+#endif
+
 #include "argument/schema.h"
 #include "wire.h"
 
@@ -279,6 +283,29 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
  */
 void vgpu_marshal_events(const struct vgpu_schema *schema, u8 *data, u32 len,
 			 const struct vgpu_marshal_fds *fds, void *fds_data);
+
+/* Read an integer of 1, 2, 4 or 8 bytes in the byte order of the program. */
+static inline u64 vgpu_marshal_int(const u8 *p, u8 size)
+{
+	u64 v64 = 0;
+	u32 v32;
+	u16 v16;
+
+	switch (size) {
+	case 1:
+		return *p;
+	case 2:
+		memcpy(&v16, p, sizeof(v16));
+		return v16;
+	case 4:
+		memcpy(&v32, p, sizeof(v32));
+		return v32;
+	case 8:
+		memcpy(&v64, p, sizeof(v64));
+		break;
+	}
+	return v64;
+}
 
 /* Free all memory; also after an error, or without a reply. */
 void vgpu_marshal_fini(struct vgpu_marshal *m);

@@ -17,7 +17,6 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 
 /*
@@ -86,28 +85,5 @@ static inline bool vgpu_marshal_when(const struct vgpu_schema_when *when, u64 va
  */
 #define VGPU_MARSHAL_SHADOW	1
 #define VGPU_MARSHAL_NOBODY	0x7fffffff
-
-/* Read an integer of 1, 2, 4 or 8 bytes in the byte order of the program. */
-static inline u64 vgpu_marshal_int(const u8 *p, u8 size)
-{
-	u64 v64 = 0;
-	u32 v32;
-	u16 v16;
-
-	switch (size) {
-	case 1:
-		return *p;
-	case 2:
-		memcpy(&v16, p, sizeof(v16));
-		return v16;
-	case 4:
-		memcpy(&v32, p, sizeof(v32));
-		return v32;
-	case 8:
-		memcpy(&v64, p, sizeof(v64));
-		break;
-	}
-	return v64;
-}
 
 #endif /* VGPU_MARSHAL_MEM_H */

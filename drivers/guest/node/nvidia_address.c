@@ -125,23 +125,6 @@ struct address_results {
 	const struct vgpu_reply_view *reply;
 };
 
-static u32 get_int(const u8 *bytes, u32 size)
-{
-	u16 v16;
-	u32 v32;
-
-	switch (size) {
-	case 1:
-		return *bytes;
-	case 2:
-		memcpy(&v16, bytes, sizeof(v16));
-		return v16;
-	default:
-		memcpy(&v32, bytes, sizeof(v32));
-		return v32;
-	}
-}
-
 /**
  * vgpu_nvidia_address_set - store the address of a card
  * @export: export of the card
@@ -233,7 +216,7 @@ static const struct vgpu_marshal_seg *seg_behind(const struct vgpu_marshal *m,
 static int put_domain(const struct address_results *results, const struct vgpu_marshal_seg *seg,
 		      u32 offset, u32 bus, u32 slot)
 {
-	u32 told = get_int(result_bytes(results, seg) + offset, sizeof(told));
+	u32 told = vgpu_marshal_int(result_bytes(results, seg) + offset, sizeof(told));
 	u32 here = translate(results->host, told, bus, slot, false);
 
 	if (here == told)
@@ -250,8 +233,8 @@ static int put_form(const struct address_results *results, const struct vgpu_mar
 
 	for (at = form->first; !ret && at + form->stride <= seg->len; at += form->stride)
 		ret = put_domain(results, seg, at + form->domain,
-				 get_int(bytes + at + form->bus, form->size),
-				 get_int(bytes + at + form->slot, form->size));
+				 vgpu_marshal_int(bytes + at + form->bus, form->size),
+				 vgpu_marshal_int(bytes + at + form->slot, form->size));
 	return ret;
 }
 
@@ -261,8 +244,8 @@ static u32 list_get(const u8 *list, u32 count, u32 index)
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (get_int(list + i * INFO_LEN, 4) == index)
-			return get_int(list + i * INFO_LEN + 4, 4);
+		if (vgpu_marshal_int(list + i * INFO_LEN, 4) == index)
+			return vgpu_marshal_int(list + i * INFO_LEN + 4, 4);
 	return ANY;
 }
 
@@ -279,7 +262,7 @@ static int put_list(const struct address_results *results, const struct vgpu_mar
 	bus = list_get(list, count, INFO_BUS);
 	slot = list_get(list, count, INFO_DEVICE);
 	for (i = 0; !ret && i < count; i++)
-		if (get_int(list + i * INFO_LEN, 4) == INFO_DOMAIN)
+		if (vgpu_marshal_int(list + i * INFO_LEN, 4) == INFO_DOMAIN)
 			ret = put_domain(results, seg, first + i * INFO_LEN + 4, bus, slot);
 	return ret;
 }
@@ -293,14 +276,14 @@ static int control_told(const struct address_results *results, const struct vgpu
 	size_t i;
 	int ret = 0;
 
-	if (seg->len < CONTROL_LEN || get_int(bytes + CONTROL_STATUS, 4) ||
-	    get_int(m->data + seg->in_off + CONTROL_FLAGS, 4) & CONTROL_SERIALIZED)
+	if (seg->len < CONTROL_LEN || vgpu_marshal_int(bytes + CONTROL_STATUS, 4) ||
+	    vgpu_marshal_int(m->data + seg->in_off + CONTROL_FLAGS, 4) & CONTROL_SERIALIZED)
 		return 0;
-	cmd = get_int(m->data + seg->in_off + CONTROL_CMD, 4);
+	cmd = vgpu_marshal_int(m->data + seg->in_off + CONTROL_CMD, 4);
 	params = seg_behind(m, seg, CONTROL_PARAMS);
 	if (!params || params->len < LIST_INSIDE)
 		return 0;
-	count = get_int(m->data + params->in_off, 4);
+	count = vgpu_marshal_int(m->data + params->in_off, 4);
 	if (cmd == CMD_BUS_GET_INFO_V2)
 		return put_list(results, params, LIST_INSIDE, count);
 	if (cmd == CMD_BUS_GET_INFO) {
@@ -333,7 +316,7 @@ int vgpu_nvidia_address_told(struct vgpu_object *object, unsigned int cmd,
 	    reply->data_len < m->reply_bytes)
 		return 0;
 	if (nr == NR_XFER && seg->len >= XFER_ARG + sizeof(u64)) {
-		nr = get_int(m->data + seg->in_off + XFER_NR, 4);
+		nr = vgpu_marshal_int(m->data + seg->in_off + XFER_NR, 4);
 		seg = seg_behind(m, seg, XFER_ARG);
 	}
 	if (!seg)
@@ -359,7 +342,7 @@ void vgpu_nvidia_address_given(struct vgpu_object *object, unsigned int cmd,
 	    !m->nr_segs || m->info->dir != VGPU_INOUT || m->info->len < STATUS_LEN)
 		return;
 	bytes = m->data + m->info->in_off;
-	domain = translate(object->host, get_int(bytes, 4), bytes[STATUS_BUS], bytes[STATUS_SLOT],
-			   true);
+	domain = translate(object->host, vgpu_marshal_int(bytes, 4), bytes[STATUS_BUS],
+			   bytes[STATUS_SLOT], true);
 	memcpy(bytes, &domain, sizeof(domain));
 }
