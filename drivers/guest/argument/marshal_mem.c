@@ -131,12 +131,27 @@ static int copy_in(struct vgpu_marshal *m, u32 at, u64 addr, u32 len)
 	return 0;
 }
 
+/* Append a segment whose bytes are at @in_off of the data; the arrays have room for it. */
+static int seg_append(struct vgpu_marshal *m, u64 addr, u32 len, u8 dir, u32 in_off, u32 flags)
+{
+	m->info[m->nr_segs] = (struct vgpu_marshal_seg) {
+		.addr = addr,
+		.len = len,
+		.dir = dir,
+		.in_off = in_off,
+		.out_off = m->reply_bytes,
+	};
+	m->segs[m->nr_segs].addr = cpu_to_le64(addr);
+	m->segs[m->nr_segs].len = cpu_to_le32(len);
+	m->segs[m->nr_segs].flags = cpu_to_le32(flags);
+	return m->nr_segs++;
+}
+
 int vgpu_marshal_seg_add(struct vgpu_marshal *m, u64 addr, u32 len, u8 dir)
 {
 	u64 pad = ((u64)len + 7) & ~7ULL;
-	struct vgpu_marshal_seg *info;
-	u32 flags = 0;
-	int error;
+	u32 in_off = m->data_len, flags = 0;
+	int error, seg;
 
 	/* The pointer to the segment needs a fixup. */
 	if (!fits(m, 1, 1, dir & VGPU_IN ? pad : 0, dir & VGPU_OUT ? pad : 0))
@@ -144,31 +159,19 @@ int vgpu_marshal_seg_add(struct vgpu_marshal *m, u64 addr, u32 len, u8 dir)
 	if (!access_ok(u64_to_user_ptr(addr), len))
 		return -EFAULT;
 	error = grow_segs(m);
-	if (error)
-		return error;
-
-	info = &m->info[m->nr_segs];
-	memset(info, 0, sizeof(*info));
-	info->addr = addr;
-	info->len = len;
-	info->dir = dir;
-	info->in_off = m->data_len;
-	info->out_off = m->reply_bytes;
-	if (dir & VGPU_IN) {
-		error = copy_in(m, m->data_len, addr, len);
-		if (error)
-			return error;
+	if (!error && (dir & VGPU_IN)) {
+		error = copy_in(m, in_off, addr, len);
 		flags |= VGPU_SEG_IN;
 	}
-	if (dir & VGPU_OUT) {
-		m->reply_bytes += pad;
+	if (error)
+		return error;
+	if (dir & VGPU_OUT)
 		flags |= VGPU_SEG_OUT;
-	}
+	seg = seg_append(m, addr, len, dir, in_off, flags);
+	if (dir & VGPU_OUT)
+		m->reply_bytes += pad;
 	m->scratch_bytes += pad;
-	m->segs[m->nr_segs].addr = cpu_to_le64(addr);
-	m->segs[m->nr_segs].len = cpu_to_le32(len);
-	m->segs[m->nr_segs].flags = cpu_to_le32(flags);
-	return m->nr_segs++;
+	return seg;
 }
 
 int vgpu_marshal_seg_extend(struct vgpu_marshal *m, u32 len, u8 dir)
@@ -264,7 +267,6 @@ int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
 			  const struct vgpu_marshal_kept *kept)
 {
 	u64 runs = (u64)kept->nr_runs * sizeof(*kept->runs), bytes;
-	struct vgpu_marshal_seg *info;
 	struct vgpu_kept *head;
 	int error;
 
@@ -276,13 +278,6 @@ int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
 		error = grow_data(m, m->data_len + bytes);
 	if (error)
 		return error;
-	info = &m->info[m->nr_segs];
-	memset(info, 0, sizeof(*info));
-	info->addr = addr;
-	info->len = bytes;
-	info->dir = VGPU_IN;
-	info->in_off = m->data_len;
-	info->out_off = m->reply_bytes;
 	head = (void *)(m->data + m->data_len);
 	*head = (struct vgpu_kept) {
 		.number = cpu_to_le64(kept->number),
@@ -290,11 +285,8 @@ int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
 		.flags = cpu_to_le32(write ? VGPU_KEPT_WRITE : 0),
 	};
 	memcpy(head + 1, kept->runs, runs);
+	seg_append(m, addr, bytes, VGPU_IN, m->data_len, VGPU_SEG_IN | VGPU_SEG_KEPT);
 	m->data_len += bytes;
-	m->segs[m->nr_segs].addr = cpu_to_le64(addr);
-	m->segs[m->nr_segs].len = cpu_to_le32(bytes);
-	m->segs[m->nr_segs].flags = cpu_to_le32(VGPU_SEG_IN | VGPU_SEG_KEPT);
-	m->nr_segs++;
 	return 0;
 }
 
