@@ -89,9 +89,9 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_SET_UNIQUE), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_AUTH_MAGIC), BOOKS },
 	/*
-	 * Ioctls of DRI1, up to UPDATE_DRAW, have no fields, like SET_UNIQUE: drivers without it
-	 * reject them, or do nothing, whatever the argument is. They have entries because
-	 * drm_ioctl() may copy the argument out nevertheless, and fails with EFAULT if it cannot.
+	 * Ioctls of DRI1 have no fields, like SET_UNIQUE: drivers without it reject them, or do
+	 * nothing, whatever the argument is. They have entries because drm_ioctl() may copy the
+	 * argument out nevertheless, and fails with EFAULT if it cannot.
 	 */
 	{ VGPU_IOCTL(DRM_IOCTL_BLOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_UNBLOCK) },
@@ -157,7 +157,8 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL_WITH_OF(DRM_IOCTL_SYNCOBJ_WAIT, struct vgpu_syncobj_wait, syncobj_wait) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_RESET, syncobj_array), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_SIGNAL, syncobj_array) },
-	{ VGPU_IOCTL_WITH_OF(DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, struct vgpu_syncobj_timeline_wait, syncobj_timeline_wait) },
+	{ VGPU_IOCTL_WITH_OF(DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, struct vgpu_syncobj_timeline_wait,
+			     syncobj_timeline_wait) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_QUERY, syncobj_query) },
 	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_TRANSFER), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, syncobj_timeline_signal) },

@@ -189,7 +189,8 @@ static const struct vgpu_schema_ioctl xe_ioctls[] = {
 #endif
 	{ VGPU_IOCTL_NO_ARG(DRM_XE_OBSERVATION_IOCTL_ENABLE) },
 	{ VGPU_IOCTL_NO_ARG(DRM_XE_OBSERVATION_IOCTL_DISABLE) },
-	{ VGPU_IOCTL_WITH_OF(DRM_XE_OBSERVATION_IOCTL_CONFIG, struct drm_xe_ext_set_property, stream_config),
+	{ VGPU_IOCTL_WITH_OF(DRM_XE_OBSERVATION_IOCTL_CONFIG, struct drm_xe_ext_set_property,
+			     stream_config),
 	  .size = sizeof(struct drm_xe_ext_set_property), .dir = VGPU_IN },
 	{ VGPU_IOCTL_OF(DRM_XE_OBSERVATION_IOCTL_STATUS, struct drm_xe_oa_stream_status),
 	  .size = sizeof(struct drm_xe_oa_stream_status), .dir = VGPU_OUT },
