@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Spaces: lifetime, cached pages. See space.h; flush.c sends dirty pages back. */
+/* Spaces: lifetime, cached pages, reclaim. See space.h; flush.c sends dirty pages back. */
 #include <linux/errno.h>
 #include <linux/highmem.h>
-#include <linux/mm.h>
+#include <linux/shrinker.h>
 #include <linux/slab.h>
 
 #include "anon.h"
-#include "compat.h"
 #include "link/host.h"
 #include "memory/batch.h"
+#include "memory/flush.h"
+#include "memory/flush_dirty.h"
 #include "memory/space.h"
+#include "memory/space_sync.h"
 #include "memory/state.h"
 
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
@@ -224,7 +226,11 @@ bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page
 	return vgpu_page_is_dirty(page) || vgpu_space_has_room(space);
 }
 
-unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
+/*
+ * Drop up to @max clean pages, for reclaim. Waits neither for space->lock nor for the lock of a
+ * page. Return: number of pages.
+ */
+static unsigned long space_reclaim(struct vgpu_space *space, unsigned long max)
 {
 	struct vgpu_page *page, *tmp;
 	unsigned long index, nr = 0;
@@ -293,4 +299,114 @@ void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offse
 			memcpy(page->orig + offset, buf, len);
 	}
 	mutex_unlock(&space->lock);
+}
+
+/* --- all spaces of a host ---------------------------------------------------- */
+
+void vgpu_space_set_init(struct vgpu_space_set *set)
+{
+	mutex_init(&set->drop_lock);
+	spin_lock_init(&set->lock);
+	hash_init(set->spaces);
+	INIT_LIST_HEAD(&set->active);
+	INIT_LIST_HEAD(&set->flushes);
+	init_waitqueue_head(&set->wait);
+	INIT_DELAYED_WORK(&set->expire, vgpu_space_expire);
+	set->expire_doubled = 0;
+}
+
+void vgpu_space_set_abort(struct vgpu_space_set *set)
+{
+	struct vgpu_space *space;
+	struct hlist_node *tmp;
+	HLIST_HEAD(all);
+	int bucket;
+
+	spin_lock(&set->lock);
+	hash_for_each_safe(set->spaces, bucket, tmp, space, node) {
+		hash_del(&space->node);
+		if (kref_get_unless_zero(&space->ref))
+			hlist_add_head(&space->node, &all);
+	}
+	spin_unlock(&set->lock);
+
+	for (;;) {
+		spin_lock(&set->lock);
+		if (hlist_empty(&all)) {
+			spin_unlock(&set->lock);
+			break;
+		}
+		space = hlist_entry(all.first, struct vgpu_space, node);
+		hlist_del_init(&space->node);
+		spin_unlock(&set->lock);
+
+		mutex_lock(&space->lock);
+		space->dead = true;
+		mutex_unlock(&space->lock);
+		vgpu_flush_discard(space);
+		vgpu_space_drop_clean(space);
+		vgpu_space_put(space);
+	}
+	vgpu_flush_abort(set);
+}
+
+/*
+ * Reclaim frees clean cached pages of device memory when this machine needs memory. That takes no
+ * call to the host: a page that is accessed again is fetched again.
+ */
+static unsigned long reclaim_count(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct vgpu_space_set *set = vgpu_shrinker_data(shrinker);
+	int clean = atomic_read(&set->nr_cached) - atomic_read(&set->nr_dirty);
+
+	return max(clean, 0);
+}
+
+struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, u64 *round)
+{
+	struct vgpu_space *space, *found = NULL;
+
+	spin_lock(&set->lock);
+	if (!*round)
+		*round = ++set->rounds;
+	list_for_each_entry(space, &set->active, active) {
+		/* This space and all behind it were moved or added since the round began. */
+		if (space->round >= *round)
+			break;
+		if (!kref_get_unless_zero(&space->ref))
+			continue;
+		space->round = *round;
+		list_move_tail(&space->active, &set->active);
+		found = space;
+		break;
+	}
+	spin_unlock(&set->lock);
+	return found;
+}
+
+static unsigned long reclaim_scan(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct vgpu_space_set *set = vgpu_shrinker_data(shrinker);
+	struct vgpu_space *space;
+	unsigned long freed = 0;
+	u64 round = 0;
+
+	/* vgpu_space_put() may free the space with its inode, which needs __GFP_FS. */
+	if (!(sc->gfp_mask & __GFP_FS))
+		return SHRINK_STOP;
+	while (freed < sc->nr_to_scan && (space = vgpu_reclaim_next(set, &round))) {
+		freed += space_reclaim(space, sc->nr_to_scan - freed);
+		vgpu_space_put(space);
+	}
+	return freed ? freed : SHRINK_STOP;
+}
+
+int vgpu_reclaim_start(struct vgpu_space_set *set)
+{
+	return vgpu_shrinker_start(&set->shrinker, reclaim_count, reclaim_scan, set);
+}
+
+void vgpu_reclaim_stop(struct vgpu_space_set *set)
+{
+	vgpu_shrinker_stop(&set->shrinker);
 }

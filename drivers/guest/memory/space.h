@@ -23,6 +23,7 @@
 #include <linux/rbtree.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
+#include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -67,7 +68,8 @@ struct vgpu_mapping;
  *	host while it is pending
  * @expire_doubled: number of times that the delay of @expire has doubled since the last call of
  *	vgpu_space_drop()
- * @shrinker: shrinker of clean cached pages, see reclaim.c
+ * @shrinker: shrinker of clean cached pages, which lives from the connection to a host
+ *	until the connection ends
  */
 struct vgpu_space_set {
 	struct mutex drop_lock;
@@ -252,12 +254,6 @@ void vgpu_space_drop_clean(struct vgpu_space *space);
  */
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
-/*
- * Drop up to @max clean pages, for reclaim. Waits neither for space->lock nor for the lock of a
- * page. Return: number of pages.
- */
-unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max);
-
 /* Copy bytes from a cached page. Return: true, or false if the page is not cached. */
 bool vgpu_space_peek(struct vgpu_space *space, pgoff_t index, unsigned int offset, void *buf,
 		     unsigned int len);
@@ -267,5 +263,36 @@ bool vgpu_space_peek(struct vgpu_space *space, pgoff_t index, unsigned int offse
  */
 void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offset,
 		     const void *buf, unsigned int len);
+
+void vgpu_space_set_init(struct vgpu_space_set *set);
+
+/**
+ * vgpu_space_set_abort - end all spaces of a host, as the connection is lost
+ * @set: spaces of the host
+ *
+ * Every mapping gives SIGBUS from now on, and bytes not yet sent are lost. The set is empty
+ * afterwards, ready for another connection.
+ *
+ * Context: process; does not wait for the host.
+ */
+void vgpu_space_set_abort(struct vgpu_space_set *set);
+
+/* Register the shrinker. Return: 0 or -ENOMEM. */
+int vgpu_reclaim_start(struct vgpu_space_set *set);
+void vgpu_reclaim_stop(struct vgpu_space_set *set);
+
+/**
+ * vgpu_reclaim_next - get the next space of a round of all active ones
+ * @set: spaces of a host
+ * @round: number of the round; 0 begins a round, and is replaced by its number
+ *
+ * The space is moved to the end of the list. A round returns each space once at most. It may miss a
+ * space that another round returns meanwhile, or that becomes active meanwhile.
+ *
+ * Context: any that may take set->lock, which is taken here.
+ * Return: a space, with a reference; NULL: all that are left were returned by a round, or became
+ * active, since this round began.
+ */
+struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, u64 *round);
 
 #endif /* VGPU_SPACE_H */

@@ -5,7 +5,7 @@
 
 #include "link/host.h"
 #include "link/session.h"
-#include "memory/space_set.h"
+#include "memory/space.h"
 #include "memory/state.h"
 
 /**
