@@ -28,7 +28,7 @@
 #include "memory/move_share.h"
 #include "memory/move_unit.h"
 #include "memory/space.h"
-#include "memory/space_clear.h"
+#include "memory/space_sync.h"
 #include "memory/state.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"

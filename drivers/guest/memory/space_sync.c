@@ -2,12 +2,10 @@
 /* Spaces around calls: see space_sync.h. */
 #include <linux/errno.h>
 #include <linux/highmem.h>
-#include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
+#include <linux/string.h>
 
 #include "base/deadline.h"
 #include "link/export.h"
@@ -330,4 +328,75 @@ int vgpu_space_settle(struct vgpu_session *session)
 	if (list_empty_careful(&flush->unmaps) && !test_bit(0, &flush->busy))
 		return 0;
 	return vgpu_flush_run(flush);
+}
+
+/* --- clear -------------------------------------------------------------------- */
+
+static void space_hold(struct vgpu_space *space)
+{
+	mutex_lock(&space->lock);
+	WRITE_ONCE(space->holds, space->holds + 1);
+	WRITE_ONCE(space->held, jiffies + SPACE_HOLD_TIME);
+	mutex_unlock(&space->lock);
+}
+
+static void space_let_go(struct vgpu_space *space)
+{
+	mutex_lock(&space->lock);
+	WRITE_ONCE(space->holds, space->holds - 1);
+	mutex_unlock(&space->lock);
+	wake_up_all(&space->host->memory->spaces.wait);
+}
+
+/*
+ * Check whether a page that a flush kept dirty because of a reference has not been written to
+ * since. Unmaps the page.
+ */
+static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
+{
+	lockdep_assert_held(&space->lock);
+	if (!vgpu_page_is_dirty(page) || page->whole || vgpu_page_is_pinned(page))
+		return false;
+	vgpu_flush_unmap(space, page->index, 1);
+	return !vgpu_page_is_pinned(page) &&
+		!memcmp(page->orig, page_address(page->page), PAGE_SIZE);
+}
+
+/* Make pages clean whose bytes the host has: see space_page_is_sent(). */
+static void space_clean_sent(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_mapping *owner;
+	struct vgpu_page *page;
+	unsigned long index;
+
+	for (index = pgoff; ; index++) {
+		owner = NULL;
+		mutex_lock(&space->lock);
+		page = xa_find(&space->pages, &index, pgoff + nr - 1, XA_PRESENT);
+		if (page && space_page_is_sent(space, page))
+			owner = vgpu_flush_clean(space, page);
+		mutex_unlock(&space->lock);
+		if (!page)
+			return;
+		if (owner)
+			vgpu_mapping_put(owner);
+	}
+}
+
+int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsigned long wait)
+{
+	int ret;
+
+	/*
+	 * Hold up writers: a page that became dirty again would stay cached with its old bytes,
+	 * and a program that writes all the time would make each attempt fail.
+	 */
+	space_hold(space);
+	ret = vgpu_flush_soon(&space->host->memory->spaces, wait, wait);
+	if (!ret)
+		space_clean_sent(space, pgoff, nr);
+	if (!ret && vgpu_space_renew_clean(space, pgoff, nr))
+		ret = -EAGAIN;
+	space_let_go(space);
+	return ret;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Spaces around calls: bytes that programs wrote are sent before a call, and pages that may be old
- * are dropped after it, or after some time without calls.
+ * are dropped after it, or after some time without calls. Before a move the cache of a range is
+ * cleared.
  */
 #ifndef VGPU_SPACE_SYNC_H
 #define VGPU_SPACE_SYNC_H
@@ -80,5 +81,20 @@ void vgpu_space_expire(struct work_struct *work);
  *	same lock
  */
 void vgpu_space_activate(struct vgpu_space *space);
+
+/**
+ * vgpu_space_clear - empty the cache of a range, so that the next fetch sees the host's bytes
+ * @space: the space
+ * @pgoff: first page, as offset in the space
+ * @nr: number of pages
+ * @wait: time in jiffies to wait for dirty bytes to be sent
+ *
+ * Dirty bytes are sent to the host. Meanwhile writers to clean pages of the space wait, but not
+ * forever.
+ *
+ * Context: process, no locks.
+ * Return: 0, -EAGAIN (pages are dirty still or again), -ETIMEDOUT (the bytes are not sent yet).
+ */
+int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsigned long wait);
 
 #endif /* VGPU_SPACE_SYNC_H */
