@@ -12,7 +12,7 @@
 #include "link/dialer.h"
 #include "link/host.h"
 #include "link/session.h"
-#include "memory/flush_list.h"
+#include "memory/flush_all.h"
 #include "memory/keep.h"
 #include "memory/move.h"
 #include "memory/move_queue.h"

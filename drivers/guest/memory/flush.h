@@ -33,7 +33,7 @@ struct vgpu_space_set;
  * @entry: list entry in set->flushes, which holds a reference of the session; protected by
  *	set->lock
  * @since: time in jiffies of the last progress, or of the last start of an idle flush by
- *	flush_kick(); protected by set->lock
+ *	vgpu_flush_later(); protected by set->lock
  * @late: true if there was no progress for VGPU_FLUSH_LATE; written under set->lock, read anywhere
  */
 struct vgpu_flush {

@@ -8,8 +8,8 @@
 #include "base/deadline.h"
 #include "link/host.h"
 #include "memory/flush.h"
+#include "memory/flush_all.h"
 #include "memory/flush_late.h"
-#include "memory/flush_list.h"
 #include "memory/space.h"
 #include "memory/state.h"
 

@@ -12,7 +12,6 @@
 #include "memory/blank.h"
 #include "memory/flush_all.h"
 #include "memory/flush_dirty.h"
-#include "memory/flush_list.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/space.h"
@@ -55,7 +54,7 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 	if (vgpu_page_is_dirty(page))
 		return 0;
 	if (!vgpu_space_may_dirty(space, page)) {
-		vgpu_flush_later(&space->host->memory->spaces);
+		vgpu_flush_later(&space->host->memory->spaces, NULL);
 		return VM_FAULT_RETRY;
 	}
 	whole = page->whole || (mapping->apart && !READ_ONCE(space->shared));
@@ -88,7 +87,7 @@ static bool space_add_blank(struct vgpu_mapping *mapping, struct vgpu_page *page
 	page->whole = true;
 	/* Most buffers are written once and in order: send pages while others are written. */
 	if (!(++mapping->blank.nr % SPACE_BLANK_FLUSH))
-		vgpu_flush_start(&mapping->session->memory->flush);
+		vgpu_flush_run_later(&mapping->session->memory->flush, 0);
 	if (vgpu_space_page_add(space, page, index, atomic64_read(&set->drops)))
 		goto err_count;
 	if (space_make_dirty(mapping, page))

@@ -308,7 +308,7 @@ static int space_await_room(struct vgpu_space *space, pgoff_t index, unsigned lo
 	while (!space_can_write(space, index)) {
 		if (vgpu_deadline_passed(deadline))
 			return -ETIMEDOUT;
-		vgpu_flush_later(set);
+		vgpu_flush_later(set, NULL);
 		left = min_t(long, vgpu_deadline_left(deadline), SPACE_HOLD_LOOK);
 		if (wait_event_killable_timeout(set->wait, vgpu_space_has_room(space), left) < 0)
 			return -EINTR;

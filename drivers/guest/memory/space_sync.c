@@ -15,7 +15,6 @@
 #include "memory/flush_all.h"
 #include "memory/flush_dirty.h"
 #include "memory/flush_late.h"
-#include "memory/flush_list.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/pages.h"
