@@ -7,7 +7,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "memory/flush_late.h"
+#include "memory/flush.h"
 #include "memory/mapping_span.h"
 #include "uapi/linux/vgpu_wire.h"
 

@@ -8,7 +8,6 @@
 #include "link/session.h"
 #include "memory/flight.h"
 #include "memory/flush.h"
-#include "memory/flush_dirty.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/space.h"

@@ -41,7 +41,6 @@
 #include "memory/flight.h"
 #include "memory/flush.h"
 #include "memory/flush_all.h"
-#include "memory/flush_late.h"
 #include "memory/mapping.h"
 #include "memory/pages.h"
 #include "memory/space.h"
@@ -297,4 +296,138 @@ void vgpu_flush_abort(struct vgpu_space_set *set)
 	/* The host is down, so set->expire is not queued after this. */
 	if (cancel_delayed_work(&set->expire))
 		vgpu_host_put(container_of(set, struct vgpu_memory_host, spaces)->host);
+}
+
+/* --- pages in flights, and late flushes --------------------------------------- */
+
+bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own)
+{
+	struct vgpu_flush *flush;
+	bool flying;
+
+	/* The session of @flush is not freed while @flush is found in the XArray. */
+	xa_lock(&space->flying);
+	flush = xa_load(&space->flying, index);
+	flying = flush && (flush == own || !READ_ONCE(flush->late));
+	xa_unlock(&space->flying);
+	return flying;
+}
+
+void vgpu_flush_check_late_locked(struct vgpu_flush *flush)
+{
+	lockdep_assert_held(&vgpu_flush_spaces(flush)->lock);
+	if (time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
+		WRITE_ONCE(flush->late, true);
+}
+
+void vgpu_flush_check_late(struct vgpu_space *space, pgoff_t index)
+{
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+	struct vgpu_flush *flush;
+
+	xa_lock(&space->flying);
+	flush = xa_load(&space->flying, index);
+	if (flush) {
+		spin_lock(&set->lock);
+		vgpu_flush_check_late_locked(flush);
+		spin_unlock(&set->lock);
+	}
+	xa_unlock(&space->flying);
+}
+
+int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
+			    const struct vgpu_flush *own, unsigned long deadline)
+{
+	long left;
+
+	for (;;) {
+		left = min_t(long, vgpu_deadline_left(deadline), VGPU_FLUSH_LOOK);
+		left = wait_event_killable_timeout(space->host->memory->spaces.wait,
+						   !vgpu_flush_is_flying(space, index, own), left);
+		if (left)
+			return left < 0 ? -EINTR : 0;
+		if (vgpu_deadline_passed(deadline))
+			return -ETIMEDOUT;
+		vgpu_flush_check_late(space, index);
+	}
+}
+
+void vgpu_flush_set_late(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = vgpu_flush_spaces(flush);
+
+	spin_lock(&set->lock);
+	WRITE_ONCE(flush->late, true);
+	spin_unlock(&set->lock);
+}
+
+/* --- dirty pages --------------------------------------------------------------- */
+
+void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
+{
+	struct vgpu_page *page;
+	unsigned long index;
+
+	lockdep_assert_held(&space->lock);
+	/* A fault holds the lock of a page that it made dirty until the PTE is there: wait. */
+	xa_for_each_range(&space->pages, index, page, first, first + nr - 1) {
+		lock_page(page->page);
+		unlock_page(page->page);
+	}
+	unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
+}
+
+void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
+		    struct vgpu_mapping *mapping)
+{
+	struct vgpu_space_set *set = &space->host->memory->spaces;
+	struct vgpu_flush *flush = &mapping->session->memory->flush;
+
+	lockdep_assert_held(&space->lock);
+	page->owner = vgpu_mapping_get(mapping);
+	page->stamp = atomic64_read(&set->stamp);
+	xa_set_mark(&space->pages, page->index, SPACE_DIRTY);
+	atomic_inc(&set->nr_dirty);
+	spin_lock(&flush->lock);
+	list_add_tail(&page->node, &flush->dirty);
+	vgpu_flush_list_locked(flush);
+	spin_unlock(&flush->lock);
+}
+
+struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page)
+{
+	struct vgpu_mapping *owner = page->owner;
+	struct vgpu_flush *flush = &owner->session->memory->flush;
+
+	lockdep_assert_held(&space->lock);
+	spin_lock(&flush->lock);
+	list_del(&page->node);
+	spin_unlock(&flush->lock);
+	page->owner = NULL;
+	kfree(page->orig);
+	page->orig = NULL;
+	page->whole = false;
+	page->sent = true;
+	xa_clear_mark(&space->pages, page->index, SPACE_DIRTY);
+	atomic_dec(&space->host->memory->spaces.nr_dirty);
+	return owner;
+}
+
+void vgpu_flush_discard(struct vgpu_space *space)
+{
+	struct vgpu_mapping *owner;
+	struct vgpu_page *page;
+	unsigned long index = 0;
+
+	for (;;) {
+		owner = NULL;
+		mutex_lock(&space->lock);
+		page = xa_find(&space->pages, &index, ULONG_MAX, SPACE_DIRTY);
+		if (page)
+			owner = vgpu_flush_clean(space, page);
+		mutex_unlock(&space->lock);
+		if (!page)
+			return;
+		vgpu_mapping_put(owner);
+	}
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Flush: sends bytes that programs wrote to cached pages back to the host. A call that needs the
- * bytes at the host uses vgpu_space_flush().
+ * bytes at the host uses vgpu_space_flush(). Dirty pages are in the flush of their mapping's
+ * session. A flush is late if its shadow has taken no bytes for VGPU_FLUSH_LATE, so that only its
+ * own process waits for it.
  */
 #ifndef VGPU_FLUSH_H
 #define VGPU_FLUSH_H
@@ -11,6 +13,9 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+struct vgpu_mapping;
+struct vgpu_page;
+struct vgpu_space;
 struct vgpu_space_set;
 
 /**
@@ -73,5 +78,66 @@ void vgpu_flush_release(struct vgpu_flush *flush);
 
 /* Forget all flights and unmaps of a host, after the connection is lost. */
 void vgpu_flush_abort(struct vgpu_space_set *set);
+
+/* Time, in jiffies, without progress of a shadow after which other processes do not wait for it. */
+#define VGPU_FLUSH_LATE		(2 * HZ)
+
+/*
+ * Interval in jiffies at which a waiter checks whether flushes of other sessions are late. A run
+ * begins after its waiter started to wait, so it becomes late when the waiter has waited for more
+ * than VGPU_FLUSH_LATE. A fault's deadline is little longer, so the waiter has to check often.
+ */
+#define VGPU_FLUSH_LOOK	(VGPU_FLUSH_LATE / 8)
+
+/**
+ * vgpu_flush_check_late_locked - mark a flush as late if it has made no progress
+ * @flush: the flush; the caller holds set->lock
+ */
+void vgpu_flush_check_late_locked(struct vgpu_flush *flush);
+
+/**
+ * vgpu_flush_check_late - mark the flush whose flight has a page as late if it makes no progress
+ * @space: space of the page
+ * @index: offset of the page in @space, in pages; a page in no flight changes nothing
+ *
+ * Context: any that may take set->lock.
+ */
+void vgpu_flush_check_late(struct vgpu_space *space, pgoff_t index);
+
+/* Mark the flush as late, after its shadow kept a caller waiting for VGPU_FLUSH_LATE. */
+void vgpu_flush_set_late(struct vgpu_flush *flush);
+
+/*
+ * Check whether a flight has bytes of the page at @index that the host may lack and that have to
+ * be waited for by a caller that belongs to flush @own (NULL: to none). Flights of late flushes
+ * other than @own are not waited for.
+ */
+bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own);
+
+/*
+ * Wait until vgpu_flush_is_flying() is false. Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline
+ * has passed).
+ */
+int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
+			    const struct vgpu_flush *own, unsigned long deadline);
+
+/*
+ * Make @page dirty; its bytes go back by @mapping. The caller holds the lock of its space and has
+ * set page->orig or page->whole.
+ */
+void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
+		    struct vgpu_mapping *mapping);
+
+/* Unmap @nr cached pages from all VMAs. The caller holds space->lock. */
+void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr);
+
+/*
+ * Make a dirty page clean. The caller holds space->lock. Return: the mapping that owned the page,
+ * with its reference, which the caller drops after the lock.
+ */
+struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page);
+
+/* Forget the dirty bytes of a dead space, after the connection is lost. */
+void vgpu_flush_discard(struct vgpu_space *space);
 
 #endif /* VGPU_FLUSH_H */

@@ -10,7 +10,6 @@
 #include "link/session.h"
 #include "memory/flush.h"
 #include "memory/flush_all.h"
-#include "memory/flush_late.h"
 #include "memory/space.h"
 #include "memory/state.h"
 

@@ -9,7 +9,6 @@
 #include "link/host.h"
 #include "memory/batch.h"
 #include "memory/flush.h"
-#include "memory/flush_dirty.h"
 #include "memory/space.h"
 #include "memory/space_sync.h"
 #include "memory/state.h"

@@ -13,8 +13,6 @@
 #include "link/session.h"
 #include "memory/flush.h"
 #include "memory/flush_all.h"
-#include "memory/flush_dirty.h"
-#include "memory/flush_late.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/pages.h"
