@@ -45,7 +45,6 @@
 #include "memory/pages.h"
 #include "memory/space.h"
 #include "memory/state.h"
-#include "memory/unmap.h"
 #include "wire.h"
 
 /* Delay in jiffies after which a failed run is tried again. */

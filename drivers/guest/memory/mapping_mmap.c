@@ -23,7 +23,6 @@
 #include "memory/object.h"
 #include "memory/space.h"
 #include "memory/space_sync.h"
-#include "memory/unmap.h"
 #include "memory/window.h"
 #include "memory/window_fault.h"
 #include "memory/window_range.h"
