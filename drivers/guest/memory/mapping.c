@@ -12,7 +12,7 @@
 #include "memory/flush_all.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
-#include "memory/move_share.h"
+#include "memory/move_unit.h"
 #include "memory/space.h"
 #include "memory/state.h"
 #include "memory/window_range.h"

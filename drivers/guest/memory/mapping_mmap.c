@@ -19,7 +19,7 @@
 #include "memory/mapping_mmap.h"
 #include "memory/mapping_span.h"
 #include "memory/move_queue.h"
-#include "memory/move_share.h"
+#include "memory/move_unit.h"
 #include "memory/object.h"
 #include "memory/space.h"
 #include "memory/space_sync.h"

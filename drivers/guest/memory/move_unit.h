@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Units: mappings that share pages, and so move together. */
+/*
+ * Units: mappings that share pages, and so move together. Mappings of a space that may move are in
+ * trees by the pages that they show. Those that share pages are in the same mode, or move.
+ */
 #ifndef VGPU_MOVE_UNIT_H
 #define VGPU_MOVE_UNIT_H
 
-#include <linux/list.h>
-#include <linux/types.h>
+#include "memory/move.h"
 
 struct vgpu_host;
+struct vgpu_mapping;
 struct vgpu_space;
 
 /**
@@ -53,5 +56,35 @@ pgoff_t vgpu_unit_pages(const struct vgpu_move_unit *unit);
 
 /* Make the faults of the unit wait from now on. Waits for faults that are under way. */
 void vgpu_unit_begin(struct vgpu_move_unit *unit);
+
+/**
+ * vgpu_move_is_apart - check whether mappings that share pages are in different modes
+ * @space: the space; the caller holds host->lock
+ * @first: offset of the first page, in pages
+ * @last: offset of the last page
+ * @mode: mode that the mappings should have
+ *
+ * Takes a time that does not depend on the number of mappings.
+ *
+ * Return: true if a mapping that has pages from @first to @last is in another mode than @mode.
+ */
+bool vgpu_move_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
+			enum vgpu_mapping_mode mode);
+
+/*
+ * Add a new mapping that may move, and that no program can access yet. @asked: result of
+ * vgpu_move_asked() from before the call that placed the mapping. The mapping begins in mode MOVING
+ * if a mapping in another mode shows pages of it.
+ */
+void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked);
+
+/* Set the mode. The caller holds host->lock. */
+void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode);
+
+/* Note that no program shows any part of the mapping any more: it shares pages with none. */
+void vgpu_move_alone(struct vgpu_mapping *mapping);
+
+/* Take a mapping that is freed off all lists and trees. */
+void vgpu_move_forget(struct vgpu_mapping *mapping);
 
 #endif /* VGPU_MOVE_UNIT_H */
