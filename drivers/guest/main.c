@@ -23,7 +23,6 @@
 #include "memory/window_announce.h"
 #include "memory/window_fault.h"
 #include "memory/window_provider.h"
-#include "memory/window_range.h"
 #include "node/device.h"
 #include "node/drm.h"
 #include "node/export_node.h"

@@ -15,7 +15,7 @@
 #include "memory/move_unit.h"
 #include "memory/space.h"
 #include "memory/state.h"
-#include "memory/window_range.h"
+#include "memory/window.h"
 
 atomic64_t *vgpu_mapping_count(struct vgpu_mapping *mapping)
 {

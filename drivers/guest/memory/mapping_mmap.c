@@ -25,7 +25,6 @@
 #include "memory/space_sync.h"
 #include "memory/window.h"
 #include "memory/window_fault.h"
-#include "memory/window_range.h"
 
 static void mapping_vma_open(struct vm_area_struct *vma)
 {

@@ -9,7 +9,6 @@
 #include "memory/window.h"
 #include "memory/window_announce.h"
 #include "memory/window_provider.h"
-#include "memory/window_range.h"
 
 /* Protects the list of hosts that have announced a window, and their announcements. */
 static DEFINE_MUTEX(window_hosts_lock);

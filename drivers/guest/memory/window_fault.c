@@ -25,7 +25,6 @@
 #include "memory/window.h"
 #include "memory/window_fault.h"
 #include "memory/window_provider.h"
-#include "memory/window_range.h"
 
 /*
  * A page that fails again within so many seconds after the host has given it is a page that the

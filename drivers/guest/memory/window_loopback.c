@@ -9,7 +9,6 @@
 #include <linux/slab.h>
 
 #include "memory/window_provider.h"
-#include "memory/window_range.h"
 #include "uapi/linux/vgpu_wire.h"
 
 #include "compat.h"
