@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Mappings: VMAs of guest processes that are backed by a device mapping in a shadow. A range that is
- * unmapped ends at the host once its dirty bytes are there.
+ * Mappings: VMAs of guest processes that are backed by a device mapping in a shadow. A range that
+ * is unmapped ends at the host once its dirty bytes are there.
  */
 #ifndef VGPU_MAPPING_H
 #define VGPU_MAPPING_H

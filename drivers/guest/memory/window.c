@@ -13,7 +13,6 @@
 #include "memory/move_queue.h"
 #include "memory/space.h"
 #include "memory/window.h"
-#include "memory/window_provider.h"
 
 static void window_free(struct kref *ref)
 {

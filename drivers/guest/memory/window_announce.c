@@ -8,17 +8,17 @@
 #include "memory/move_queue.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"
-#include "memory/window_provider.h"
 
-/* Protects the list of hosts that have announced a window, and their announcements. */
+/* Protects the list of hosts that have announced a window, their announcements, and providers. */
 static DEFINE_MUTEX(window_hosts_lock);
 static LIST_HEAD(window_hosts);
 
-static const struct vgpu_window_provider *const window_providers[] = {
+/* Providers that are asked for a window, the last one since vgpu_window_found() has named it. */
+static const struct vgpu_window_provider *window_providers[] = {
 #ifdef VGPU_TESTING
 	&vgpu_window_loopback,
 #endif
-	&vgpu_window_provider_device,
+	NULL,
 };
 
 static void window_go(struct vgpu_host *host)
@@ -68,7 +68,7 @@ static bool window_open(struct vgpu_window *window)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(window_providers); i++) {
-		if (window_providers[i]->open(window))
+		if (!window_providers[i] || window_providers[i]->open(window))
 			continue;
 		window->provider = window_providers[i];
 		return true;
@@ -136,11 +136,12 @@ void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info 
 	vgpu_move_later(host);
 }
 
-void vgpu_window_found(void)
+void vgpu_window_found(const struct vgpu_window_provider *provider)
 {
 	struct vgpu_host *host;
 
 	mutex_lock(&window_hosts_lock);
+	window_providers[ARRAY_SIZE(window_providers) - 1] = provider;
 	list_for_each_entry(host, &window_hosts, window_entry)
 		vgpu_move_later(host);
 	mutex_unlock(&window_hosts_lock);

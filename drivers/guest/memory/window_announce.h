@@ -8,9 +8,13 @@
 
 struct vgpu_host;
 struct vgpu_window_info;
+struct vgpu_window_provider;
 
-/* Retry the windows of all hosts, because memory has appeared that may be one. For providers. */
-void vgpu_window_found(void);
+/*
+ * Retry the windows of all hosts, because memory has appeared that may be one. @provider reaches
+ * it, and is asked for each window from now on.
+ */
+void vgpu_window_found(const struct vgpu_window_provider *provider);
 
 /*
  * Open the window that the host has announced if its memory was missing or lost before. A lost

@@ -27,7 +27,6 @@
 #include "memory/window.h"
 #include "memory/window_announce.h"
 #include "memory/window_device.h"
-#include "memory/window_provider.h"
 
 /*
  * Time to wait for the host: all that is in the window is copied first. A slower host is taken
@@ -92,24 +91,6 @@ struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_add
 void vgpu_window_device_put(struct vgpu_window_device *device)
 {
 	kref_put(&device->ref, device_free);
-}
-
-/**
- * vgpu_window_device_add - offer a device's memory to the windows of hosts
- * @device: the device
- *
- * Context: process; no locks, as a host's window may be opened in the memory at once.
- */
-void vgpu_window_device_add(struct vgpu_window_device *device)
-{
-	down_write(&device->touch);
-	device->removed = false;
-	up_write(&device->touch);
-	mutex_lock(&devices_lock);
-	list_add_tail(&device->node, &devices);
-	mutex_unlock(&devices_lock);
-	/* A host may have announced its window before the memory was there. */
-	vgpu_window_found();
 }
 
 /* Unmaps all holds, and prevents new ones. */
@@ -372,7 +353,7 @@ static vm_fault_t device_insert_huge(struct vgpu_window *window, struct vm_fault
 }
 #endif
 
-const struct vgpu_window_provider vgpu_window_provider_device = {
+static const struct vgpu_window_provider device_provider = {
 	.name = "device",
 	.open = device_open,
 	.close = device_close,
@@ -383,3 +364,21 @@ const struct vgpu_window_provider vgpu_window_provider_device = {
 	.insert_huge = device_insert_huge,
 #endif
 };
+
+/**
+ * vgpu_window_device_add - offer a device's memory to the windows of hosts
+ * @device: the device
+ *
+ * Context: process; no locks, as a host's window may be opened in the memory at once.
+ */
+void vgpu_window_device_add(struct vgpu_window_device *device)
+{
+	down_write(&device->touch);
+	device->removed = false;
+	up_write(&device->touch);
+	mutex_lock(&devices_lock);
+	list_add_tail(&device->node, &devices);
+	mutex_unlock(&devices_lock);
+	/* A host may have announced its window before the memory was there. */
+	vgpu_window_found(&device_provider);
+}

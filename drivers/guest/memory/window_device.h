@@ -70,4 +70,32 @@ void vgpu_window_device_add(struct vgpu_window_device *device);
 void vgpu_window_device_remove(struct vgpu_window_device *device);
 bool vgpu_window_device_hide(struct vgpu_window_device *device);
 
+#ifdef CONFIG_PCI
+int vgpu_window_ivshmem_init(void);
+void vgpu_window_ivshmem_exit(void);
+#else
+static inline int vgpu_window_ivshmem_init(void)
+{
+	return 0;
+}
+
+static inline void vgpu_window_ivshmem_exit(void)
+{
+}
+#endif
+
+#ifdef VGPU_HAVE_VIRTIO
+int vgpu_window_virtio_init(void);
+void vgpu_window_virtio_exit(void);
+#else
+static inline int vgpu_window_virtio_init(void)
+{
+	return 0;
+}
+
+static inline void vgpu_window_virtio_exit(void)
+{
+}
+#endif
+
 #endif /* VGPU_GUEST_WINDOW_DEVICE_H */

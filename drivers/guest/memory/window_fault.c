@@ -24,7 +24,6 @@
 #include "memory/space.h"
 #include "memory/window.h"
 #include "memory/window_fault.h"
-#include "memory/window_provider.h"
 
 /*
  * A page that fails again within so many seconds after the host has given it is a page that the

@@ -8,7 +8,6 @@
 #include <linux/pci.h>
 
 #include "memory/window_device.h"
-#include "memory/window_provider.h"
 
 #define IVSHMEM_DEVICE		0x1110
 #define IVSHMEM_BAR		2

@@ -8,7 +8,6 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "memory/window_provider.h"
 #include "uapi/linux/vgpu_wire.h"
 
 #include "compat.h"

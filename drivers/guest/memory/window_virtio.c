@@ -22,7 +22,6 @@
 #include <linux/virtio_config.h>
 
 #include "memory/window_device.h"
-#include "memory/window_provider.h"
 
 #define VIRTIO_WINDOW_REGION	0
 
