@@ -100,40 +100,21 @@ void vgpu_window_global_exit(void)
 	destroy_workqueue(window_wq);
 }
 
-struct vgpu_window_range *vgpu_window_range_first(struct vgpu_window *window, u64 offset)
+static struct vgpu_window_range *range_of(struct interval_tree_node *node)
 {
-	struct rb_node *node = window->ranges.rb_node;
-	struct vgpu_window_range *found = NULL;
-
-	lockdep_assert_held(&window->lock);
-	while (node) {
-		struct vgpu_window_range *range = rb_entry(node, struct vgpu_window_range, node);
-
-		if (range->offset + range->len > offset) {
-			found = range;
-			node = node->rb_left;
-		} else {
-			node = node->rb_right;
-		}
-	}
-	return found;
+	return node ? container_of(node, struct vgpu_window_range, node) : NULL;
 }
 
-static void range_insert(struct vgpu_window *window, struct vgpu_window_range *range)
+struct vgpu_window_range *vgpu_window_range_first(struct vgpu_window *window, u64 first, u64 last)
 {
-	struct rb_node **link = &window->ranges.rb_node, *parent = NULL;
-
 	lockdep_assert_held(&window->lock);
-	while (*link) {
-		parent = *link;
-		if (range->offset < rb_entry(parent, struct vgpu_window_range, node)->offset)
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&range->node, parent, link);
-	rb_insert_color(&range->node, &window->ranges);
-	WRITE_ONCE(window->nr_shown, window->nr_shown + 1);
+	return range_of(interval_tree_iter_first(&window->ranges, first, last));
+}
+
+struct vgpu_window_range *vgpu_window_range_next(struct vgpu_window_range *range, u64 first,
+						 u64 last)
+{
+	return range_of(interval_tree_iter_next(&range->node, first, last));
 }
 
 bool vgpu_window_is_over(const struct vgpu_window *window)
@@ -163,7 +144,7 @@ static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *r
 	lockdep_assert_held(&window->lock);
 	if (range->state != VGPU_RANGE_HIDDEN)
 		range_hidden(window);
-	rb_erase(&range->node, &window->ranges);
+	interval_tree_remove(&range->node, &window->ranges);
 	bitmap_clear(window->map, range->offset >> PAGE_SHIFT, range->len >> PAGE_SHIFT);
 	swap(wanted, window->wanted);
 	return wanted || vgpu_window_is_over(window);
@@ -260,7 +241,10 @@ struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u6
 	if (at < window->size >> PAGE_SHIFT && !READ_ONCE(window->gone)) {
 		bitmap_set(window->map, at, nr);
 		range->offset = (u64)at << PAGE_SHIFT;
-		range_insert(window, range);
+		range->node.start = range->offset;
+		range->node.last = range->offset + len - 1;
+		interval_tree_insert(&range->node, &window->ranges);
+		WRITE_ONCE(window->nr_shown, window->nr_shown + 1);
 	} else {
 		window->wanted = true;
 	}
@@ -281,19 +265,13 @@ err_free:
 static void window_leave(struct vgpu_window *window)
 {
 	struct vgpu_window_range *range;
-	struct rb_node *node;
 	u64 offset, len;
 
 	do {
-		range = NULL;
 		mutex_lock(&window->lock);
-		for (node = window->ended ? NULL : rb_first(&window->ranges); node;
-		     node = rb_next(node)) {
-			range = rb_entry(node, struct vgpu_window_range, node);
-			if (range->state == VGPU_RANGE_MAPPED && range->mapping->live)
-				break;
-			range = NULL;
-		}
+		range = window->ended ? NULL : vgpu_window_range_first(window, 0, U64_MAX);
+		while (range && !(range->state == VGPU_RANGE_MAPPED && range->mapping->live))
+			range = vgpu_window_range_next(range, 0, U64_MAX);
 		if (range) {
 			range->state = VGPU_RANGE_LEFT;
 			offset = range->offset;
@@ -380,12 +358,10 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len)
 	struct vgpu_window_range *range;
 
 	mutex_lock(&window->lock);
-	for (; offset < end; offset = range->offset + range->len) {
+	for (range = vgpu_window_range_first(window, offset, end - 1); range;
+	     range = vgpu_window_range_next(range, offset, end - 1)) {
 		u64 first, last;
 
-		range = vgpu_window_range_first(window, offset);
-		if (!range || range->offset >= end)
-			break;
 		if (range->state != VGPU_RANGE_MAPPED)
 			continue;
 		first = max(offset, range->offset) - range->offset;
@@ -406,7 +382,7 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	if (!window)
 		return;
 	mutex_lock(&window->lock);
-	range = vgpu_window_range_first(window, offset);
+	range = vgpu_window_range_first(window, offset, offset);
 	/* Ignore an UNBOUND that no UNBIND has asked for. */
 	if (range && range->offset == offset && range->len == le64_to_cpu(part->len)) {
 		if (range->state == VGPU_RANGE_RELEASED) {
@@ -467,24 +443,17 @@ void vgpu_window_end(struct vgpu_window *window)
 	mutex_unlock(&window->lock);
 	wake_up_all(&window_hidden_wait);
 	/* Free the ranges that wait for an UNBOUND; mappings free their own ranges. */
-	for (;;) {
-		struct rb_node *node;
-
-		range = NULL;
+	do {
 		mutex_lock(&window->lock);
-		for (node = rb_first(&window->ranges); node; node = rb_next(node)) {
-			range = rb_entry(node, struct vgpu_window_range, node);
-			if (range->state == VGPU_RANGE_RELEASED)
-				break;
-			range = NULL;
-		}
+		range = vgpu_window_range_first(window, 0, U64_MAX);
+		while (range && range->state != VGPU_RANGE_RELEASED)
+			range = vgpu_window_range_next(range, 0, U64_MAX);
 		if (range)
 			range_remove(window, range);
 		mutex_unlock(&window->lock);
-		if (!range)
-			break;
-		range_free(range);
-	}
+		if (range)
+			range_free(range);
+	} while (range);
 	/* The next window may have the same memory with other cache attributes. */
 	flush_workqueue(window_wq);
 	vgpu_window_put(window);

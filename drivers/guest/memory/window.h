@@ -17,10 +17,10 @@
 #ifndef VGPU_GUEST_WINDOW_H
 #define VGPU_GUEST_WINDOW_H
 
+#include <linux/interval_tree.h>
 #include <linux/kref.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
-#include <linux/rbtree.h>
 #include <linux/rwsem.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -103,7 +103,7 @@ struct vgpu_window_provider {
  * @wanted: true if a mapping has found no room
  * @map: bitmap of the claimed pages, one bit for each page
  * @next: page at which the search for small ranges begins
- * @ranges: tree of struct vgpu_window_range, sorted by offset
+ * @ranges: interval tree of struct vgpu_window_range, by offset in bytes
  */
 struct vgpu_window {
 	struct kref ref;
@@ -121,7 +121,7 @@ struct vgpu_window {
 	bool wanted;
 	unsigned long *map;
 	unsigned long next;
-	struct rb_root ranges;
+	struct rb_root_cached ranges;
 };
 
 /* Return: true if new mappings of the host's devices go into a window, as far as it has room. */
@@ -180,7 +180,7 @@ enum vgpu_window_range_state {
  *	the value is the time of the answer in seconds
  */
 struct vgpu_window_range {
-	struct rb_node node;
+	struct interval_tree_node node;
 	struct vgpu_window *window;
 	u64 offset;
 	u64 len;
@@ -202,8 +202,14 @@ struct vgpu_window_range {
 int vgpu_window_global_init(void);
 void vgpu_window_global_exit(void);
 
-/* Return: the first range of the window that ends after @offset. The caller holds window->lock. */
-struct vgpu_window_range *vgpu_window_range_first(struct vgpu_window *window, u64 offset);
+/*
+ * Return: the first range of the window that has bytes from offset @first to offset @last. The
+ * caller holds window->lock.
+ */
+struct vgpu_window_range *vgpu_window_range_first(struct vgpu_window *window, u64 first, u64 last);
+/* Return: the range after @range that has such bytes. */
+struct vgpu_window_range *vgpu_window_range_next(struct vgpu_window_range *range, u64 first,
+						 u64 last);
 
 /**
  * vgpu_window_is_over - check whether a lost window may be opened anew

@@ -58,7 +58,7 @@ static struct vgpu_window *window_alloc(struct vgpu_host *host, const struct vgp
 	window->drain = le32_to_cpu(info->flags) & VGPU_WINDOW_DRAIN;
 	init_rwsem(&window->use);
 	mutex_init(&window->lock);
-	window->ranges = RB_ROOT;
+	window->ranges = RB_ROOT_CACHED;
 	return window;
 }
 

@@ -260,17 +260,14 @@ void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_par
 	u64 offset = le64_to_cpu(part->offset), end = offset + le64_to_cpu(part->len);
 	struct vgpu_window_range *range;
 	unsigned long index;
-	u64 at = offset;
 	void *entry;
 
 	if (!window)
 		return;
 	down_write(&window->use);
 	mutex_lock(&window->lock);
-	for (; at < end; at = range->offset + range->len) {
-		range = vgpu_window_range_first(window, at);
-		if (!range || range->offset >= end)
-			break;
+	for (range = vgpu_window_range_first(window, offset, end - 1); range;
+	     range = vgpu_window_range_next(range, offset, end - 1)) {
 		if (range->bad_first == range->bad_end) {
 			range->bad_first = offset;
 			range->bad_end = end;
