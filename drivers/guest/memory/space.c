@@ -122,6 +122,14 @@ static void space_unmap_gone(struct vgpu_space *space, const struct list_head *g
 		unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
 }
 
+static void space_free_gone(struct vgpu_space *space, struct list_head *gone)
+{
+	struct vgpu_page *page, *tmp;
+
+	list_for_each_entry_safe(page, tmp, gone, node)
+		space_page_free(space, page);
+}
+
 /*
  * Note that pages were dropped without the end of a call. If one of them has @sent bytes to the
  * host, a fetch that is under way may bring older bytes than these, so it is repeated as if a call
@@ -164,17 +172,8 @@ noinline unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t f
 	}
 	mutex_unlock(&space->lock);
 
-	while (!list_empty(&gone)) {
-		page = list_first_entry(&gone, struct vgpu_page, node);
-		list_del(&page->node);
-		space_page_free(space, page);
-	}
+	space_free_gone(space, &gone);
 	return nr_dirty;
-}
-
-void vgpu_space_drop_clean(struct vgpu_space *space)
-{
-	vgpu_space_drop_range(space, 0, ULONG_MAX, false);
 }
 
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
@@ -184,12 +183,7 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 	int ret = 0;
 
 	mutex_lock(&space->lock);
-	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1) {
-		/* A fault that held the page's lock has its PTE by now, which is zapped below. */
-		lock_page(page->page);
-		unlock_page(page->page);
-	}
-	unmap_mapping_pages(space->inode->i_mapping, pgoff, nr, false);
+	vgpu_flush_unmap(space, pgoff, nr);
 	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1)
 		if (vgpu_page_is_pinned(page))
 			ret = -EBUSY;
@@ -197,7 +191,7 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 	return ret;
 }
 
-unsigned long vgpu_space_renew_clean(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+unsigned long vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_space_set *set = &space->host->memory->spaces;
 
@@ -206,11 +200,6 @@ unsigned long vgpu_space_renew_clean(struct vgpu_space *space, pgoff_t pgoff, pg
 	if (!atomic_read(&set->nr_cached))
 		return 0;
 	return vgpu_space_drop_range(space, pgoff, pgoff + nr - 1, false);
-}
-
-void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
-{
-	vgpu_space_renew_clean(space, pgoff, nr);
 }
 
 bool vgpu_space_has_room(const struct vgpu_space *space)
@@ -231,8 +220,8 @@ bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page
  */
 static unsigned long space_reclaim(struct vgpu_space *space, unsigned long max)
 {
-	struct vgpu_page *page, *tmp;
 	unsigned long index, nr = 0;
+	struct vgpu_page *page;
 	bool sent = false;
 	LIST_HEAD(gone);
 
@@ -255,8 +244,7 @@ static unsigned long space_reclaim(struct vgpu_space *space, unsigned long max)
 	space_count_room(space, sent);
 	mutex_unlock(&space->lock);
 
-	list_for_each_entry_safe(page, tmp, &gone, node)
-		space_page_free(space, page);
+	space_free_gone(space, &gone);
 	return nr;
 }
 
@@ -311,7 +299,6 @@ void vgpu_space_set_init(struct vgpu_space_set *set)
 	INIT_LIST_HEAD(&set->flushes);
 	init_waitqueue_head(&set->wait);
 	INIT_DELAYED_WORK(&set->expire, vgpu_space_expire);
-	set->expire_doubled = 0;
 }
 
 void vgpu_space_set_abort(struct vgpu_space_set *set)
@@ -327,14 +314,7 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 		if (kref_get_unless_zero(&space->ref))
 			hlist_add_head(&space->node, &all);
 	}
-	spin_unlock(&set->lock);
-
-	for (;;) {
-		spin_lock(&set->lock);
-		if (hlist_empty(&all)) {
-			spin_unlock(&set->lock);
-			break;
-		}
+	while (!hlist_empty(&all)) {
 		space = hlist_entry(all.first, struct vgpu_space, node);
 		hlist_del_init(&space->node);
 		spin_unlock(&set->lock);
@@ -343,9 +323,11 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 		space->dead = true;
 		mutex_unlock(&space->lock);
 		vgpu_flush_discard(space);
-		vgpu_space_drop_clean(space);
+		vgpu_space_drop_range(space, 0, ULONG_MAX, false);
 		vgpu_space_put(space);
+		spin_lock(&set->lock);
 	}
+	spin_unlock(&set->lock);
 	vgpu_flush_abort(set);
 }
 

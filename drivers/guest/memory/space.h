@@ -198,11 +198,10 @@ static inline struct address_space *vgpu_space_mapping(struct vgpu_space *space)
  * The host may give offsets to other memory once nothing has them mapped there, while pages of the
  * old memory are still cached here.
  *
- * Context: mmap_lock held for writing. Does not wait for the host.
+ * Context: process; mmap_lock may be held. Does not wait for the host.
+ * Return: number of pages that stay, as they are dirty.
  */
-void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
-/* Do the same. Return: number of pages that stay, as they are dirty. */
-unsigned long vgpu_space_renew_clean(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
+unsigned long vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
 /**
  * vgpu_space_page_add - enter a page into space->pages
@@ -236,9 +235,6 @@ bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page
  */
 unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last,
 				    bool room);
-
-/* Drop all clean pages of a space, after the caller has counted set->drops. */
-void vgpu_space_drop_clean(struct vgpu_space *space);
 
 /**
  * vgpu_space_leave - unmap cached pages from all VMAs

@@ -79,7 +79,7 @@ static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu
 	if (!space->dead)
 		vgpu_space_activate(space);
 	/*
-	 * Pairs with the inc_return of space_drop(), vgpu_space_renew_clean() and
+	 * Pairs with the inc_return of space_drop(), vgpu_space_renew() and
 	 * vgpu_space_is_renewed().
 	 */
 	smp_mb();
@@ -226,11 +226,6 @@ static void space_make_room(struct vgpu_space_set *set)
 	}
 }
 
-static void space_starve(struct vgpu_space_set *set)
-{
-	atomic_inc(&set->starved);
-}
-
 static void space_starve_end(struct vgpu_space_set *set)
 {
 	atomic_dec(&set->starved);
@@ -266,7 +261,7 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned lon
 			break;
 		}
 		if (++tries == SPACE_TRIES) {
-			space_starve(set);
+			atomic_inc(&set->starved);
 			until = deadline ?: vgpu_deadline_in(SPACE_HOLD_TIME);
 		}
 	}

@@ -228,7 +228,7 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	spin_lock(&set->lock);
 	while ((space = space_next(set, drops))) {
 		spin_unlock(&set->lock);
-		vgpu_space_drop_clean(space);
+		vgpu_space_drop_range(space, 0, ULONG_MAX, false);
 		/*
 		 * Tasks that cache pages hold the lock from before they list the space until the
 		 * pages are there: a space that is empty under it can be taken off the list.
@@ -392,7 +392,7 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsign
 	ret = vgpu_flush_soon(&space->host->memory->spaces, wait, wait);
 	if (!ret)
 		space_clean_sent(space, pgoff, nr);
-	if (!ret && vgpu_space_renew_clean(space, pgoff, nr))
+	if (!ret && vgpu_space_renew(space, pgoff, nr))
 		ret = -EAGAIN;
 	space_let_go(space);
 	return ret;
