@@ -61,8 +61,9 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 	struct vgpu_mapping *mapping = vma->vm_private_data;
 	struct vgpu_mapping_span *span, *tmp;
 	LIST_HEAD(gone);
+	bool ended;
 
-	vgpu_mapping_spans_count(mapping, vma, -1, &gone);
+	ended = vgpu_mapping_spans_count(mapping, vma, -1, &gone);
 	list_for_each_entry_safe(span, tmp, &gone, node) {
 		/* VMAs of a child still show the part. */
 		if (span->users)
@@ -70,7 +71,7 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 		vgpu_unmap_range(mapping, span->first, span->end - span->first);
 		kfree(span);
 	}
-	if (vgpu_mapping_has_ended(mapping))
+	if (ended)
 		vgpu_move_alone(mapping);
 	vgpu_mapping_put(mapping);
 }

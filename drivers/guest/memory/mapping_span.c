@@ -54,7 +54,7 @@ static struct vgpu_mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_
 	return spare;
 }
 
-void vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
+bool vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
 			      struct list_head *gone)
 {
 	bool own = vma->vm_mm == mapping->session->mm;
@@ -64,6 +64,7 @@ void vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struc
 	struct vgpu_mapping_span *a = vgpu_mapping_span_alloc(0, 0);
 	struct vgpu_mapping_span *b = vgpu_mapping_span_alloc(0, 0);
 	struct vgpu_mapping_span *span, *tmp;
+	bool ended;
 
 	spin_lock(&mapping->lock);
 	a = span_split(mapping, first, a);
@@ -76,9 +77,11 @@ void vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struc
 		if (!span->users || (unmapped && !span->own))
 			list_move_tail(&span->node, gone);
 	}
+	ended = list_empty(&mapping->spans);
 	spin_unlock(&mapping->lock);
 	kfree(a);
 	kfree(b);
+	return ended;
 }
 
 pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
@@ -135,14 +138,4 @@ pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff)
 	}
 	spin_unlock(&mapping->lock);
 	return end > *pgoff ? end - *pgoff : 0;
-}
-
-bool vgpu_mapping_has_ended(struct vgpu_mapping *mapping)
-{
-	bool ended;
-
-	spin_lock(&mapping->lock);
-	ended = list_empty(&mapping->spans);
-	spin_unlock(&mapping->lock);
-	return ended;
 }

@@ -43,12 +43,10 @@ struct vgpu_mapping_span *vgpu_mapping_span_alloc(pgoff_t first, pgoff_t end);
  * @gone: list to which spans that end are moved; the caller frees them
  *
  * Context: process; mmap_lock held for writing. Takes mapping->lock.
+ * Return: true if no program shows any part of the mapping, nor will.
  */
-void vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
+bool vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
 			      struct list_head *gone);
-
-/* Return: true if no program shows any part of the mapping, nor will. Takes mapping->lock. */
-bool vgpu_mapping_has_ended(struct vgpu_mapping *mapping);
 
 /*
  * Return: number of pages from page @pgoff of the space on that the shadow still has mapped, up to
