@@ -51,12 +51,6 @@
 
 /* --- units ----------------------------------------------------------------- */
 
-static void move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range, int error)
-{
-	vgpu_mapping_move_end(mapping, range, error);
-	wake_up_all(&mapping->session->host->move_wait);
-}
-
 /* Note that a shadow does not answer: the rest of the round waits for no shadow. */
 static int unit_late(struct vgpu_move_unit *unit, int ret)
 {
@@ -84,6 +78,25 @@ static unsigned long move_paused(const struct vgpu_move_pause *pause)
 	return pause->delay && time_before(jiffies, pause->until) ? pause->until - jiffies : 0;
 }
 
+/*
+ * Return: time until the next attempt to move the unit out of the window, or into it (@in), in
+ * jiffies; 0: there is no back-off.
+ */
+static unsigned long unit_paused(const struct vgpu_move_unit *unit, bool in)
+{
+	struct vgpu_mapping *mapping;
+	unsigned long left = 0;
+
+	list_for_each_entry(mapping, &unit->mappings, move.unit) {
+		if (in)
+			left = max3(left, move_paused(&mapping->move.in_pause),
+				    move_paused(&mapping->session->memory->move_pause));
+		else
+			left = max(left, move_paused(&mapping->move.out_pause));
+	}
+	return left;
+}
+
 /* --- out ------------------------------------------------------------------- */
 
 static bool unit_has_to_leave(const struct vgpu_move_unit *unit)
@@ -107,16 +120,6 @@ static bool unit_is_seen_there(const struct vgpu_move_unit *unit)
 		if (mapping->move.before == VGPU_MAPPING_WINDOW)
 			return true;
 	return false;
-}
-
-static unsigned long unit_out_paused(const struct vgpu_move_unit *unit)
-{
-	struct vgpu_mapping *mapping;
-	unsigned long left = 0;
-
-	list_for_each_entry(mapping, &unit->mappings, move.unit)
-		left = max(left, move_paused(&mapping->move.out_pause));
-	return left;
 }
 
 /*
@@ -161,14 +164,14 @@ static void unit_out(struct vgpu_move_unit *unit)
 		range = mapping->range;
 		if (!ret) {
 			mapping->move.out_pause.delay = 0;
-			move_end(mapping, NULL, 0);
+			vgpu_mapping_move_end(mapping, NULL, 0);
 			if (range)
 				vgpu_window_release(range, true);
 			continue;
 		}
 		move_pause(&mapping->move.out_pause, MOVE_RETRY);
 		if (mapping->move.before != VGPU_MAPPING_MOVING)
-			move_end(mapping, range, ret);
+			vgpu_mapping_move_end(mapping, range, ret);
 	}
 }
 
@@ -182,17 +185,6 @@ static bool unit_may_enter(const struct vgpu_move_unit *unit)
 		if (mapping->move.before != VGPU_MAPPING_COPY || READ_ONCE(mapping->stays))
 			return false;
 	return true;
-}
-
-static unsigned long unit_in_paused(const struct vgpu_move_unit *unit)
-{
-	struct vgpu_mapping *mapping;
-	unsigned long left = 0;
-
-	list_for_each_entry(mapping, &unit->mappings, move.unit)
-		left = max3(left, move_paused(&mapping->move.in_pause),
-			    move_paused(&mapping->session->memory->move_pause));
-	return left;
 }
 
 /* Check whether all mappings that share pages with the unit are moving, so none shows the pages. */
@@ -321,7 +313,7 @@ static int unit_leave(struct vgpu_move_unit *unit)
 
 /*
  * Note that the unit has found no room. The worker is started when there is room again
- * (vgpu_move_room()), and when one of several mappings of the unit ends (vgpu_move_alone()). If one
+ * (vgpu_move_queue()), and when one of several mappings of the unit ends (vgpu_move_alone()). If one
  * has ended since the unit was collected, the worker is started here.
  */
 static void unit_crowded(struct vgpu_move_unit *unit)
@@ -372,7 +364,7 @@ static void unit_in(struct vgpu_move_unit *unit)
 	if (!ret)
 		ret = unit_leave(unit);
 	list_for_each_entry(mapping, &unit->mappings, move.unit) {
-		move_end(mapping, ret ? NULL : mapping->move.claim, ret);
+		vgpu_mapping_move_end(mapping, ret ? NULL : mapping->move.claim, ret);
 		if (!ret)
 			mapping->move.in_pause.delay = 0;
 		else if (mapping->move.claim)
@@ -405,9 +397,9 @@ static unsigned long move_all_out(struct vgpu_move_unit *unit)
 	for (; vgpu_unit_next(unit); vgpu_unit_put(unit)) {
 		if (!unit_has_to_leave(unit))
 			continue;
-		if (!unit_out_paused(unit))
+		if (!unit_paused(unit, false))
 			unit_out(unit);
-		again = min_not_zero(again, unit_out_paused(unit));
+		again = min_not_zero(again, unit_paused(unit, false));
 	}
 	return again;
 }
@@ -425,11 +417,11 @@ static unsigned long move_all_in(struct vgpu_move_unit *unit, u64 asked)
 	while (vgpu_window_is_there(unit->host) &&
 	       !(tried && vgpu_move_asked(unit->host) != asked) && vgpu_unit_next(unit)) {
 		if (unit_may_enter(unit)) {
-			if (!unit_in_paused(unit)) {
+			if (!unit_paused(unit, true)) {
 				unit_in(unit);
 				tried = true;
 			}
-			again = min_not_zero(again, unit_in_paused(unit));
+			again = min_not_zero(again, unit_paused(unit, true));
 		}
 		vgpu_unit_put(unit);
 	}

@@ -64,11 +64,6 @@ void vgpu_move_later(struct vgpu_host *host)
 	spin_unlock(&host->lock);
 }
 
-void vgpu_move_room(struct vgpu_host *host)
-{
-	vgpu_move_queue(host, 0);
-}
-
 void vgpu_move_abort(struct vgpu_host *host)
 {
 	/* The host is down, so the work item is not queued after this. */

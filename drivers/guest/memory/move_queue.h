@@ -17,7 +17,9 @@ void vgpu_move_global_exit(void);
  * @host: the host; nothing is done once it is down
  * @delay: time in jiffies until the round; ignored if the worker is queued already, unless it is 0
  *
- * The work item holds a reference of the host while it is pending or runs. Takes host->lock.
+ * For example as there is room in the window again for a mapping that had found none, or a lost
+ * window may be opened anew. The work item holds a reference of the host while it is pending or
+ * runs. Takes host->lock only.
  */
 void vgpu_move_queue(struct vgpu_host *host, unsigned long delay);
 /* Do the same under host->lock. */
@@ -28,12 +30,6 @@ u64 vgpu_move_asked(struct vgpu_host *host);
 
 /* Ask for a round of moves, after a change of the window. Takes host->lock only. */
 void vgpu_move_later(struct vgpu_host *host);
-
-/*
- * Start a round, as there is room in the window again for a mapping that had found none, or a lost
- * window may be opened anew. Takes host->lock only.
- */
-void vgpu_move_room(struct vgpu_host *host);
 
 /* Cancel the pending round and wake the waiters, as the connection is lost. */
 void vgpu_move_abort(struct vgpu_host *host);

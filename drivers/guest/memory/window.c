@@ -134,7 +134,7 @@ static void range_hidden(struct vgpu_window *window)
 
 /*
  * Removes a range from the window, whose pages are free then; the caller frees the range.
- * Return: true if vgpu_move_room() has to be called: a mapping waits for room, or the window is
+ * Return: true if vgpu_move_queue() has to be called: a mapping waits for room, or the window is
  * lost and its memory can be opened anew.
  */
 static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *range)
@@ -178,7 +178,7 @@ static void range_unbound_work(struct work_struct *work)
 	mutex_lock(&window->lock);
 	/* The host may be freed once the window has ended. */
 	if (range_remove(window, range) && !window->ended)
-		vgpu_move_room(window->host);
+		vgpu_move_queue(window->host, 0);
 	mutex_unlock(&window->lock);
 	range_free(range);
 }
@@ -333,7 +333,7 @@ void vgpu_window_release(struct vgpu_window_range *range, bool bound)
 	else if (!asked)
 		vgpu_control_unbind(window->host, window->id, offset, len);
 	if (wanted)
-		vgpu_move_room(window->host);
+		vgpu_move_queue(window->host, 0);
 	vgpu_window_put(window);
 }
 
@@ -343,7 +343,7 @@ void vgpu_window_unclaim(struct vgpu_window_range *range)
 
 	mutex_lock(&window->lock);
 	/*
-	 * Keep @wanted set, but do not call vgpu_move_room(). A mapping that found no room
+	 * Keep @wanted set, but do not call vgpu_move_queue(). A mapping that found no room
 	 * because of this range waits for the same later releases as the range's owner.
 	 */
 	if (range_remove(window, range))
@@ -392,7 +392,7 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 			range->state = VGPU_RANGE_HIDDEN;
 			range_hidden(window);
 			if (vgpu_window_is_over(window))
-				vgpu_move_room(host);
+				vgpu_move_queue(host, 0);
 		}
 	}
 	mutex_unlock(&window->lock);
