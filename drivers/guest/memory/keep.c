@@ -32,7 +32,6 @@
 #include "link/session.h"
 #include "memory/keep.h"
 #include "memory/keep_claim.h"
-#include "memory/keep_pin.h"
 #include "memory/keep_user.h"
 #include "memory/object.h"
 #include "memory/state.h"
@@ -406,16 +405,7 @@ void vgpu_keep_set_init(struct vgpu_keep_set *set)
 {
 	mutex_init(&set->lock);
 	INIT_LIST_HEAD(&set->releasing);
-	vgpu_keep_groups_init(&set->groups);
-}
-
-/**
- * vgpu_keep_set_fini - free the set of a host without users, and without pins
- * @set: the set
- */
-void vgpu_keep_set_fini(struct vgpu_keep_set *set)
-{
-	vgpu_keep_groups_fini(&set->groups);
+	INIT_LIST_HEAD(&set->groups.any);
 }
 
 /**

@@ -158,15 +158,6 @@ static void group_merge(struct vgpu_keep_group *one, struct vgpu_keep_group *oth
 }
 
 /**
- * vgpu_keep_groups_init - initialize the groups of a new host
- * @groups: the groups
- */
-void vgpu_keep_groups_init(struct vgpu_keep_groups *groups)
-{
-	INIT_LIST_HEAD(&groups->any);
-}
-
-/**
  * vgpu_keep_groups_fini - free the groups of a host without files and sessions
  * @groups: the groups
  */

@@ -51,7 +51,6 @@ struct vgpu_keep_file {
 	struct list_head kept;
 };
 
-void vgpu_keep_groups_init(struct vgpu_keep_groups *groups);
 void vgpu_keep_groups_fini(struct vgpu_keep_groups *groups);
 int vgpu_keep_member_init(struct vgpu_keep_member *member);
 void vgpu_keep_member_fini(struct vgpu_session *session);

@@ -9,7 +9,7 @@
 #include <linux/uidgid.h>
 
 #include "kept.h"
-#include "memory/keep_pin.h"
+#include "memory/keep.h"
 #include "memory/keep_user.h"
 
 /*

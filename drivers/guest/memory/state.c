@@ -34,7 +34,7 @@ int vgpu_host_memory_init(struct vgpu_host *host)
  */
 void vgpu_host_memory_fini(struct vgpu_host *host)
 {
-	vgpu_keep_set_fini(&host->memory->keeps);
+	vgpu_keep_groups_fini(&host->memory->keeps.groups);
 	kfree(host->memory);
 }
 
