@@ -240,24 +240,24 @@ static void __iomem *device_map(phys_addr_t start, u64 len, u32 cache)
 }
 
 /*
- * Makes a hold. Return: the hold, or an errno: -ENODEV: the window or the device is gone; -ENOMEM:
- * no memory, or another attribute.
+ * Makes a hold. Return: 0, or an errno: -ENODEV: the window or the device is gone; -ENOMEM: no
+ * memory, or another attribute.
  */
-static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len, u32 cache)
+static int device_bind(struct vgpu_window_range *range, u32 cache)
 {
 	struct hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
-	struct vgpu_window_device *device = window->data;
+	struct vgpu_window_device *device = range->window->data;
 	int ret = -ENODEV;
 
 	if (!hold)
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	/*
 	 * Another device, or another window, may use the same memory once this one is removed
 	 * or gone.
 	 */
 	down_read(&device->touch);
-	if (!device->removed && !READ_ONCE(window->gone)) {
-		hold->at = device_map(device->start + offset, len, cache);
+	if (!device->removed && !READ_ONCE(range->window->gone)) {
+		hold->at = device_map(device->start + range->offset, range->len, cache);
 		ret = hold->at ? 0 : -ENOMEM;
 		if (ret)
 			dev_warn_once(device->dev,
@@ -269,14 +269,18 @@ static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len,
 		spin_unlock(&device->holds_lock);
 	}
 	up_read(&device->touch);
-	if (!ret)
-		return hold;
-	kfree(hold);
-	return ERR_PTR(ret);
+	if (ret)
+		kfree(hold);
+	else
+		range->data = hold;
+	return ret;
 }
 
-static void device_let_go(struct vgpu_window_device *device, struct hold *hold)
+static void device_unbind(struct vgpu_window_range *range)
 {
+	struct vgpu_window_device *device = range->window->data;
+	struct hold *hold = range->data;
+
 	/* The lock delays the release of the memory by its driver until the hold is unmapped. */
 	down_read(&device->touch);
 	spin_lock(&device->holds_lock);
@@ -286,21 +290,6 @@ static void device_let_go(struct vgpu_window_device *device, struct hold *hold)
 		iounmap(hold->at);
 	up_read(&device->touch);
 	kfree(hold);
-}
-
-static int device_bind(struct vgpu_window_range *range, u32 cache)
-{
-	struct hold *hold = device_hold(range->window, range->offset, range->len, cache);
-
-	if (IS_ERR(hold))
-		return PTR_ERR(hold);
-	range->data = hold;
-	return 0;
-}
-
-static void device_unbind(struct vgpu_window_range *range)
-{
-	device_let_go(range->window->data, range->data);
 }
 
 static pgprot_t device_like(u32 cache)

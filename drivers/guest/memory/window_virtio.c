@@ -102,11 +102,6 @@ static int virtio_window_freeze(struct virtio_device *vdev)
 	virtio_window_remove(vdev);
 	return 0;
 }
-
-static int virtio_window_restore(struct virtio_device *vdev)
-{
-	return virtio_window_probe(vdev);
-}
 #endif
 
 static const struct virtio_device_id virtio_window_ids[] = {
@@ -123,7 +118,7 @@ static struct virtio_driver virtio_window_driver = {
 	.remove = virtio_window_remove,
 #ifdef CONFIG_PM_SLEEP
 	.freeze = virtio_window_freeze,
-	.restore = virtio_window_restore,
+	.restore = virtio_window_probe,
 #endif
 };
 
