@@ -8,6 +8,7 @@
 #include "link/session.h"
 #include "memory/flight.h"
 #include "memory/flush.h"
+#include "memory/flush_all.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/space.h"
@@ -103,17 +104,6 @@ static void flight_note(const struct vgpu_wire_diff *diff, u32 nr, u32 len, u8 *
 	}
 }
 
-/* Leave the page dirty, for a run that is younger than @stamp. */
-static void flight_keep(struct vgpu_flight *flight, struct vgpu_page *page, u64 stamp)
-{
-	struct vgpu_flush *flush = &flight->session->memory->flush;
-
-	page->stamp = stamp;
-	spin_lock(&flush->lock);
-	list_move_tail(&page->node, &flush->dirty);
-	spin_unlock(&flush->lock);
-}
-
 /*
  * Enter the page at @index into space->flying for a flight of @flush. Return: 0; -ENOMEM;
  * -EINPROGRESS: the flight of a flush that is not late has the page, and has to land first.
@@ -145,6 +135,7 @@ static int flight_enter(struct vgpu_flush *flush, struct vgpu_space *space, pgof
 static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		       struct vgpu_page *page, u64 stamp)
 {
+	struct vgpu_flush *flush = &flight->session->memory->flush;
 	struct vgpu_wire_diff *diff = &flight->diff;
 	u32 nr = diff->nr, len = diff->len;
 	bool keep = flush_keeps(space, page);
@@ -157,7 +148,7 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		if (!page->orig)
 			return -ENOMEM;
 	}
-	ret = flight_enter(&flight->session->memory->flush, space, page->index);
+	ret = flight_enter(flush, space, page->index);
 	if (ret)
 		return ret;
 	flight->owners[flight->nr_owners++] = (struct flight_owner) {
@@ -178,22 +169,16 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		flight_note(diff, nr, len, page->orig);
 		/* Later writes are not noticed: from here on only changed bytes may be sent. */
 		page->whole = false;
-		flight_keep(flight, page, stamp);
+		/* Leave the page dirty, for a run that is younger than @stamp. */
+		page->stamp = stamp;
+		spin_lock(&flush->lock);
+		list_move_tail(&page->node, &flush->dirty);
+		spin_unlock(&flush->lock);
 	} else {
 		/* The flight holds a reference of the mapping itself. */
 		vgpu_mapping_put(vgpu_flush_clean(space, page));
 	}
 	return 0;
-}
-
-/* Return: the oldest dirty page if the run with @stamp has to take it; else NULL. */
-static struct vgpu_page *flush_first_locked(struct vgpu_flush *flush, u64 stamp)
-{
-	struct vgpu_page *page;
-
-	lockdep_assert_held(&flush->lock);
-	page = list_first_entry_or_null(&flush->dirty, struct vgpu_page, node);
-	return page && page->stamp < stamp ? page : NULL;
 }
 
 /*
@@ -224,15 +209,18 @@ static u32 flush_unmap_first(struct vgpu_flush *flush, struct vgpu_space *space,
 	return nr;
 }
 
-/* Return: the mapping of the oldest dirty page, with a reference; NULL: there is no such page. */
+/*
+ * Return: the mapping of the oldest dirty page, with a reference, if the run with @stamp has to take
+ * the page; else NULL.
+ */
 static struct vgpu_mapping *flush_first_owner(struct vgpu_flush *flush, u64 stamp)
 {
 	struct vgpu_mapping *owner = NULL;
 	struct vgpu_page *page;
 
 	spin_lock(&flush->lock);
-	page = flush_first_locked(flush, stamp);
-	if (page)
+	page = list_first_entry_or_null(&flush->dirty, struct vgpu_page, node);
+	if (page && page->stamp < stamp)
 		owner = vgpu_mapping_get(page->owner);
 	spin_unlock(&flush->lock);
 	return owner;
@@ -262,8 +250,7 @@ static int flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64
 
 struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 {
-	struct vgpu_session_memory *memory = container_of(flush, struct vgpu_session_memory, flush);
-	struct vgpu_session *session = memory->session;
+	struct vgpu_session *session = vgpu_flush_session(flush);
 	struct vgpu_space_set *set = &session->host->memory->spaces;
 	struct vgpu_flight *flight = NULL;
 	struct vgpu_mapping *owner;

@@ -64,20 +64,13 @@ static struct vgpu_flight *flush_next(struct vgpu_flush *flush, u64 stamp)
 	return flight ?: vgpu_flight_load(flush, stamp);
 }
 
-/* Check whether the shadow is gone, so that no bytes can be sent any more. */
-static bool flush_is_dead(struct vgpu_flush *flush)
-{
-	struct vgpu_session *session = vgpu_flush_session(flush);
-
-	return READ_ONCE(session->dead) || vgpu_host_is_down(session->host);
-}
-
 /*
  * Send a flight, and free it or keep it as an orphan. Return: 0: the host has the bytes, its
  * driver refused some, or the shadow is gone; -errno: the flight became an orphan.
  */
 static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
 {
+	struct vgpu_session *session = flight->session;
 	struct vgpu_stats *stats = NULL;
 	s64 ret = 0;
 
@@ -85,8 +78,10 @@ static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
 	if (flight->nr_owners)
 		stats = &flight->owners[0].mapping->export->stats;
 	if (flight->diff.nr)
-		ret = vgpu_pages_write(flight->session, stats, &flight->diff, 0);
-	if (!ret || ret == -EFAULT || (ret == -ENODEV && flush_is_dead(flush))) {
+		ret = vgpu_pages_write(session, stats, &flight->diff, 0);
+	/* No bytes can be sent any more once the shadow is gone. */
+	if (!ret || ret == -EFAULT ||
+	    (ret == -ENODEV && (READ_ONCE(session->dead) || vgpu_host_is_down(session->host)))) {
 		vgpu_flight_free(flight);
 		return 0;
 	}
@@ -349,15 +344,6 @@ int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 			return -ETIMEDOUT;
 		vgpu_flush_check_late(space, index);
 	}
-}
-
-void vgpu_flush_set_late(struct vgpu_flush *flush)
-{
-	struct vgpu_space_set *set = vgpu_flush_spaces(flush);
-
-	spin_lock(&set->lock);
-	WRITE_ONCE(flush->late, true);
-	spin_unlock(&set->lock);
 }
 
 /* --- dirty pages --------------------------------------------------------------- */

@@ -104,9 +104,6 @@ void vgpu_flush_check_late_locked(struct vgpu_flush *flush);
  */
 void vgpu_flush_check_late(struct vgpu_space *space, pgoff_t index);
 
-/* Mark the flush as late, after its shadow kept a caller waiting for VGPU_FLUSH_LATE. */
-void vgpu_flush_set_late(struct vgpu_flush *flush);
-
 /*
  * Check whether a flight has bytes of the page at @index that the host may lack and that have to
  * be waited for by a caller that belongs to flush @own (NULL: to none). Flights of late flushes

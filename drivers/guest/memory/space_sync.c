@@ -126,8 +126,11 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 	vgpu_flush_release(flush);
 out_late:
 	/* The next pages of a session that does not answer are not waited for. */
-	if (ret == -ETIMEDOUT)
-		vgpu_flush_set_late(flush);
+	if (ret == -ETIMEDOUT) {
+		spin_lock(&set->lock);
+		WRITE_ONCE(flush->late, true);
+		spin_unlock(&set->lock);
+	}
 out_free:
 	kfree(buf);
 }
