@@ -54,21 +54,10 @@ void vgpu_mapping_put(struct vgpu_mapping *mapping)
 	kref_put(&mapping->ref, mapping_release);
 }
 
-/* Set the mode. Readers need only one of mode_lock and host->lock, as the writer holds both. */
-static void mapping_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
-{
-	struct vgpu_host *host = mapping->session->host;
-
-	lockdep_assert_held_write(&mapping->mode_lock);
-	spin_lock(&host->lock);
-	vgpu_move_set_mode_locked(mapping, mode);
-	spin_unlock(&host->lock);
-}
-
 void vgpu_mapping_move_begin(struct vgpu_mapping *mapping)
 {
 	down_write(&mapping->mode_lock);
-	mapping_set_mode(mapping, VGPU_MAPPING_MOVING);
+	vgpu_move_set_mode(mapping, VGPU_MAPPING_MOVING);
 	/* The window does not show which pages are written to, so none counts as blank. */
 	vgpu_blank_forget(mapping);
 	up_write(&mapping->mode_lock);
@@ -80,7 +69,7 @@ void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_rang
 	down_write(&mapping->mode_lock);
 	atomic64_dec(vgpu_mapping_count(mapping));
 	mapping->range = range;
-	mapping_set_mode(mapping, range ? VGPU_MAPPING_WINDOW : VGPU_MAPPING_COPY);
+	vgpu_move_set_mode(mapping, range ? VGPU_MAPPING_WINDOW : VGPU_MAPPING_COPY);
 	atomic64_inc(vgpu_mapping_count(mapping));
 	mapping->move.error = error;
 	WRITE_ONCE(mapping->move.moves, mapping->move.moves + 1);

@@ -51,6 +51,22 @@
 
 /* --- units ----------------------------------------------------------------- */
 
+/* Return: number of pages from the first to the last of the unit. */
+static pgoff_t unit_pages(const struct vgpu_move_unit *unit)
+{
+	return unit->last - unit->first + 1;
+}
+
+/* Make the faults of the unit wait from now on. Waits for faults that are under way. */
+static void unit_begin(struct vgpu_move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, move.unit)
+		if (mapping->mode != VGPU_MAPPING_MOVING)
+			vgpu_mapping_move_begin(mapping);
+}
+
 /* Note that a shadow does not answer: the rest of the round waits for no shadow. */
 static int unit_late(struct vgpu_move_unit *unit, int ret)
 {
@@ -136,15 +152,15 @@ static int unit_clear(struct vgpu_move_unit *unit)
 	if (ret)
 		return ret;
 	do {
-		vgpu_unit_begin(unit);
+		unit_begin(unit);
 		spin_lock(&unit->host->lock);
 		/* A mapping made since in mode MOVING is left to the next round. */
 		more = vgpu_unit_collect(unit, false);
 		spin_unlock(&unit->host->lock);
 	} while (more);
-	unmap_mapping_pages(vgpu_space_mapping(unit->space), unit->first, vgpu_unit_pages(unit),
+	unmap_mapping_pages(vgpu_space_mapping(unit->space), unit->first, unit_pages(unit),
 			    false);
-	return unit_late(unit, vgpu_space_clear(unit->space, unit->first, vgpu_unit_pages(unit),
+	return unit_late(unit, vgpu_space_clear(unit->space, unit->first, unit_pages(unit),
 						unit->flush_wait));
 }
 
@@ -303,11 +319,11 @@ static int unit_leave(struct vgpu_move_unit *unit)
 {
 	int ret;
 
-	vgpu_unit_begin(unit);
+	unit_begin(unit);
 	/* -EAGAIN: a mapping that shares pages was made since, in the mode of the others. */
 	ret = unit_is_alone(unit) ? 0 : -EAGAIN;
 	if (!ret)
-		ret = vgpu_space_leave(unit->space, unit->first, vgpu_unit_pages(unit));
+		ret = vgpu_space_leave(unit->space, unit->first, unit_pages(unit));
 	return ret ?: unit_flush(unit, MOVE_FLUSH_WAIT);
 }
 

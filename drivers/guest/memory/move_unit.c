@@ -44,16 +44,19 @@ bool vgpu_move_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
 	return false;
 }
 
-void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
+void vgpu_move_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
 {
 	struct rb_root_cached *by_mode = mapping->space->by_mode;
+	struct vgpu_host *host = mapping->session->host;
 
-	lockdep_assert_held(&mapping->space->host->lock);
+	lockdep_assert_held_write(&mapping->mode_lock);
+	spin_lock(&host->lock);
 	if (mapping->move.shares)
 		interval_tree_remove(&mapping->move.mode_node, &by_mode[mapping->mode]);
 	WRITE_ONCE(mapping->mode, mode);
 	if (mapping->move.shares)
 		interval_tree_insert(&mapping->move.mode_node, &by_mode[mode]);
+	spin_unlock(&host->lock);
 }
 
 void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
@@ -188,18 +191,4 @@ void vgpu_unit_put(struct vgpu_move_unit *unit)
 		list_del_init(&mapping->move.unit);
 		vgpu_mapping_put(mapping);
 	}
-}
-
-pgoff_t vgpu_unit_pages(const struct vgpu_move_unit *unit)
-{
-	return unit->last - unit->first + 1;
-}
-
-void vgpu_unit_begin(struct vgpu_move_unit *unit)
-{
-	struct vgpu_mapping *mapping;
-
-	list_for_each_entry(mapping, &unit->mappings, move.unit)
-		if (mapping->mode != VGPU_MAPPING_MOVING)
-			vgpu_mapping_move_begin(mapping);
 }

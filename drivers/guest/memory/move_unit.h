@@ -51,12 +51,6 @@ bool vgpu_unit_next(struct vgpu_move_unit *unit);
 /* Drop the references of the mappings. */
 void vgpu_unit_put(struct vgpu_move_unit *unit);
 
-/* Return: number of pages from the first to the last of the unit. */
-pgoff_t vgpu_unit_pages(const struct vgpu_move_unit *unit);
-
-/* Make the faults of the unit wait from now on. Waits for faults that are under way. */
-void vgpu_unit_begin(struct vgpu_move_unit *unit);
-
 /**
  * vgpu_move_is_apart - check whether mappings that share pages are in different modes
  * @space: the space; the caller holds host->lock
@@ -78,8 +72,11 @@ bool vgpu_move_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
  */
 void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked);
 
-/* Set the mode. The caller holds host->lock. */
-void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode);
+/*
+ * Set the mode. Readers need only one of mapping->mode_lock, which the caller holds for writing,
+ * and host->lock, which is taken here.
+ */
+void vgpu_move_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode);
 
 /* Note that no program shows any part of the mapping any more: it shares pages with none. */
 void vgpu_move_alone(struct vgpu_mapping *mapping);
