@@ -84,21 +84,6 @@ bool vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struc
 	return ended;
 }
 
-pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
-{
-	struct vgpu_mapping_span *span;
-	pgoff_t end = pgoff;
-
-	spin_lock(&mapping->lock);
-	list_for_each_entry(span, &mapping->spans, node) {
-		if (span->first > end)
-			break;
-		end = max(end, span->end);
-	}
-	spin_unlock(&mapping->lock);
-	return end - pgoff;
-}
-
 void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end)
 {
 	struct vgpu_mapping_span *span;
@@ -119,6 +104,14 @@ void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *f
 		*end = pgoff;
 	}
 	spin_unlock(&mapping->lock);
+}
+
+pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
+{
+	pgoff_t first, end;
+
+	vgpu_mapping_around(mapping, pgoff, &first, &end);
+	return end - pgoff;
 }
 
 pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff)
