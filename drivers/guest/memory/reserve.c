@@ -41,17 +41,17 @@ static bool reserve_exists(u64 base, u64 size)
 	return reserved;
 }
 
-/* Leave the range out of core dumps: a dump of file mappings would read it page by page. */
-static void reserve_leave_out(u64 base)
+/* Set flags of the VMA that was just made at @addr, unless the program has put another one there. */
+static void reserve_set_flags(unsigned long addr, unsigned long flags)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
 
 	if (mmap_write_lock_killable(mm))
 		return;
-	vma = find_vma(mm, base);
-	if (vma && vma->vm_start == base && vma->vm_file == reserve_file)
-		vm_flags_set(vma, VM_DONTDUMP);
+	vma = find_vma(mm, addr);
+	if (vma && vma->vm_start == addr && vma->vm_file == reserve_file)
+		vm_flags_set(vma, flags);
 	mmap_write_unlock(mm);
 }
 
@@ -82,8 +82,9 @@ int vgpu_reserve_current(struct vgpu_session *session)
 	if (!session->is_reserved) {
 		addr = vm_mmap(reserve_file, base, size, PROT_NONE,
 			       MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
+		/* A core dump of file mappings would read the range page by page. */
 		if (!IS_ERR_VALUE(addr))
-			reserve_leave_out(base);
+			reserve_set_flags(base, VM_DONTDUMP);
 		if (addr == (unsigned long)-EEXIST && !reserve_exists(base, size))
 			ret = -ENOMEM;
 		else
@@ -91,19 +92,6 @@ int vgpu_reserve_current(struct vgpu_session *session)
 	}
 	mutex_unlock(&session->reserve_lock);
 	return ret;
-}
-
-/* Keep the range from children, which do not run their parent's ioctls, and from core dumps. */
-static void reserve_dont_copy(unsigned long addr)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-
-	mmap_write_lock(mm);
-	vma = find_vma(mm, addr);
-	if (vma && vma->vm_start == addr && vma->vm_file == reserve_file)
-		vm_flags_set(vma, VM_DONTCOPY | VM_DONTDUMP);
-	mmap_write_unlock(mm);
 }
 
 /**
@@ -128,7 +116,8 @@ int vgpu_reserve_low(u64 len, unsigned long *addr)
 		vm_munmap(at, len);
 		return -ENOMEM;
 	}
-	reserve_dont_copy(at);
+	/* Children do not run their parent's ioctls, so they do not get the range either. */
+	reserve_set_flags(at, VM_DONTCOPY | VM_DONTDUMP);
 	*addr = at;
 	return 0;
 }
