@@ -421,15 +421,10 @@ void vgpu_window_lost(struct vgpu_window *window)
 	mutex_unlock(&window->lock);
 }
 
-/* Returns true if nothing is bound in the lost window any more, or no UNBOUND will come. */
-static bool window_is_settled(const struct vgpu_window *window)
-{
-	return !READ_ONCE(window->nr_shown) || READ_ONCE(window->ended);
-}
-
 bool vgpu_window_await_hidden(struct vgpu_window *window, unsigned long timeout)
 {
-	return wait_event_killable_timeout(window_hidden_wait, window_is_settled(window),
+	return wait_event_killable_timeout(window_hidden_wait,
+					   !READ_ONCE(window->nr_shown) || READ_ONCE(window->ended),
 					   timeout) > 0;
 }
 

@@ -76,18 +76,6 @@ static bool window_open(struct vgpu_window *window)
 	return false;
 }
 
-/* Allocates the bitmap of claimed pages, with the header claimed. */
-static bool window_map(struct vgpu_window *window)
-{
-	unsigned long nr = window->size >> PAGE_SHIFT;
-
-	window->map = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL | __GFP_NOWARN);
-	if (!window->map)
-		return false;
-	bitmap_set(window->map, 0, 1);
-	return true;
-}
-
 /* Applies the announced flags if the window is there already. Return: false if it is not. */
 static bool window_change(struct vgpu_host *host)
 {
@@ -104,6 +92,7 @@ static bool window_change(struct vgpu_host *host)
 static void window_come(struct vgpu_host *host)
 {
 	struct vgpu_window *window = window_alloc(host, &host->window_info);
+	unsigned long nr;
 
 	if (!window)
 		return;
@@ -111,10 +100,14 @@ static void window_come(struct vgpu_host *host)
 		kfree(window);
 		return;
 	}
-	if (!window_map(window)) {
+	nr = window->size >> PAGE_SHIFT;
+	window->map = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL | __GFP_NOWARN);
+	if (!window->map) {
 		vgpu_window_put(window);
 		return;
 	}
+	/* The header is claimed from the beginning. */
+	bitmap_set(window->map, 0, 1);
 	spin_lock(&host->lock);
 	WRITE_ONCE(host->window, window);
 	spin_unlock(&host->lock);
