@@ -86,7 +86,7 @@ void vgpu_space_put(struct vgpu_space *space)
  * Mark dropped pages, so that no fault maps them any more. The fault of a mapping that is not
  * VM_PFNMAP hands its page to the core, which maps it under the page's lock. A fault that has this
  * lock already maps the page before it is marked, and space_unmap_gone() zaps that PTE. A later
- * fault finds the mark (space_lock_fault() of space_fault.c).
+ * fault finds the mark (space_lock_fault() of mapping_fault.c).
  */
 static void space_settle_gone(struct list_head *gone)
 {
