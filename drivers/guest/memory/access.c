@@ -8,7 +8,6 @@
 #include <linux/slab.h>
 
 #include "memory/flush.h"
-#include "memory/mapping_span.h"
 #include "uapi/linux/vgpu_wire.h"
 
 #include "base/deadline.h"

@@ -10,7 +10,6 @@
 #include "memory/flush.h"
 #include "memory/flush_all.h"
 #include "memory/mapping.h"
-#include "memory/mapping_span.h"
 #include "memory/space.h"
 #include "memory/state.h"
 

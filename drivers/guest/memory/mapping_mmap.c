@@ -17,7 +17,6 @@
 #include "memory/mapping.h"
 #include "memory/mapping_fault.h"
 #include "memory/mapping_mmap.h"
-#include "memory/mapping_span.h"
 #include "memory/move_queue.h"
 #include "memory/move_unit.h"
 #include "memory/object.h"
