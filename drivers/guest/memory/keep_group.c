@@ -97,7 +97,12 @@ static struct vgpu_keep_set *set_of(const struct vgpu_session *session)
 
 /* --- groups --------------------------------------------------------------- */
 
-static struct vgpu_keep_group *group_alloc(void)
+/**
+ * vgpu_keep_group_alloc - make a group, for a new session for example
+ *
+ * Return: the group with a reference, or NULL if there is no memory.
+ */
+struct vgpu_keep_group *vgpu_keep_group_alloc(void)
 {
 	struct vgpu_keep_group *group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
 
@@ -169,18 +174,6 @@ void vgpu_keep_groups_fini(struct vgpu_keep_groups *groups)
 /* --- sessions ------------------------------------------------------------- */
 
 /**
- * vgpu_keep_member_init - give a new session a group of its own
- * @member: membership of the session
- *
- * Return: 0 or -ENOMEM.
- */
-int vgpu_keep_member_init(struct vgpu_keep_member *member)
-{
-	member->group = group_alloc();
-	return member->group ? 0 : -ENOMEM;
-}
-
-/**
  * vgpu_keep_member_fini - drop a session's reference of its group
  * @session: a session without references
  */
@@ -189,7 +182,7 @@ void vgpu_keep_member_fini(struct vgpu_session *session)
 	struct vgpu_keep_set *set = set_of(session);
 
 	mutex_lock(&set->lock);
-	group_put(session->memory->keep.group);
+	group_put(session->memory->keep);
 	mutex_unlock(&set->lock);
 }
 
@@ -220,7 +213,7 @@ static bool file_is_alone(struct vgpu_keep_file *file)
 static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 {
 	struct vgpu_keep_groups *groups = &set_of(session)->groups;
-	struct vgpu_keep_group *group = group_find(&session->memory->keep.group);
+	struct vgpu_keep_group *group = group_find(&session->memory->keep);
 
 	if (file->group) {
 		group_merge(group, group_find(&file->group));
@@ -229,7 +222,7 @@ static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 		file_add(groups, file, group);
 	}
 	/* Make both pointers equal, so that file_is_used() finds them equal without the lock. */
-	group_find(&session->memory->keep.group);
+	group_find(&session->memory->keep);
 	group_find(&file->group);
 }
 
@@ -242,7 +235,7 @@ static bool file_is_used(struct vgpu_session *session, struct vgpu_object *objec
 	/* RCU keeps a freed group's memory, so that equal pointers mean the same group. */
 	rcu_read_lock();
 	group = READ_ONCE(object->keep.group);
-	same = group == READ_ONCE(session->memory->keep.group);
+	same = group == READ_ONCE(session->memory->keep);
 	rcu_read_unlock();
 	return !group || same;
 }
@@ -266,7 +259,7 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 	if (!file->keepers && (!from || !READ_ONCE(from->keep.group)))
 		return 0;
 	if (file->keepers == VGPU_KEEPERS_UVC) {
-		cameras = group_alloc();
+		cameras = vgpu_keep_group_alloc();
 		if (!cameras)
 			return -ENOMEM;
 		cameras->cameras = true;
@@ -277,7 +270,7 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		file_join(session, &from->keep);
 	if (cameras && !groups->cameras)
 		groups->cameras = group_get(cameras);
-	group = group_find(cameras ? &groups->cameras : &session->memory->keep.group);
+	group = group_find(cameras ? &groups->cameras : &session->memory->keep);
 	group_put(cameras);
 	file_add(groups, file, group);
 	groups->nr_modeset += file_sees_all(object);
@@ -384,7 +377,7 @@ bool vgpu_keep_raw_begin(struct vgpu_session *session, struct vgpu_object *objec
 	mutex_lock(&set->lock);
 	alone = file_is_alone(&object->keep);
 	if (alone) {
-		group = group_find(&session->memory->keep.group);
+		group = group_find(&session->memory->keep);
 		group->open++;
 		group->raw++;
 		set->groups.open++;
@@ -421,7 +414,7 @@ void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *objec
 			 struct list_head *left)
 {
 	struct vgpu_keep_groups *groups = &set_of(session)->groups;
-	struct vgpu_keep_group *group = group_find(&session->memory->keep.group);
+	struct vgpu_keep_group *group = group_find(&session->memory->keep);
 
 	lockdep_assert_held(&set_of(session)->lock);
 	group->raw--;

@@ -28,15 +28,6 @@ struct vgpu_keep_groups {
 };
 
 /**
- * struct vgpu_keep_member - membership of a session in a group
- * @group: group of the session, or a group that was merged into it, with a reference; written
- *	under the set's lock, read without it
- */
-struct vgpu_keep_member {
-	struct vgpu_keep_group *group;
-};
-
-/**
  * struct vgpu_keep_file - membership of an object in a group; guarded by the set's lock
  * @keepers: enum vgpu_schema_keepers, set once
  * @group: group of the object, or a group that was merged into it, with a reference; NULL: the
@@ -52,7 +43,7 @@ struct vgpu_keep_file {
 };
 
 void vgpu_keep_groups_fini(struct vgpu_keep_groups *groups);
-int vgpu_keep_member_init(struct vgpu_keep_member *member);
+struct vgpu_keep_group *vgpu_keep_group_alloc(void);
 void vgpu_keep_member_fini(struct vgpu_session *session);
 int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		   struct vgpu_object *from);

@@ -50,7 +50,8 @@ int vgpu_session_memory_init(struct vgpu_session *session)
 
 	if (!memory)
 		return -ENOMEM;
-	if (vgpu_keep_member_init(&memory->keep)) {
+	memory->keep = vgpu_keep_group_alloc();
+	if (!memory->keep) {
 		kfree(memory);
 		return -ENOMEM;
 	}

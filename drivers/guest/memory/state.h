@@ -30,14 +30,16 @@ struct vgpu_memory_host {
  * @flush: bytes that programs wrote through the session's mappings, to be sent to the shadow
  * @move_pause: back-off after the shadow did not answer a BIND
  * @claims: addresses of the mm that calls are handing over to devices
- * @keep: group of the files that may have the memory which calls hand over
+ * @keep: group of the files that may have the memory which calls hand over, or a group that was
+ *	merged into it, with a reference; written under the lock of the host's set of pins, read
+ *	without it
  */
 struct vgpu_session_memory {
 	struct vgpu_session *session;
 	struct vgpu_flush flush;
 	struct vgpu_move_pause move_pause;
 	struct vgpu_keep_claims claims;
-	struct vgpu_keep_member keep;
+	struct vgpu_keep_group *keep;
 };
 
 int vgpu_host_memory_init(struct vgpu_host *host);
