@@ -28,7 +28,8 @@ void vgpu_window_put(struct vgpu_window *window)
 	kref_put(&window->ref, window_free);
 }
 
-struct vgpu_window *vgpu_window_get(struct vgpu_host *host)
+/* Return: the host's window with a reference, or NULL. */
+static struct vgpu_window *window_get(struct vgpu_host *host)
 {
 	struct vgpu_window *window;
 
@@ -42,7 +43,7 @@ struct vgpu_window *vgpu_window_get(struct vgpu_host *host)
 
 bool vgpu_window_is_there(struct vgpu_host *host)
 {
-	struct vgpu_window *window = vgpu_window_get(host);
+	struct vgpu_window *window = window_get(host);
 	bool open = window && vgpu_window_is_open(window);
 
 	if (window)
@@ -67,7 +68,7 @@ void vgpu_window_missed(const struct vgpu_export *export)
 
 struct vgpu_window *vgpu_window_named(struct vgpu_host *host, __le64 id)
 {
-	struct vgpu_window *window = vgpu_window_get(host);
+	struct vgpu_window *window = window_get(host);
 
 	if (window && window->id != le64_to_cpu(id)) {
 		vgpu_window_put(window);
@@ -216,7 +217,7 @@ static unsigned long range_place(struct vgpu_window *window, u64 addr, unsigned 
 
 struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u64 len)
 {
-	struct vgpu_window *window = vgpu_window_get(host);
+	struct vgpu_window *window = window_get(host);
 	unsigned long nr = len >> PAGE_SHIFT;
 	struct vgpu_window_range *range;
 	unsigned long at;

@@ -48,7 +48,6 @@ struct vgpu_window_area {
 
 /**
  * struct vgpu_window_provider - operations that reach a window
- * @name: name of the provider for messages
  * @open: finds the window by window->id, checks that the memory has window->size bytes (the
  *	host names this size, which is not checked yet), and sets window->data. Return: 0, or an
  *	errno if this provider does not have the window
@@ -72,7 +71,6 @@ struct vgpu_window_area {
  * A provider calls vgpu_window_zap() when the host changes pages that @insert has shown.
  */
 struct vgpu_window_provider {
-	const char *name;
 	int (*open)(struct vgpu_window *window);
 	void (*close)(struct vgpu_window *window);
 	int (*bind)(struct vgpu_window_range *range, u32 cache);
@@ -138,8 +136,6 @@ void vgpu_window_missed(const struct vgpu_export *export);
 
 /* Return: true if mappings and messages may be put into the window. */
 bool vgpu_window_is_open(const struct vgpu_window *window);
-/* Return: the host's window with a reference, or NULL. */
-struct vgpu_window *vgpu_window_get(struct vgpu_host *host);
 /* Return: the host's window with a reference if its number is @id, or NULL. */
 struct vgpu_window *vgpu_window_named(struct vgpu_host *host, __le64 id);
 void vgpu_window_put(struct vgpu_window *window);

@@ -343,7 +343,6 @@ static vm_fault_t device_insert_huge(struct vgpu_window *window, struct vm_fault
 #endif
 
 static const struct vgpu_window_provider device_provider = {
-	.name = "device",
 	.open = device_open,
 	.close = device_close,
 	.bind = device_bind,

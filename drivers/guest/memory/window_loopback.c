@@ -94,7 +94,6 @@ static int loopback_resolve(struct vgpu_window *window, u64 offset)
 }
 
 const struct vgpu_window_provider vgpu_window_loopback = {
-	.name = "loopback",
 	.open = loopback_open,
 	.close = loopback_close,
 	.insert = loopback_insert,
