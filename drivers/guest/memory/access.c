@@ -7,14 +7,12 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "memory/flush.h"
-#include "uapi/linux/vgpu_wire.h"
-
 #include "base/deadline.h"
 #include "link/export.h"
 #include "link/session.h"
 #include "memory/access.h"
 #include "memory/blank.h"
+#include "memory/flush.h"
 #include "memory/mapping.h"
 #include "memory/pages.h"
 #include "memory/space.h"

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Blank buffers: see blank.h. */
-#include <linux/err.h>
-#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "argument/schema.h"
 #include "memory/blank.h"
-#include "memory/mapping.h"
 #include "memory/object.h"
-#include "memory/space.h"
 
 static bool blank_get(unsigned long arg, const struct vgpu_schema_ref *ref, u64 *value)
 {

@@ -23,7 +23,6 @@
 #include "memory/space.h"
 
 struct vgpu_object;
-struct vgpu_schema_blank;
 struct vgpu_schema_ioctl;
 
 /* Maximum number of buffers of a file that wait to be mapped; a new one replaces the oldest. */

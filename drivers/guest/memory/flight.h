@@ -3,14 +3,11 @@
 #ifndef VGPU_FLIGHT_H
 #define VGPU_FLIGHT_H
 
-#include <linux/list.h>
 #include <linux/types.h>
 
 #include "wire.h"
 
 struct vgpu_flush;
-struct vgpu_mapping;
-struct vgpu_session;
 
 /* A page of a flight, and the mapping by which its bytes are sent, with a reference. */
 struct flight_owner {

@@ -2,8 +2,6 @@
 /* All flushes of a host: see flush_all.h. flush.c says what stamps and late flushes are. */
 #include <linux/errno.h>
 #include <linux/minmax.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include "base/deadline.h"
 #include "link/host.h"

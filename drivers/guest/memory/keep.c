@@ -23,7 +23,6 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
 #include "argument/marshal.h"
 #include "kept.h"

@@ -10,14 +10,10 @@
 
 #include "memory/keep_group.h"
 
-struct mm_struct;
-struct vgpu_control_msg;
 struct vgpu_host;
 struct vgpu_keep_call;
-struct vgpu_keep_user;
 struct vgpu_marshal_kept;
 struct vgpu_object;
-struct vgpu_run;
 
 /**
  * struct vgpu_keep - a pin: the pinned pages of one KEPT field of a call

@@ -7,10 +7,7 @@
  * pages. Two buffers of two threads may have one page in common.
  */
 #include <linux/errno.h>
-#include <linux/list.h>
 #include <linux/sched.h>
-#include <linux/spinlock.h>
-#include <linux/wait.h>
 
 #include "memory/keep_claim.h"
 

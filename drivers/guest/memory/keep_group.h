@@ -6,7 +6,6 @@
 #ifndef VGPU_KEEP_GROUP_H
 #define VGPU_KEEP_GROUP_H
 
-#include <linux/list.h>
 #include <linux/types.h>
 
 struct vgpu_keep_group;

@@ -16,9 +16,6 @@
 #include "memory/move.h"
 #include "memory/space_fetch.h"
 
-struct vgpu_export;
-struct vgpu_session;
-struct vgpu_space;
 struct vgpu_window_range;
 struct vm_area_struct;
 

@@ -18,7 +18,6 @@
 #include "memory/flush_all.h"
 #include "memory/mapping.h"
 #include "memory/mapping_fault.h"
-#include "memory/move.h"
 #include "memory/move_queue.h"
 #include "memory/space.h"
 #include "memory/space_fetch.h"

@@ -9,7 +9,6 @@
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
-struct task_struct;
 struct vm_fault;
 
 /**

@@ -13,7 +13,6 @@
  */
 #include <linux/errno.h>
 #include <linux/mm.h>
-#include <linux/workqueue.h>
 
 #include "base/deadline.h"
 #include "link/call.h"

@@ -12,7 +12,6 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-struct vgpu_window_range;
 struct work_struct;
 
 enum vgpu_mapping_mode {

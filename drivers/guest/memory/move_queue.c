@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Start of the worker: see move_queue.h. */
 #include <linux/errno.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include "base/deadline.h"
 #include "link/host.h"

@@ -8,7 +8,6 @@
 
 #include "memory/move.h"
 
-struct vgpu_host;
 struct vgpu_mapping;
 struct vgpu_space;
 

@@ -17,18 +17,6 @@
 #include "link/clock.h"
 #include "memory/keep_group.h"
 
-struct device;
-struct drm_device;
-struct fasync_struct;
-struct file;
-struct pid;
-struct vgpu_events_ahead;
-struct vgpu_blank;
-struct vgpu_export;
-struct vgpu_host;
-struct vgpu_schema;
-struct vgpu_space;
-
 /**
  * struct vgpu_readiness - readiness of an object, see file/ready.c
  * @lock: guards all other fields but @polled

@@ -20,10 +20,8 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/rbtree.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
-#include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -32,7 +30,6 @@
 #include "memory/move.h"
 
 struct vgpu_host;
-struct vgpu_mapping;
 
 /* XArray mark of dirty pages in space->pages. */
 #define SPACE_DIRTY		XA_MARK_0

@@ -13,11 +13,9 @@
  *    polls and events wait (vgpu_space_await_faults()), and vgpu_space_expire() drops nothing.
  */
 #include <linux/errno.h>
-#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/wait.h>
 
 #include "base/deadline.h"
 #include "link/export.h"

@@ -5,7 +5,6 @@
 
 #include "link/host.h"
 #include "link/session.h"
-#include "memory/space.h"
 #include "memory/state.h"
 
 /**

@@ -13,13 +13,10 @@
  * physical addresses.
  */
 #include <linux/device.h>
-#include <linux/err.h>
 #include <linux/io.h>
-#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 
 #include <asm/pgtable_types.h>
 

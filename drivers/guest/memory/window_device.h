@@ -16,7 +16,6 @@
 #include "uapi/linux/vgpu_wire.h"
 
 struct device;
-struct vgpu_window;
 struct vgpu_window_device;
 
 /*

@@ -8,7 +8,6 @@
  * copy mode. If the host answers with an error, the program gets SIGBUS; if the host has the
  * page, the guest maps it again.
  */
-#include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 

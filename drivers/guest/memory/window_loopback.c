@@ -3,7 +3,6 @@
  * Window provider for a host module in the same kernel. The host module inserts the window's
  * pages directly into the page tables of programs, under its own locks and MMU notifiers.
  */
-#include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
