@@ -34,8 +34,9 @@ static bool access_is_native(const struct vgpu_mapping *mapping)
 static void access_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline)
 {
 	if (!(READ_ONCE(mapping->flags) & VGPU_MAP_ASK) ||
-	    !vgpu_pages_have_access(mapping->session, &mapping->export->stats,
-				    vgpu_mapping_addr(mapping, pgoff), deadline))
+	    vgpu_pages_read_vec(mapping->session, &mapping->export->stats,
+				vgpu_mapping_addr(mapping, pgoff), NULL, 0, PAGE_SIZE,
+				VGPU_CALL_DEBUG, deadline) != PAGE_SIZE)
 		return;
 	spin_lock(&mapping->lock);
 	WRITE_ONCE(mapping->flags, (mapping->flags | VGPU_MAP_ACCESS) & ~VGPU_MAP_ASK);

@@ -6,9 +6,9 @@
 #include "link/call.h"
 #include "memory/pages.h"
 
-static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
-		      const struct kvec *vec, size_t nr, u32 len, u16 flags,
-		      unsigned long deadline)
+s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			const struct kvec *vec, size_t nr, u32 len, u16 flags,
+			unsigned long deadline)
 {
 	struct vgpu_seg seg = {
 		.len = cpu_to_le32(len),
@@ -35,25 +35,12 @@ static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u6
 	return ret;
 }
 
-s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
-			const struct kvec *vec, size_t nr, u32 len, unsigned long deadline)
-{
-	return pages_read(session, stats, addr, vec, nr, len, 0, deadline);
-}
-
 s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
 		    u32 len, unsigned long deadline)
 {
 	struct kvec vec = { .iov_base = buf, .iov_len = len };
 
-	return pages_read(session, stats, addr, &vec, 1, len, 0, deadline);
-}
-
-bool vgpu_pages_have_access(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
-			    unsigned long deadline)
-{
-	return pages_read(session, stats, addr, NULL, 0, PAGE_SIZE, VGPU_CALL_DEBUG, deadline) ==
-		PAGE_SIZE;
+	return vgpu_pages_read_vec(session, stats, addr, &vec, 1, len, 0, deadline);
 }
 
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,

@@ -28,24 +28,13 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
 
 /*
  * Read into pieces of memory, which together have room for @len bytes. The pieces are undefined
- * after a failure, and behind the bytes that were read. Context and return: as vgpu_pages_read().
+ * after a failure, and behind the bytes that were read. @flags: VGPU_CALL_DEBUG: use the driver's
+ * operation for debuggers (vm_ops->access), and fail if there is none; else 0. Context and return:
+ * as vgpu_pages_read().
  */
 s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
-			const struct kvec *vec, size_t nr, u32 len, unsigned long deadline);
-
-/**
- * vgpu_pages_have_access - check whether the driver has an operation for debuggers (vm_ops->access)
- * @session: session of the shadow
- * @stats: counters, or NULL
- * @addr: address of a page of a mapping with VGPU_MAP_ASK, which is read by that operation if there
- *	is one
- * @deadline: as of vgpu_pages_read()
- *
- * Context: as vgpu_pages_read().
- * Return: true if there is one; false if there is none, or the host does not answer.
- */
-bool vgpu_pages_have_access(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
-			    unsigned long deadline);
+			const struct kvec *vec, size_t nr, u32 len, u16 flags,
+			unsigned long deadline);
 
 /**
  * vgpu_pages_write - write to mapped device memory of a shadow

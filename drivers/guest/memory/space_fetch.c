@@ -196,7 +196,7 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
 	nr = space_landed(space, index, fetch->nr);
 	got = vgpu_pages_read_vec(mapping->session, &mapping->export->stats,
 				  vgpu_mapping_addr(mapping, index), fetch->vec, fetch->nr_vec,
-				  nr << PAGE_SHIFT, deadline);
+				  nr << PAGE_SHIFT, 0, deadline);
 	if (got < 0)
 		return got;
 	got >>= PAGE_SHIFT;
