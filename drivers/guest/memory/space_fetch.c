@@ -37,38 +37,17 @@
 /* Interval at which a writer checks whether a hold is over, in jiffies. */
 #define SPACE_HOLD_LOOK		max(HZ / 50, 1)
 
-/* Cache @pages, and clear the entries of those cached. Return: 0, or the first page's error. */
-static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
-			       struct vgpu_page **pages, u32 nr, s64 drops)
-{
-	struct vgpu_space *space = mapping->space;
-	u32 i;
-	int ret;
-
-	for (i = 0; i < nr; i++) {
-		ret = vgpu_space_page_add(space, pages[i], index + i, drops);
-		/* Another fault has cached this page. */
-		if (ret == -EBUSY)
-			continue;
-		if (ret)
-			break;
-		pages[i] = NULL;
-		vgpu_blank_touch(mapping, index + i);
-	}
-	return i ? 0 : ret;
-}
-
 /*
  * Cache pages that were fetched when set->drops was @drops. Pages that are not cached stay in
- * @pages. Return: 0, -EAGAIN (a call has ended since), -ENOMEM, -ENODEV.
+ * @pages. Return: 0, -EAGAIN (a call has ended since), -ENODEV, or the first page's error.
  */
 static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu_page **pages,
 			u32 nr, s64 drops)
 {
 	struct vgpu_space *space = mapping->space;
 	struct vgpu_space_set *set = &space->host->memory->spaces;
-	u32 i, left = 0;
-	int ret;
+	u32 i, cached = 0;
+	int ret = 0;
 
 	atomic_add(nr, &set->nr_cached);
 	mutex_lock(&space->lock);
@@ -84,13 +63,21 @@ static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu
 		ret = -ENODEV;
 	else if (atomic64_read(&set->drops) != drops)
 		ret = -EAGAIN;
-	else
-		ret = space_insert_locked(mapping, index, pages, nr, drops);
+	for (i = 0; !ret && i < nr; i++) {
+		ret = vgpu_space_page_add(space, pages[i], index + i, drops);
+		if (!ret) {
+			pages[i] = NULL;
+			vgpu_blank_touch(mapping, index + i);
+			cached++;
+		} else if (ret == -EBUSY) {
+			/* Another fault has cached this page. */
+			ret = 0;
+		}
+	}
 	mutex_unlock(&space->lock);
-	for (i = 0; i < nr; i++)
-		left += !!pages[i];
-	atomic_sub(left, &set->nr_cached);
-	return ret;
+	atomic_sub(nr - cached, &set->nr_cached);
+	/* Only the first page is what the fault needs. */
+	return i > 1 ? 0 : ret;
 }
 
 /*
