@@ -12,7 +12,6 @@
 #include "fault.h"
 #include "link/host.h"
 #include "link/session.h"
-#include "memory/batch.h"
 #include "memory/blank.h"
 #include "memory/flush.h"
 #include "memory/flush_all.h"

@@ -7,7 +7,6 @@
 
 #include "anon.h"
 #include "link/host.h"
-#include "memory/batch.h"
 #include "memory/flush.h"
 #include "memory/space.h"
 #include "memory/space_sync.h"
@@ -50,6 +49,12 @@ struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 	hash_add(set->spaces, &new->node, id);
 	spin_unlock(&set->lock);
 	return new;
+}
+
+void vgpu_page_free(struct vgpu_page *page)
+{
+	put_page(page->page);
+	kfree(page);
 }
 
 static void space_page_free(struct vgpu_space *space, struct vgpu_page *page)

@@ -176,6 +176,9 @@ static inline bool vgpu_page_is_dirty(const struct vgpu_page *page)
 	return page->owner;
 }
 
+/* Free a page that is not in a cache. */
+void vgpu_page_free(struct vgpu_page *page);
+
 /* Find or make a space. Return: the space with a reference, or ERR_PTR(-ENOMEM). */
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id);
 void vgpu_space_put(struct vgpu_space *space);

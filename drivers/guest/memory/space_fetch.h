@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Fetches: bring pages of the host into the cache, for faults that wait for them. */
+/*
+ * Fetches: bring pages of the host into the cache, for faults that wait for them. Batches are cached
+ * pages that are allocated together, for consecutive places in a space.
+ */
 #ifndef VGPU_SPACE_FETCH_H
 #define VGPU_SPACE_FETCH_H
 
 #include <linux/types.h>
 
 struct vgpu_mapping;
+struct vgpu_page;
 
 /**
  * struct vgpu_space_ahead - pages of a mapping that are fetched ahead; protected by mapping->lock
@@ -36,5 +40,21 @@ int vgpu_space_wait(struct vgpu_mapping *mapping, pgoff_t index, bool write,
  * Context: any that may take mapping->lock.
  */
 void vgpu_space_note_use(struct vgpu_mapping *mapping, pgoff_t index);
+
+/**
+ * vgpu_batch_alloc - allocate pages that are not cached yet
+ * @pages: out: the pages, clean
+ * @nr: number of pages
+ * @zero: true if their bytes are to be zero; else they are undefined
+ *
+ * Memory of many pages is allocated at once where possible: one allocation for each page costs as
+ * much time as filling the pages.
+ *
+ * Return: number of pages, fewer than @nr if memory is short.
+ */
+u32 vgpu_batch_alloc(struct vgpu_page **pages, u32 nr, bool zero);
+
+/* Free the pages that are left in @pages, where entries may be NULL. */
+void vgpu_batch_free(struct vgpu_page **pages, u32 nr);
 
 #endif /* VGPU_SPACE_FETCH_H */
