@@ -72,18 +72,13 @@ void vgpu_blank_end(struct vgpu_object *object)
 	mutex_unlock(&object->space->lock);
 }
 
-static bool blank_is_harmless(const struct vgpu_schema_ioctl *ioctl)
-{
-	return ioctl && (ioctl->blank || (ioctl->flags & VGPU_IOCTL_NO_MAPPED));
-}
-
 void vgpu_blank_ioctl_begin(struct vgpu_blank_call *call, struct vgpu_object *object,
 			    const struct vgpu_schema_ioctl *ioctl, u32 cmd, unsigned long arg)
 {
 	struct vgpu_blank *blank;
 
 	call->what = NULL;
-	if (!blank_is_harmless(ioctl)) {
+	if (!ioctl || !(ioctl->blank || (ioctl->flags & VGPU_IOCTL_NO_MAPPED))) {
 		vgpu_blank_end(object);
 		return;
 	}

@@ -98,9 +98,7 @@ static int mapping_make_writable(struct vgpu_mapping *mapping)
 		xcall.msg.args.protect.addr = cpu_to_le64(vgpu_mapping_addr(mapping, first));
 		xcall.msg.args.protect.len = cpu_to_le64((u64)nr << PAGE_SHIFT);
 		xcall.msg.args.protect.prot = cpu_to_le32(PROT_READ | PROT_WRITE);
-		ret = vgpu_call_run(mapping->session, &xcall);
-		if (!ret)
-			ret = vgpu_call_result(&xcall);
+		ret = vgpu_call_run(mapping->session, &xcall) ?: vgpu_call_result(&xcall);
 		vgpu_guest_call_fini(&xcall);
 	}
 	return ret;
@@ -193,9 +191,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		args->window_offset = cpu_to_le64(range->offset);
 	}
 	vgpu_keep_use(mapping->session, object);
-	ret = vgpu_call_run(mapping->session, &xcall);
-	if (!ret)
-		ret = vgpu_call_result(&xcall);
+	ret = vgpu_call_run(mapping->session, &xcall) ?: vgpu_call_result(&xcall);
 	if (!ret) {
 		out = xcall.reply.reply->out.mmap;
 		mapping->flags = le32_to_cpu(out.flags);

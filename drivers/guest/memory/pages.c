@@ -28,9 +28,7 @@ s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, 
 	xcall.segs = &seg;
 	xcall.out = vec;
 	xcall.nr_out = nr;
-	ret = vgpu_call_run(session, &xcall);
-	if (!ret)
-		ret = xcall.result;
+	ret = vgpu_call_run(session, &xcall) ?: xcall.result;
 	vgpu_guest_call_fini(&xcall);
 	return ret;
 }

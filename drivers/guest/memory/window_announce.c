@@ -89,11 +89,16 @@ static bool window_change(struct vgpu_host *host)
 	return true;
 }
 
-static void window_come(struct vgpu_host *host)
+/* Ends the window if there is one, as a host has one at a time, and opens the announced one. */
+static void window_renew(struct vgpu_host *host)
 {
-	struct vgpu_window *window = window_alloc(host, &host->window_info);
+	struct vgpu_window *window;
 	unsigned long nr;
 
+	window_go(host);
+	if (!host->window_info.size)
+		return;
+	window = window_alloc(host, &host->window_info);
 	if (!window)
 		return;
 	if (!window_open(window)) {
@@ -119,12 +124,8 @@ void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info 
 	host->window_info = *info;
 	if (list_empty(&host->window_entry))
 		list_add_tail(&host->window_entry, &window_hosts);
-	if (!info->size || !window_change(host)) {
-		/* A host has one window at a time. */
-		window_go(host);
-		if (info->size)
-			window_come(host);
-	}
+	if (!info->size || !window_change(host))
+		window_renew(host);
 	mutex_unlock(&window_hosts_lock);
 	vgpu_move_later(host);
 }
@@ -153,10 +154,7 @@ void vgpu_window_settle(struct vgpu_host *host)
 		over = vgpu_window_is_over(window);
 		mutex_unlock(&window->lock);
 	}
-	if (over && !list_empty(&host->window_entry)) {
-		window_go(host);
-		if (host->window_info.size)
-			window_come(host);
-	}
+	if (over && !list_empty(&host->window_entry))
+		window_renew(host);
 	mutex_unlock(&window_hosts_lock);
 }
