@@ -209,8 +209,8 @@ static u32 flush_unmap_first(struct vgpu_flush *flush, struct vgpu_space *space,
 }
 
 /*
- * Return: the mapping of the oldest dirty page, with a reference, if the run with @stamp has to take
- * the page; else NULL.
+ * Return: the mapping of the oldest dirty page, with a reference, if the run with @stamp has to
+ * take the page; else NULL.
  */
 static struct vgpu_mapping *flush_first_owner(struct vgpu_flush *flush, u64 stamp)
 {

@@ -327,7 +327,7 @@ static int unit_leave(struct vgpu_move_unit *unit)
 
 /*
  * Note that the unit has found no room. The worker is started when there is room again
- * (vgpu_move_queue()), and when one of several mappings of the unit ends (vgpu_move_alone()). If one
+ * (range_remove()), and when one of several mappings of the unit ends (vgpu_move_alone()). If one
  * has ended since the unit was collected, the worker is started here.
  */
 static void unit_crowded(struct vgpu_move_unit *unit)

@@ -41,7 +41,7 @@ static bool reserve_exists(u64 base, u64 size)
 	return reserved;
 }
 
-/* Set flags of the VMA that was just made at @addr, unless the program has put another one there. */
+/* Set flags of the VMA that was just made at @addr, unless the program has replaced it. */
 static void reserve_set_flags(unsigned long addr, unsigned long flags)
 {
 	struct mm_struct *mm = current->mm;

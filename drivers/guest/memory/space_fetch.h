@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fetches: bring pages of the host into the cache, for faults that wait for them. Batches are cached
- * pages that are allocated together, for consecutive places in a space.
+ * Fetches: bring pages of the host into the cache, for faults that wait for them. Batches are
+ * cached pages that are allocated together, for consecutive places in a space.
  */
 #ifndef VGPU_SPACE_FETCH_H
 #define VGPU_SPACE_FETCH_H
