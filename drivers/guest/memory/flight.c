@@ -34,8 +34,8 @@ static u32 flight_pages(const struct vgpu_session *session)
 		     sizeof(struct flight_room));
 }
 
-/* Return: a flight with room for @nr pages, or NULL. */
-static struct vgpu_flight *flight_alloc(u32 nr)
+/* Return: a flight of a session with room for @nr pages, or NULL. */
+static struct vgpu_flight *flight_alloc(struct vgpu_session *session, u32 nr)
 {
 	struct vgpu_flight *flight;
 
@@ -43,7 +43,7 @@ static struct vgpu_flight *flight_alloc(u32 nr)
 	flight = kvmalloc(sizeof(*flight) + nr * sizeof(struct flight_room), GFP_KERNEL_ACCOUNT);
 	if (!flight)
 		return NULL;
-	flight->session = NULL;
+	flight->session = vgpu_session_get(session);
 	flight->nr_owners = 0;
 	flight->max_owners = nr;
 	flight->owners = (void *)(flight + 1);
@@ -67,10 +67,8 @@ void vgpu_flight_free(struct vgpu_flight *flight)
 			   &session->memory->flush, NULL, 0);
 		vgpu_mapping_put(owner->mapping);
 	}
-	if (session) {
-		wake_up_all(&session->host->memory->spaces.wait);
-		vgpu_session_put(session);
-	}
+	wake_up_all(&session->host->memory->spaces.wait);
+	vgpu_session_put(session);
 	kvfree(flight);
 }
 
@@ -258,10 +256,8 @@ struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 	while (!ret && (!flight || flight->nr_owners < flight->max_owners) &&
 	       (owner = flush_first_owner(flush, stamp))) {
 		if (!flight)
-			flight = flight_alloc(clamp_t(u32, atomic_read(&set->nr_dirty), 1,
-						      flight_pages(session)));
-		if (flight && !flight->session)
-			flight->session = vgpu_session_get(session);
+			flight = flight_alloc(session, clamp_t(u32, atomic_read(&set->nr_dirty), 1,
+							       flight_pages(session)));
 		ret = flight ? flight_fill(flight, owner->space, stamp) : -ENOMEM;
 		vgpu_mapping_put(owner);
 	}

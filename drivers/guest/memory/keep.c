@@ -75,19 +75,6 @@ static void keep_unpin_work(struct work_struct *work)
 	keep_unpin(container_of(work, struct vgpu_keep, unpin));
 }
 
-/*
- * Frees a pin whose RELEASE will never be answered. The pages stay pinned for good. They still
- * count in keep_pages, but not for the program and its user.
- */
-static void keep_lose(struct vgpu_keep *keep)
-{
-	pr_warn_ratelimited("%lu KiB of process memory stay pinned: the host has not confirmed that its devices no longer use them\n",
-			    keep->nr_pages << (PAGE_SHIFT - 10));
-	vgpu_keep_uncharge(keep, keep->nr_pages, true);
-	vgpu_keep_uncharge_number(keep);
-	keep_free(keep);
-}
-
 static int keep_append(struct vgpu_keep *keep, struct page *page)
 {
 	u32 max = min(keep->max_runs * 2, keep->most_runs);
@@ -321,12 +308,21 @@ static void keep_release(struct vgpu_host *host, struct list_head *left)
 	list_splice_tail_init(left, &set->releasing);
 }
 
+/*
+ * Frees pins whose RELEASE will never be answered. The pages stay pinned for good. They still
+ * count in keep_pages, but not for the program and its user.
+ */
 static void keep_lose_all(struct list_head *lost)
 {
 	struct vgpu_keep *keep, *next;
 
-	list_for_each_entry_safe(keep, next, lost, entry)
-		keep_lose(keep);
+	list_for_each_entry_safe(keep, next, lost, entry) {
+		pr_warn_ratelimited("%lu KiB of process memory stay pinned: the host has not confirmed that its devices no longer use them\n",
+				    keep->nr_pages << (PAGE_SHIFT - 10));
+		vgpu_keep_uncharge(keep, keep->nr_pages, true);
+		vgpu_keep_uncharge_number(keep);
+		keep_free(keep);
+	}
 }
 
 /**
