@@ -11,7 +11,7 @@
 #include "memory/flush.h"
 #include "memory/flush_all.h"
 #include "memory/mapping.h"
-#include "memory/move_unit.h"
+#include "memory/move_queue.h"
 #include "memory/space.h"
 #include "memory/state.h"
 #include "memory/window.h"

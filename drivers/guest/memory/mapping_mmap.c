@@ -18,7 +18,6 @@
 #include "memory/mapping_fault.h"
 #include "memory/mapping_mmap.h"
 #include "memory/move_queue.h"
-#include "memory/move_unit.h"
 #include "memory/object.h"
 #include "memory/space.h"
 #include "memory/space_sync.h"

@@ -23,7 +23,6 @@
 #include "memory/mapping.h"
 #include "memory/move.h"
 #include "memory/move_queue.h"
-#include "memory/move_unit.h"
 #include "memory/space.h"
 #include "memory/space_sync.h"
 #include "memory/state.h"

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Start of the worker: see move_queue.h. */
+/* Mappings that may move: see move_queue.h. */
 #include <linux/errno.h>
+#include <linux/minmax.h>
 
 #include "base/deadline.h"
 #include "link/host.h"
 #include "link/session.h"
 #include "memory/mapping.h"
 #include "memory/move_queue.h"
+#include "memory/space.h"
+
+/* --- start of the worker, and waits for its rounds -------------------------------- */
 
 static struct workqueue_struct *move_wq;
 
@@ -107,4 +111,188 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadlin
 		ret = mapping->move.error;
 	up_read(&mapping->mode_lock);
 	return ret == -EAGAIN || (ret == -ETIMEDOUT && !deadline) ? 0 : ret;
+}
+
+/* --- mappings that share pages -------------------------------------------------- */
+
+static struct vgpu_mapping *mapping_of(struct interval_tree_node *node)
+{
+	return node ? container_of(node, struct vgpu_mapping, move.node) : NULL;
+}
+
+/*
+ * Return: the first mapping of the space that has pages from @first to @last. The caller holds
+ * host->lock.
+ */
+static struct vgpu_mapping *move_first(struct vgpu_space *space, pgoff_t first, pgoff_t last)
+{
+	lockdep_assert_held(&space->host->lock);
+	return mapping_of(interval_tree_iter_first(&space->mappings, first, last));
+}
+
+/* Return: the mapping after @mapping in that range; @last may have grown in between. */
+static struct vgpu_mapping *move_next(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t last)
+{
+	return mapping_of(interval_tree_iter_next(&mapping->move.node, first, last));
+}
+
+bool vgpu_move_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
+			enum vgpu_mapping_mode mode)
+{
+	unsigned int other;
+
+	lockdep_assert_held(&space->host->lock);
+	for (other = 0; other < VGPU_MAPPING_MODES; other++)
+		if (other != mode && interval_tree_iter_first(&space->by_mode[other], first, last))
+			return true;
+	return false;
+}
+
+void vgpu_move_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
+{
+	struct rb_root_cached *by_mode = mapping->space->by_mode;
+	struct vgpu_host *host = mapping->session->host;
+
+	lockdep_assert_held_write(&mapping->mode_lock);
+	spin_lock(&host->lock);
+	if (mapping->move.shares)
+		interval_tree_remove(&mapping->move.mode_node, &by_mode[mapping->mode]);
+	WRITE_ONCE(mapping->mode, mode);
+	if (mapping->move.shares)
+		interval_tree_insert(&mapping->move.mode_node, &by_mode[mode]);
+	spin_unlock(&host->lock);
+}
+
+void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
+{
+	pgoff_t first = mapping->pgoff, last = first + mapping->nr - 1;
+	struct vgpu_host *host = mapping->session->host;
+	struct vgpu_space *space = mapping->space;
+
+	if (mapping->live)
+		return;
+	mapping->move.node.start = first;
+	mapping->move.node.last = last;
+	mapping->move.mode_node.start = first;
+	mapping->move.mode_node.last = last;
+	spin_lock(&host->lock);
+	/* If a mapping in another mode shares pages, the unit has to be brought to one mode. */
+	if (vgpu_move_is_apart(space, first, last, mapping->mode)) {
+		/* No program has seen the mapping yet, so its mode changes without a move. */
+		mapping->mode = VGPU_MAPPING_MOVING;
+		host->move_asked++;
+	}
+	list_add_tail(&mapping->move.entry, &host->mappings);
+	interval_tree_insert(&mapping->move.node, &space->mappings);
+	interval_tree_insert(&mapping->move.mode_node, &space->by_mode[mapping->mode]);
+	mapping->move.shares = true;
+	/* A round may have ended before this mapping was in the list. */
+	if (host->move_asked != asked)
+		vgpu_move_queue_locked(host, 0);
+	spin_unlock(&host->lock);
+}
+
+static void mapping_alone_locked(struct vgpu_mapping *mapping)
+{
+	struct vgpu_space *space = mapping->space;
+
+	if (mapping->move.shares) {
+		interval_tree_remove(&mapping->move.node, &space->mappings);
+		interval_tree_remove(&mapping->move.mode_node, &space->by_mode[mapping->mode]);
+	}
+	mapping->move.shares = false;
+}
+
+void vgpu_move_alone(struct vgpu_mapping *mapping)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	spin_lock(&host->lock);
+	mapping_alone_locked(mapping);
+	/* The others of the unit may find room in the window without this mapping. */
+	if (mapping->move.crowded)
+		vgpu_move_queue_locked(host, 0);
+	spin_unlock(&host->lock);
+}
+
+void vgpu_move_forget(struct vgpu_mapping *mapping)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	spin_lock(&host->lock);
+	mapping_alone_locked(mapping);
+	list_del_init(&mapping->move.entry);
+	spin_unlock(&host->lock);
+}
+
+/* --- units -------------------------------------------------------------------- */
+
+static void unit_add(struct vgpu_move_unit *unit, struct vgpu_mapping *mapping)
+{
+	if (!list_empty(&mapping->move.unit) || !kref_get_unless_zero(&mapping->ref))
+		return;
+	/* A mapping that is unmapped counts as one that no program has seen. */
+	mapping->move.before = mapping->move.shares ? mapping->mode : VGPU_MAPPING_MOVING;
+	list_add_tail(&mapping->move.unit, &unit->mappings);
+	/* The mapping counts as looked at in this round. */
+	list_move_tail(&mapping->move.entry, &unit->host->mappings);
+	unit->first = min(unit->first, mapping->move.node.start);
+	unit->last = max(unit->last, mapping->move.node.last);
+}
+
+/*
+ * Add all mappings that share pages with the unit, then those that share pages with these, and so
+ * on. The first pass goes to the right as far as mappings overlap. Each further pass is confined to
+ * the pages that the unit has gained on its left. So each mapping is met at most twice, as a
+ * program may have made very many.
+ */
+bool vgpu_unit_collect(struct vgpu_move_unit *unit, bool unseen)
+{
+	struct list_head *newest = unit->mappings.prev;
+	pgoff_t first, limit = ULONG_MAX;
+	struct vgpu_mapping *mapping;
+
+	do {
+		first = unit->first;
+		for (mapping = move_first(unit->space, first, min(unit->last, limit)); mapping;
+		     mapping = move_next(mapping, first, min(unit->last, limit)))
+			if (unseen || mapping->mode != VGPU_MAPPING_MOVING)
+				unit_add(unit, mapping);
+		limit = first - 1;
+	} while (unit->first != first);
+	return unit->mappings.prev != newest;
+}
+
+bool vgpu_unit_next(struct vgpu_move_unit *unit)
+{
+	struct vgpu_host *host = unit->host;
+	struct vgpu_mapping *mapping;
+
+	INIT_LIST_HEAD(&unit->mappings);
+	spin_lock(&host->lock);
+	while (!host->down && list_empty(&unit->mappings)) {
+		mapping = list_first_entry_or_null(&host->move_todo, struct vgpu_mapping,
+						   move.entry);
+		if (!mapping)
+			break;
+		list_move_tail(&mapping->move.entry, &host->mappings);
+		unit->space = mapping->space;
+		unit->first = mapping->move.node.start;
+		unit->last = mapping->move.node.last;
+		unit_add(unit, mapping);
+		if (mapping->move.shares && !list_empty(&unit->mappings))
+			vgpu_unit_collect(unit, true);
+	}
+	spin_unlock(&host->lock);
+	return !list_empty(&unit->mappings);
+}
+
+void vgpu_unit_put(struct vgpu_move_unit *unit)
+{
+	struct vgpu_mapping *mapping, *next;
+
+	list_for_each_entry_safe(mapping, next, &unit->mappings, move.unit) {
+		list_del_init(&mapping->move.unit);
+		vgpu_mapping_put(mapping);
+	}
 }
