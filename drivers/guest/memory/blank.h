@@ -17,7 +17,6 @@
 #include <linux/bitops.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
-#include <linux/types.h>
 
 #include "memory/mapping.h"
 #include "memory/space.h"

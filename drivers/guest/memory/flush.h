@@ -10,7 +10,6 @@
 
 #include <linux/list.h>
 #include <linux/spinlock.h>
-#include <linux/types.h>
 #include <linux/workqueue.h>
 
 struct vgpu_mapping;

@@ -5,7 +5,6 @@
 
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/types.h>
 #include <linux/workqueue.h>
 
 #include "memory/keep_group.h"

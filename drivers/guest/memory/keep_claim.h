@@ -5,7 +5,6 @@
 
 #include <linux/list.h>
 #include <linux/spinlock.h>
-#include <linux/types.h>
 #include <linux/wait.h>
 
 #include "uapi/linux/vgpu_wire.h"

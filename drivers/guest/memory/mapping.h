@@ -10,7 +10,6 @@
 #include <linux/list.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
-#include <linux/types.h>
 
 #include "memory/mapping_fault.h"
 #include "memory/move.h"

@@ -10,7 +10,6 @@
 
 #include <linux/interval_tree.h>
 #include <linux/list.h>
-#include <linux/types.h>
 
 struct work_struct;
 

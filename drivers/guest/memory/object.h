@@ -10,7 +10,6 @@
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
-#include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
 

@@ -22,7 +22,6 @@
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
-#include <linux/types.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 

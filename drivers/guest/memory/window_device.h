@@ -11,7 +11,6 @@
 #include <linux/list.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
-#include <linux/types.h>
 
 #include "uapi/linux/vgpu_wire.h"
 
