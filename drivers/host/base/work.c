@@ -2,7 +2,6 @@
 /*
  * Workqueues that all peers share.
  */
-#include <linux/errno.h>
 #include <linux/workqueue.h>
 
 #include "base/work.h"

@@ -5,8 +5,6 @@
 #ifndef _VGPU_HOST_WORK_H
 #define _VGPU_HOST_WORK_H
 
-#include <linux/workqueue.h>
-
 struct workqueue_struct;
 
 /* Deferred work of all peers that does not wait for guests or drivers: poll, ends of sessions. */

@@ -15,7 +15,7 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
+#include <linux/string.h>
 
 #include "compat.h"
 #include "fault.h"

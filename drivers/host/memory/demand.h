@@ -11,7 +11,6 @@
 struct file;
 struct vgpuh_lane;
 struct vgpuh_session;
-struct vm_area_struct;
 
 extern const struct vm_operations_struct vgpu_demand_vm_ops;
 

@@ -30,7 +30,6 @@
 #include "segs.h"
 #include "session/call.h"
 #include "session/lane.h"
-#include "session/room.h"
 #include "session/session.h"
 #include "wire.h"
 

@@ -7,14 +7,12 @@
 
 #include <linux/bits.h>
 #include <linux/mm_types.h>
-#include <linux/types.h>
 
 #include "session/room.h"
 
 struct vgpuh_call;
 struct vgpu_peer;
 struct vgpuh_session;
-struct vm_area_struct;
 
 /* Free all memory that devices may keep; the peer has no sender any more. */
 void vgpu_kept_drop_all(struct vgpu_peer *peer);

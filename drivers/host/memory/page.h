@@ -8,7 +8,6 @@
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
-struct page;
 struct vgpu_demand;
 struct vgpuh_lane;
 struct vgpuh_session;

@@ -5,8 +5,6 @@
 #ifndef _VGPU_HOST_WRITEBACK_H
 #define _VGPU_HOST_WRITEBACK_H
 
-#include <linux/types.h>
-
 struct vgpuh_lane;
 struct vgpuh_page;
 

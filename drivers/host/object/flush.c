@@ -16,7 +16,6 @@
  * ->release frees the owner.
  */
 #include <linux/fdtable.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kthread.h>
 #include <linux/sched/signal.h>

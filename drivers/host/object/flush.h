@@ -5,8 +5,6 @@
 #ifndef _VGPU_HOST_FLUSH_H
 #define _VGPU_HOST_FLUSH_H
 
-#include <linux/types.h>
-
 struct vgpuh_object;
 
 /*

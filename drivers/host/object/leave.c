@@ -17,7 +17,6 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/slab.h>
 
 #include "base/work.h"
 #include "object/leave.h"

@@ -18,9 +18,6 @@
 #include "object/leave.h"
 #include "object/object.h"
 #include "object/owned.h"
-#include "object/poll.h"
-#include "peer/grant.h"
-#include "policy.h"
 
 /* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
 #define OBJECT_ACCEL_MAJOR	261

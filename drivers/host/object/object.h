@@ -22,7 +22,6 @@
 struct address_space;
 struct file;
 struct vgpu_family;
-struct vgpu_object_desc;
 struct vgpu_owned;
 
 struct vgpuh_space {

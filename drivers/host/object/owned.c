@@ -4,7 +4,6 @@
  * the reason why it is noted.
  */
 #include <linux/mutex.h>
-#include <linux/path.h>
 #include <linux/slab.h>
 
 #include "object/object.h"

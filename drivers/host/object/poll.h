@@ -5,8 +5,6 @@
 #ifndef _VGPU_HOST_POLL_H
 #define _VGPU_HOST_POLL_H
 
-#include <linux/atomic.h>
-#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>

@@ -14,7 +14,6 @@
  * names, and merges families that meet. Families are never split. A process that has ended
  * stays in its family until the family's last file is released.
  */
-#include <linux/list.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 

@@ -5,7 +5,6 @@
 #ifndef _VGPU_HOST_TGID_H
 #define _VGPU_HOST_TGID_H
 
-#include <linux/list.h>
 #include <linux/types.h>
 
 struct vgpu_agent_event;

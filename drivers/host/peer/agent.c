@@ -3,7 +3,6 @@
  * Agents: the state of vgpud in the module, with the events that it is to be notified of.
  */
 #include <linux/fs.h>
-#include <linux/mutex.h>
 #include <linux/slab.h>
 
 #include "peer/agent.h"

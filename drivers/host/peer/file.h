@@ -5,10 +5,6 @@
 #ifndef _VGPU_HOST_FILE_H
 #define _VGPU_HOST_FILE_H
 
-#include <linux/types.h>
-
-#include <uapi/linux/vgpu_host.h>
-
 struct vgpu_agent;
 struct vgpuh_export;
 struct vgpu_host_export_file;

@@ -12,7 +12,6 @@
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/peer.h"
-#include "policy.h"
 
 /* Flags of open() that are passed to a driver. */
 #define GRANT_OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)

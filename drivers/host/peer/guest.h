@@ -5,7 +5,6 @@
 #ifndef _VGPU_HOST_GUEST_H
 #define _VGPU_HOST_GUEST_H
 
-#include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -14,7 +13,6 @@
 #include "patience.h"
 
 struct vgpu_agent;
-struct vgpu_host_peer_stat;
 
 /**
  * struct vgpu_guest - what the host remembers of a guest beyond a connection

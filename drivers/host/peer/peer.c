@@ -5,8 +5,6 @@
 #include <linux/slab.h>
 
 #include "base/trace.h"
-#include "conn.h"
-#include "peer/agent.h"
 #include "peer/guest.h"
 #include "peer/peer.h"
 #include "policy.h"

@@ -25,8 +25,6 @@
 #include "wire.h"
 
 struct vgpu_guest;
-struct vgpu_host_peer_add;
-struct vgpu_host_peer_stat;
 struct vgpu_memory;
 
 struct vgpu_counters {

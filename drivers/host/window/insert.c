@@ -2,7 +2,6 @@
 /*
  * Insertion of a binding's pages into the page tables of those who see the window.
  */
-#include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 
 #include "compat.h"

@@ -19,11 +19,9 @@
  * own rights, while a hypervisor may see another /sys, or none, or be forbidden to look. The
  * parameter cannot be changed while the module is loaded.
  */
-#include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-#include "compat.h"
 #include "window/nested.h"
 
 #ifdef VGPU_NESTED_KEEPS_PAGES

@@ -5,8 +5,6 @@
 #ifndef _VGPU_HOST_OFFER_H
 #define _VGPU_HOST_OFFER_H
 
-#include <linux/types.h>
-
 struct vgpu_peer;
 
 /* Send WINDOW and INVALIDATE messages that are due. Context: the peer's sender. */

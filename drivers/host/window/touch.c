@@ -8,10 +8,8 @@
  * inserts one PMD mapping, where the faulting VMA can have one.
  */
 #include <linux/delay.h>
-#include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 
 #include "compat.h"
 #include "fault.h"

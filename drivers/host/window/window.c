@@ -2,11 +2,9 @@
 /*
  * Windows: their list, and what all files that know windows need. See window.h.
  */
-#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/string.h>
 
-#include "compat.h"
 #include "fault.h"
 #include "peer/peer.h"
 #include "window/window.h"

@@ -12,7 +12,6 @@
  * at any time. KVM looks once more, from the beginning, if the fault dropped the mmap lock. So
  * the first attempt of each fault drops it.
  */
-#include <linux/mm.h>
 
 #include "compat.h"
 #include "fault.h"

@@ -2,7 +2,6 @@
 /*
  * The device file of a window, which a hypervisor maps.
  */
-#include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
