@@ -15,7 +15,6 @@
  */
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/interval_tree_generic.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -31,20 +30,6 @@ static u64 bank_offset(u64 bank)
 {
 	return bank << BANK_SHIFT;
 }
-
-/* Extents are sorted by the offsets that the guest is given. */
-static u64 extent_first(const struct vgpu_extent *extent)
-{
-	return extent->first + bank_offset(extent->bank);
-}
-
-static u64 extent_last(const struct vgpu_extent *extent)
-{
-	return extent->end - 1 + bank_offset(extent->bank);
-}
-
-INTERVAL_TREE_DEFINE(struct vgpu_extent, node, u64, subtree_last, extent_first, extent_last, static,
-		     extent_tree)
 
 enum bank_state {
 	BANK_FREE,	/* no extent is there */
@@ -62,15 +47,17 @@ static enum bank_state bank_look(struct vgpuh_space *space, const struct vgpu_ex
 	u64 first = extent->first + bank_offset(bank);
 	u64 last = extent->end - 1 + bank_offset(bank);
 	enum bank_state state = BANK_FREE;
+	struct interval_tree_node *node;
 	struct vgpu_extent *other;
 
-	for (other = extent_tree_iter_first(&space->extents, first, last); other;
-	     other = extent_tree_iter_next(other, first, last)) {
+	for (node = interval_tree_iter_first(&space->extents, first, last); node;
+	     node = interval_tree_iter_next(node, first, last)) {
+		other = container_of(node, struct vgpu_extent, node);
 		if (other->bank != bank || other->data != extent->data)
 			return BANK_TAKEN;
 		state = BANK_SAME;
 		/* No extent that overlaps this one is of other memory. */
-		if (extent_first(other) <= first && extent_last(other) >= last)
+		if (node->start <= first && node->last >= last)
 			break;
 	}
 	return state;
@@ -83,7 +70,7 @@ static u32 extent_banks(const struct vgpuh_space *space)
 
 	if (!last)
 		return 0;
-	return min_t(u64, extent_first(rb_entry(last, struct vgpu_extent, node)) >> BANK_SHIFT,
+	return min_t(u64, rb_entry(last, struct interval_tree_node, rb)->start >> BANK_SHIFT,
 		     BANKS - 1) + 1;
 }
 
@@ -128,8 +115,11 @@ struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpuh_space *
 	extent->users = 1;
 	mutex_lock(&peer->objects.lock);
 	extent->bank = extent_bank(space, extent);
-	if (extent->bank < BANKS)
-		extent_tree_insert(extent, &space->extents);
+	if (extent->bank < BANKS) {
+		extent->node.start = extent->first + bank_offset(extent->bank);
+		extent->node.last = extent->end - 1 + bank_offset(extent->bank);
+		interval_tree_insert(&extent->node, &space->extents);
+	}
 	mutex_unlock(&peer->objects.lock);
 	if (extent->bank < BANKS)
 		return extent;
@@ -160,7 +150,7 @@ void vgpu_extent_put(struct vgpu_peer *peer, struct vgpuh_space *space, struct v
 	if (--extent->users)
 		extent = NULL;
 	else
-		extent_tree_remove(extent, &space->extents);
+		interval_tree_remove(&extent->node, &space->extents);
 	mutex_unlock(&peer->objects.lock);
 	kfree(extent);
 }

@@ -5,7 +5,7 @@
 #ifndef _VGPU_HOST_EXTENT_H
 #define _VGPU_HOST_EXTENT_H
 
-#include <linux/rbtree.h>
+#include <linux/interval_tree.h>
 #include <linux/types.h>
 
 struct file;
@@ -14,8 +14,8 @@ struct vgpuh_space;
 
 /* Range of offsets in a space that a mapping shows; protected by peer->objects.lock. */
 struct vgpu_extent {
-	struct rb_node node;
-	u64 subtree_last;
+	/* Node of space->extents, by the offsets that the guest is given. */
+	struct interval_tree_node node;
 	const void *data;
 	u64 first;
 	u64 end;

@@ -24,21 +24,11 @@
 
 struct vgpuh_mapping *vgpuh_mapping_find(struct vgpuh_session *session, u64 addr)
 {
-	struct rb_node *node = session->mappings.rb_node;
-	struct vgpuh_mapping *found = NULL;
+	struct interval_tree_node *node;
 
 	lockdep_assert_held(&session->map_lock);
-	while (node) {
-		struct vgpuh_mapping *mapping = rb_entry(node, struct vgpuh_mapping, node);
-
-		if (mapping->addr + mapping->len > addr) {
-			found = mapping;
-			node = node->rb_left;
-		} else {
-			node = node->rb_right;
-		}
-	}
-	return found;
+	node = interval_tree_iter_first(&session->mappings, addr, ULONG_MAX);
+	return node ? container_of(node, struct vgpuh_mapping, node) : NULL;
 }
 
 bool vgpuh_mapping_charge(struct vgpu_peer *peer, u64 len)
@@ -58,18 +48,10 @@ void vgpuh_mapping_uncharge(struct vgpu_peer *peer, u64 len)
 
 void vgpuh_mapping_insert(struct vgpuh_session *session, struct vgpuh_mapping *mapping)
 {
-	struct rb_node **link = &session->mappings.rb_node, *parent = NULL;
-
 	lockdep_assert_held(&session->map_lock);
-	while (*link) {
-		parent = *link;
-		if (mapping->addr < rb_entry(parent, struct vgpuh_mapping, node)->addr)
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&mapping->node, parent, link);
-	rb_insert_color(&mapping->node, &session->mappings);
+	mapping->node.start = mapping->addr;
+	mapping->node.last = mapping->addr + mapping->len - 1;
+	interval_tree_insert(&mapping->node, &session->mappings);
 	session->nr_mappings++;
 	atomic_inc(&session->peer->nr_mappings);
 	vgpuh_control_due(session->peer);
@@ -77,7 +59,7 @@ void vgpuh_mapping_insert(struct vgpuh_session *session, struct vgpuh_mapping *m
 
 static void mapping_remove(struct vgpuh_session *session, struct vgpuh_mapping *mapping)
 {
-	rb_erase(&mapping->node, &session->mappings);
+	interval_tree_remove(&mapping->node, &session->mappings);
 	session->nr_mappings--;
 	atomic_dec(&session->peer->nr_mappings);
 }
@@ -167,11 +149,9 @@ static void mapping_cut(struct vgpuh_session *session, u64 addr, u64 end,
 void vgpuh_mapping_drop_all(struct vgpuh_session *session)
 {
 	struct vgpuh_mapping *mapping;
-	struct rb_node *node;
 
 	mutex_lock(&session->map_lock);
-	while ((node = rb_first(&session->mappings))) {
-		mapping = rb_entry(node, struct vgpuh_mapping, node);
+	while ((mapping = vgpuh_mapping_find(session, 0))) {
 		vgpuh_mapping_uncharge(session->peer, mapping->len);
 		mapping_remove(session, mapping);
 		mapping_free(session, mapping, true);

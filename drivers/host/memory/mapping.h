@@ -5,7 +5,7 @@
 #ifndef _VGPU_HOST_MAPPING_H
 #define _VGPU_HOST_MAPPING_H
 
-#include <linux/rbtree.h>
+#include <linux/interval_tree.h>
 #include <linux/types.h>
 
 struct file;
@@ -18,7 +18,8 @@ struct vgpuh_session;
 struct vgpuh_space;
 
 struct vgpuh_mapping {
-	struct rb_node node;
+	/* Node of session->mappings, by address; protected by the session's map_lock. */
+	struct interval_tree_node node;
 	u64 addr;
 	u64 len;
 	struct file *file;

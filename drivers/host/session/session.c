@@ -88,7 +88,7 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 	/* The guest decides how many objects there are, so its control group is charged. */
 	xa_init_flags(&session->cards, XA_FLAGS_ACCOUNT);
 	mutex_init(&session->map_lock);
-	session->mappings = RB_ROOT;
+	session->mappings = RB_ROOT_CACHED;
 	spin_lock_init(&session->unmaps_lock);
 	INIT_LIST_HEAD(&session->unmaps);
 	init_waitqueue_head(&session->service_wait);

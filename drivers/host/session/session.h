@@ -91,7 +91,7 @@ struct vgpuh_session {
 
 	/* Mutex that protects the mappings, and serializes changes of the shadow's mm. */
 	struct mutex map_lock;
-	struct rb_root mappings;
+	struct rb_root_cached mappings;
 	u32 nr_mappings;
 	/* Number of mappings of the guest's own memory, for running calls; kept.c. */
 	u32 nr_pieces;

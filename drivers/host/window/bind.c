@@ -41,32 +41,21 @@ static const struct mmu_interval_notifier_ops binding_notifier_ops = {
 	.invalidate = binding_invalidate,
 };
 
-/* Find the first binding that ends after @offset. Return: the binding, or NULL. */
-static struct vgpu_binding *binding_first(struct vgpuh_window *window, u64 offset)
+/* Find the first binding that overlaps [first, last]. Return: the binding, or NULL. */
+static struct vgpu_binding *binding_first(struct vgpuh_window *window, u64 first, u64 last)
 {
-	struct rb_node *node = window->bindings.rb_node;
-	struct vgpu_binding *found = NULL;
+	struct interval_tree_node *node;
 
 	lockdep_assert_held(&window->lock);
-	while (node) {
-		struct vgpu_binding *binding = rb_entry(node, struct vgpu_binding, node);
-
-		if (binding->offset + binding->len > offset) {
-			found = binding;
-			node = node->rb_left;
-		} else {
-			node = node->rb_right;
-		}
-	}
-	return found;
+	node = interval_tree_iter_first(&window->bindings, first, last);
+	return node ? container_of(node, struct vgpu_binding, node) : NULL;
 }
 
 struct vgpu_binding *vgpu_binding_find_locked(struct vgpuh_window *window, u64 offset)
 {
-	struct vgpu_binding *binding = binding_first(window, offset);
+	struct vgpu_binding *binding = binding_first(window, offset, offset);
 
-	if (!binding || binding->offset > offset || binding->gone ||
-	    binding->window_id != window->id)
+	if (!binding || binding->gone || binding->window_id != window->id)
 		return NULL;
 	return binding;
 }
@@ -114,8 +103,7 @@ static bool binding_is_refused(const struct vgpu_binding *binding, u64 seq)
 static int binding_list(struct vgpu_binding *binding, u64 seq)
 {
 	struct vgpuh_window *window = binding->window;
-	struct rb_node **link = &window->bindings.rb_node, *parent = NULL;
-	struct vgpu_binding *other;
+	u64 first = binding->offset, last = first + binding->len - 1;
 	int ret = 0;
 
 	mutex_lock(&window->lock);
@@ -126,23 +114,16 @@ static int binding_list(struct vgpu_binding *binding, u64 seq)
 	if (window->gone || window->drain || window->id != binding->window_id ||
 	    READ_ONCE(binding->peer->closing))
 		ret = -ENODEV;
-	other = binding_first(window, binding->offset);
-	if (!ret && other && other->offset < binding->offset + binding->len)
+	if (!ret && binding_first(window, first, last))
 		ret = -EBUSY;
 	/* An UNBIND that comes later finds the binding listed: see vgpu_offer_unbind(). */
 	if (!ret && binding_is_refused(binding, seq))
 		ret = -EBUSY;
 	if (ret)
 		goto out_unlock;
-	while (*link) {
-		parent = *link;
-		if (binding->offset < rb_entry(parent, struct vgpu_binding, node)->offset)
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&binding->node, parent, link);
-	rb_insert_color(&binding->node, &window->bindings);
+	binding->node.start = first;
+	binding->node.last = last;
+	interval_tree_insert(&binding->node, &window->bindings);
 	window->nr_bindings++;
 	atomic64_add(binding->len, &window->stats.bound_bytes);
 	binding->listed = true;
@@ -264,7 +245,7 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 	mutex_lock(&window->lock);
 	last = binding->listed;
 	if (last) {
-		rb_erase(&binding->node, &window->bindings);
+		interval_tree_remove(&binding->node, &window->bindings);
 		window->nr_bindings--;
 		atomic64_sub(binding->len, &window->stats.bound_bytes);
 		binding->listed = false;
@@ -305,9 +286,7 @@ void vgpu_binding_end_range(struct vgpuh_window *window, const struct vgpu_peer 
 
 	while (offset < end) {
 		mutex_lock(&window->lock);
-		binding = binding_first(window, offset);
-		if (binding && binding->offset >= end)
-			binding = NULL;
+		binding = binding_first(window, offset, end - 1);
 		if (binding)
 			vgpu_binding_get(binding);
 		mutex_unlock(&window->lock);

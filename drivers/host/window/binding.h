@@ -6,11 +6,11 @@
 #define _VGPU_HOST_BINDING_H
 
 #include <linux/completion.h>
+#include <linux/interval_tree.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
-#include <linux/rbtree.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
@@ -55,7 +55,7 @@ struct vgpu_binding_ahead {
  * @prot: cache attribute that the guest is given; written before the guest gets it
  * @users: number of mappings that show the binding; protected by the session's map_lock
  * @notifier: notifier of changes of the shadow's page tables
- * @node: node of window->bindings; protected by window->lock, as the fields below
+ * @node: node of window->bindings, by offset; protected by window->lock, as the fields below
  * @listed: true while the binding is in the tree
  * @ended_node: list entry in window->ended, once the binding has left the tree
  * @gone: true if no page of the binding may be inserted into page tables any more
@@ -83,7 +83,7 @@ struct vgpu_binding {
 	u32 users;
 	struct mmu_interval_notifier notifier;
 
-	struct rb_node node;
+	struct interval_tree_node node;
 	bool listed;
 	struct list_head ended_node;
 	bool gone;

@@ -169,7 +169,7 @@ static struct vgpuh_window *window_alloc(const struct vgpu_host_window_create *a
 	window->gid = make_kgid(current_user_ns(), args->gid);
 	window->flags = args->flags;
 	mutex_init(&window->lock);
-	window->bindings = RB_ROOT;
+	window->bindings = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&window->ended);
 	init_rwsem(&window->viewers_lock);
 	INIT_LIST_HEAD(&window->viewers);

@@ -101,7 +101,7 @@ struct vgpuh_window {
 	struct mm_struct *opener;
 	/* True if a hypervisor has mapped the window since it got its number. */
 	bool mapped;
-	struct rb_root bindings;
+	struct rb_root_cached bindings;
 	u32 nr_bindings;
 	/* Bindings that have ended and whose notifiers are still registered. */
 	struct list_head ended;
