@@ -19,7 +19,6 @@
 #include "session/room.h"
 #include "session/session.h"
 #include "session/unmap.h"
-#include "window/bind.h"
 #include "window/binding.h"
 
 struct vgpuh_mapping *vgpuh_mapping_find(struct vgpuh_session *session, u64 addr)

@@ -23,7 +23,6 @@
 #include "session/call.h"
 #include "session/lane.h"
 #include "session/session.h"
-#include "window/bind.h"
 #include "window/binding.h"
 #include "window/probe.h"
 

@@ -10,7 +10,7 @@
 #include "session/call.h"
 #include "session/lane.h"
 #include "session/session.h"
-#include "window/bind.h"
+#include "window/binding.h"
 
 /* Return the page protection that the kernel derives from @flags. */
 static u64 mapping_prot(const struct vm_area_struct *vma, unsigned long flags)

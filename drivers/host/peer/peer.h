@@ -175,7 +175,7 @@ struct vgpu_peer_offer {
 };
 
 /**
- * struct vgpu_peer_unbinds - ranges of the window that the guest gave back last; see bind.c
+ * struct vgpu_peer_unbinds - ranges of the window that the guest gave back last; see binding.c
  * @lock: spinlock that protects this struct
  * @ring: ring of VGPU_PEER_UNBINDS ranges
  * @nr: number of ranges that the guest has given back

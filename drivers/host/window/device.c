@@ -14,7 +14,7 @@
 #include "base/cmd.h"
 #include "base/work.h"
 #include "compat.h"
-#include "window/bind.h"
+#include "window/binding.h"
 #include "window/device.h"
 #include "window/nested.h"
 #include "window/window.h"

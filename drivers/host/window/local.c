@@ -7,7 +7,6 @@
 #include <linux/sched/signal.h>
 
 #include "compat.h"
-#include "window/bind.h"
 #include "window/binding.h"
 #include "window/insert.h"
 #include "window/resolve.h"

@@ -4,7 +4,6 @@
  */
 #include "peer/control.h"
 #include "peer/peer.h"
-#include "window/bind.h"
 #include "window/binding.h"
 #include "window/offer.h"
 #include "window/window.h"

@@ -15,7 +15,6 @@
 
 #include "compat.h"
 #include "fault.h"
-#include "window/bind.h"
 #include "window/binding.h"
 #include "window/insert.h"
 #include "window/resolve.h"

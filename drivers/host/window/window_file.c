@@ -8,7 +8,7 @@
 #include <linux/wait.h>
 
 #include "compat.h"
-#include "window/bind.h"
+#include "window/binding.h"
 #include "window/nested.h"
 #include "window/window.h"
 #include "window/window_fault.h"
