@@ -340,7 +340,7 @@ void vgpu_binding_widen(struct vgpu_binding *binding)
 }
 
 void vgpu_binding_end_range(struct vgpuh_window *window, const struct vgpu_peer *peer, u64 id,
-			    u64 offset, u64 len, bool tell)
+			    u64 offset, u64 len)
 {
 	u64 end = offset + len;
 	struct vgpu_binding *binding;
@@ -355,7 +355,7 @@ void vgpu_binding_end_range(struct vgpuh_window *window, const struct vgpu_peer 
 			return;
 		offset = binding->offset + binding->len;
 		if ((!peer || binding->peer == peer) && (!id || binding->window_id == id))
-			vgpu_binding_end(binding, tell);
+			vgpu_binding_end(binding, false);
 		vgpu_binding_put(binding);
 	}
 }

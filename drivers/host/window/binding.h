@@ -153,9 +153,9 @@ void vgpu_binding_widen(struct vgpu_binding *binding);
 void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbind);
 /*
  * End all bindings that overlap the range, are of @peer (NULL: any), and were made when the
- * window had the number @id (0: any).
+ * window had the number @id (0: any). The guest is not notified.
  */
 void vgpu_binding_end_range(struct vgpuh_window *window, const struct vgpu_peer *peer, u64 id,
-			    u64 offset, u64 len, bool tell);
+			    u64 offset, u64 len);
 
 #endif /* _VGPU_HOST_BINDING_H */

@@ -252,7 +252,7 @@ static void window_destroy(struct vgpuh_window *window)
 	window->gone = true;
 	mutex_unlock(&window->lock);
 	wake_up_all(&vgpu_windows_closed);
-	vgpu_binding_end_range(window, NULL, 0, 0, window->size, false);
+	vgpu_binding_end_range(window, NULL, 0, 0, window->size);
 	cdev_device_del(&window->cdev, &window->dev);
 	vgpuh_window_changed(window);
 	vgpuh_window_put(window);

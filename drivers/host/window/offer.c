@@ -114,7 +114,7 @@ void vgpu_offer_end(struct vgpu_peer *peer)
 
 	if (!window)
 		return;
-	vgpu_binding_end_range(window, peer, 0, 0, window->size, false);
+	vgpu_binding_end_range(window, peer, 0, 0, window->size);
 	/* The next guest finds the header there, even if this one has written to that page. */
 	vgpuh_window_zap(window, 0, PAGE_SIZE);
 	vgpuh_window_put(window);
@@ -150,7 +150,7 @@ int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg)
 	vgpu_binding_refuse(peer, &unbind);
 	if (window) {
 		/* Bindings that were made under another number ended with that number. */
-		vgpu_binding_end_range(window, peer, id, offset, len, false);
+		vgpu_binding_end_range(window, peer, id, offset, len);
 		vgpuh_window_put(window);
 	}
 	return offer_send_part(peer, VGPU_MSG_UNBOUND, id, offset, len);

@@ -109,7 +109,7 @@ static int window_release(struct inode *inode, struct file *file)
 		mmdrop(opener);
 	/* The window has another number now, so faults do not find the old bindings any more. */
 	if (old) {
-		vgpu_binding_end_range(window, NULL, old, 0, window->size, false);
+		vgpu_binding_end_range(window, NULL, old, 0, window->size);
 		vgpuh_window_changed(window);
 	}
 	vgpuh_window_put(window);
