@@ -9,7 +9,7 @@
 #include "anon.h"
 #include "base/work.h"
 #include "conn.h"
-#include "window/device.h"
+#include "window/window.h"
 
 static int __init vgpu_host_init(void)
 {

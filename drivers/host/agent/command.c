@@ -22,7 +22,7 @@
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/peer.h"
-#include "window/device.h"
+#include "window/window.h"
 
 #define AGENT_FETCH_TIMEOUT_MAX_MS	60000
 #define AGENT_PATIENCE_MAX_MS		3600000

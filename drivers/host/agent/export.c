@@ -19,7 +19,7 @@
 #include "peer/grant.h"
 #include "peer/peer.h"
 #include "policy.h"
-#include "window/device.h"
+#include "window/window.h"
 
 static bool export_name_ok(const char *name, size_t size)
 {

@@ -6,8 +6,6 @@
  * A worker may be stuck in a driver for ever. Everything but its own reference of the binding
  * ends without it.
  */
-#include <linux/mm.h>
-#include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 

@@ -26,6 +26,7 @@
 #include "peer/agent.h"
 #include "window_local.h"
 
+struct vgpu_cmd;
 struct vgpu_peer;
 
 /* Deadline of a hypervisor's fault, whatever the driver does. */
@@ -120,7 +121,7 @@ struct vgpuh_window {
 
 /* Mutex that protects vgpu_windows. Lock order: before viewers_lock and lock of a window. */
 extern struct mutex vgpu_windows_lock;
-/* List of windows, sorted as vgpuh_window_compare() says. */
+/* List of windows, sorted by CID and port. */
 extern struct list_head vgpu_windows;
 /* Wait queue of opens that wait for another process to close a window. */
 extern struct wait_queue_head vgpu_windows_closed;
@@ -142,9 +143,14 @@ void vgpuh_window_zap(struct vgpuh_window *window, u64 offset, u64 len);
  * see nothing of theirs.
  */
 void vgpuh_window_renew(struct vgpuh_window *window);
-/* Compare the address of a window's guest with another one. Return: <0, 0 or >0. */
-int vgpuh_window_compare(const struct vgpuh_window *window, u32 cid, u32 port);
-/* Find a window. Context: vgpu_windows_lock is held. Return: the window, or NULL. */
-struct vgpuh_window *vgpuh_window_find_locked(u32 cid, u32 port);
+
+int vgpuh_window_init(void);
+void vgpuh_window_exit(void);
+int vgpuh_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd);
+int vgpuh_window_destroy(const struct vgpu_host_window_destroy *args);
+int vgpuh_window_drain(const struct vgpu_host_window_drain *args);
+int vgpuh_window_stat(struct vgpu_host_window_stat *args);
+/* Check whether @rdev is the device of a window. */
+bool vgpuh_window_is_device(dev_t rdev);
 
 #endif /* _VGPU_HOST_WINDOW_H */
