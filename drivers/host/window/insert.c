@@ -173,8 +173,8 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 }
 
 #ifdef VGPU_HAVE_HUGE
-vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
-					   u64 offset, bool local)
+static vm_fault_t binding_insert_huge_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
+					     u64 offset, bool local)
 {
 	u64 first = round_down(offset, PMD_SIZE);
 	struct vgpu_touch *touch;
@@ -197,5 +197,19 @@ vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct 
 	vgpuh_ahead_start(binding, touch, first + PMD_SIZE);
 	touch_end(touch);
 	return VM_FAULT_NOPAGE;
+}
+
+vm_fault_t vgpuh_window_insert_huge(struct vgpuh_window *window, struct vm_fault *vmf, u64 offset,
+				    bool local)
+{
+	vm_fault_t ret = VM_FAULT_FALLBACK;
+	struct vgpu_binding *binding;
+
+	mutex_lock(&window->lock);
+	binding = vgpu_binding_find_locked(window, offset);
+	if (binding)
+		ret = binding_insert_huge_locked(binding, vmf, offset, local);
+	mutex_unlock(&window->lock);
+	return ret;
 }
 #endif

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 struct vgpu_binding;
+struct vgpuh_window;
 
 /*
  * Insert the page at @offset of the window into the fault's VMA, with those pages of [first,
@@ -21,10 +22,10 @@ struct vgpu_binding;
 vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
 				      u64 offset, u64 first, u64 end, bool local);
 /*
- * Insert the 2 MiB around @offset into the fault's VMA as one PMD mapping, if they are known to
- * be contiguous. Context: window->lock is held. Return: VM_FAULT_NOPAGE or VM_FAULT_FALLBACK.
+ * Insert the 2 MiB around @offset into the fault's VMA as one PMD mapping, if a binding is there
+ * and they are known to be contiguous. Return: VM_FAULT_NOPAGE or VM_FAULT_FALLBACK.
  */
-vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
-					   u64 offset, bool local);
+vm_fault_t vgpuh_window_insert_huge(struct vgpuh_window *window, struct vm_fault *vmf, u64 offset,
+				    bool local);
 
 #endif /* _VGPU_HOST_INSERT_H */

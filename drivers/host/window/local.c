@@ -63,15 +63,7 @@ static vm_fault_t window_local_insert(struct vgpuh_window *window, struct vm_fau
 static vm_fault_t window_local_insert_huge(struct vgpuh_window *window, struct vm_fault *vmf,
 					   u64 offset)
 {
-	vm_fault_t ret = VM_FAULT_FALLBACK;
-	struct vgpu_binding *binding;
-
-	mutex_lock(&window->lock);
-	binding = vgpu_binding_find_locked(window, offset);
-	if (binding)
-		ret = vgpu_binding_insert_huge_locked(binding, vmf, offset, true);
-	mutex_unlock(&window->lock);
-	return ret;
+	return vgpuh_window_insert_huge(window, vmf, offset, true);
 }
 #endif
 

@@ -140,17 +140,12 @@ static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
 {
 	struct vgpuh_window *window = vmf->vma->vm_private_data;
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
-	vm_fault_t ret = VM_FAULT_FALLBACK;
-	struct vgpu_binding *binding;
+	vm_fault_t ret;
 
 	if (order != PMD_ORDER || window_fault_is_for_device(vmf) ||
 	    ((vmf->address & PAGE_MASK) ^ offset) % PMD_SIZE)
 		return VM_FAULT_FALLBACK;
-	mutex_lock(&window->lock);
-	binding = vgpu_binding_find_locked(window, offset);
-	if (binding)
-		ret = vgpu_binding_insert_huge_locked(binding, vmf, offset, false);
-	mutex_unlock(&window->lock);
+	ret = vgpuh_window_insert_huge(window, vmf, offset, false);
 	if (ret == VM_FAULT_NOPAGE)
 		atomic64_inc(&window->stats.faults);
 	return window_done(vmf, ret);
