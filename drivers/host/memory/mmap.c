@@ -24,7 +24,7 @@
 #include "session/lane.h"
 #include "session/session.h"
 #include "window/binding.h"
-#include "window/probe.h"
+#include "window/touch.h"
 
 static u32 mapping_cache(pgprot_t prot)
 {

@@ -25,6 +25,17 @@ struct vgpu_binding;
 /* Size of the aligned part of a window that is looked at together with a page. */
 #define VGPU_TOUCH_AROUND	SZ_64K
 #define VGPU_TOUCH_NO_PFN	(~0UL)
+/*
+ * Time for which a probe may delay a MMAP. The guest holds the program's mmap lock meanwhile,
+ * and the driver may wait for a thread whose fetch needs that lock: so half of a fetch's
+ * deadline is a limit, too.
+ */
+#define VGPU_PROBE_MMAP		HZ
+/*
+ * Time for a BIND. The guest waits a second (MOVE_BIND_WAIT), then moves nothing of the program
+ * for a while.
+ */
+#define VGPU_PROBE_BIND		(HZ / 4)
 
 /**
  * struct vgpu_touch - one page that is being resolved or was resolved, with the pages around it
@@ -136,5 +147,14 @@ bool vgpu_touch_at_once(struct vgpu_touch *touch);
  * Context: process, no locks are held. Return: 0, or why there is no page.
  */
 int vgpu_touch_resolve(struct vgpu_touch *touch);
+
+/*
+ * Ask the driver for the first page of a new binding, for @time at most. Context: no locks are
+ * held.
+ * Return: 0: nothing is against the binding; -EOPNOTSUPP: the window cannot show what the
+ * driver provides; -ENODEV, -EBUSY: the binding has ended meanwhile, with the window or by
+ * itself.
+ */
+int vgpu_binding_probe(struct vgpu_binding *binding, unsigned long time);
 
 #endif /* _VGPU_HOST_TOUCH_H */
