@@ -8,22 +8,11 @@
 
 #include <linux/mm.h>
 
-#ifdef CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS
 #include <asm/pkru.h>
 
 static inline bool vgpu_keys_there(void)
 {
 	return cpu_feature_enabled(X86_FEATURE_OSPKE);
-}
-
-static inline u32 vgpu_keys_save(void)
-{
-	return read_pkru();
-}
-
-static inline void vgpu_keys_restore(u32 saved)
-{
-	write_pkru(saved);
 }
 
 /* Restrict the current thread to user memory with key 0 or @key. */
@@ -35,31 +24,11 @@ static inline void vgpu_keys_only(unsigned int key)
 
 static inline unsigned long vgpu_keys_vm_flags(unsigned int key)
 {
+#ifdef CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS
 	return (unsigned long)key << VM_PKEY_SHIFT;
-}
 #else
-static inline bool vgpu_keys_there(void)
-{
-	return false;
-}
-
-static inline u32 vgpu_keys_save(void)
-{
 	return 0;
-}
-
-static inline void vgpu_keys_restore(u32 saved)
-{
-}
-
-static inline void vgpu_keys_only(unsigned int key)
-{
-}
-
-static inline unsigned long vgpu_keys_vm_flags(unsigned int key)
-{
-	return 0;
-}
 #endif
+}
 
 #endif /* _VGPU_HOST_KEYS_H */

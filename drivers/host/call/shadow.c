@@ -73,10 +73,10 @@ static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 	 * The driver is notified of the end of its mapping, and must not reach the memory of
 	 * the shadow's own program.
 	 */
-	reach = vgpu_keys_save();
+	reach = read_pkru();
 	vgpu_keys_only(0);
 	ret = vgpuh_mapping_apply_unmaps(session, file, U64_MAX);
-	vgpu_keys_restore(reach);
+	write_pkru(reach);
 	/* Return to user mode each time: the last reference of a file may have been put. */
 	return ret == -EINTR ? 0 : ret;
 }

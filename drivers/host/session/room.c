@@ -196,7 +196,7 @@ void vgpu_room_begin(struct vgpuh_call *call)
 {
 	if (!call->lane->keys)
 		return;
-	call->reach = vgpu_keys_save();
+	call->reach = read_pkru();
 	vgpu_keys_only(0);
 }
 
@@ -204,7 +204,7 @@ void vgpu_room_end(struct vgpuh_call *call)
 {
 	if (!call->lane->keys)
 		return;
-	vgpu_keys_restore(call->reach);
+	write_pkru(call->reach);
 	if (call->room && !call->room_stuck)
 		room_free(&call->lane->session->rooms, call->room);
 	call->room = NULL;
