@@ -169,7 +169,7 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		.ioctls = grant->ioctls,
 	};
 	grant->export = export;
-	vgpuh_export_get(export);
+	kref_get(&export->ref);
 
 	mutex_lock(&peer->lock);
 	list_for_each_entry(other, &peer->grants, node)

@@ -153,7 +153,7 @@ int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
 		goto out_unlock;
 	}
 	memory->seq = le64_to_cpu(release->hdr.seq);
-	memory->leave = vgpu_leave_last(peer);
+	memory->leave = peer->leaves.last;
 	list_add_tail(&memory->entry, &peer->kept.releases);
 	peer->kept.nr_releases++;
 out_unlock:

@@ -51,16 +51,6 @@ void vgpu_leave_free(struct vgpuh_object *object)
 	spin_unlock(&peer->leaves.lock);
 }
 
-u64 vgpu_leave_last(struct vgpu_peer *peer)
-{
-	u64 last;
-
-	spin_lock(&peer->leaves.lock);
-	last = peer->leaves.last;
-	spin_unlock(&peer->leaves.lock);
-	return last;
-}
-
 bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave)
 {
 	struct vgpuh_object *first;

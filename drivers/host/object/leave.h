@@ -18,8 +18,6 @@ void vgpu_leave_init(struct vgpu_peer *peer);
 void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpuh_object *object);
 /* Hand @object to the peer's work, as no call uses it: the work puts its file and frees it. */
 void vgpu_leave_free(struct vgpuh_object *object);
-/* Return the number of the object that was added to peer->leaves.list last. */
-u64 vgpu_leave_last(struct vgpu_peer *peer);
 /* Check whether the files of all objects up to number @leave are released. */
 bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave);
 /*

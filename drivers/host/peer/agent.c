@@ -27,11 +27,6 @@ static void agent_free(struct kref *ref)
 	kfree(agent);
 }
 
-void vgpu_agent_get(struct vgpu_agent *agent)
-{
-	kref_get(&agent->ref);
-}
-
 void vgpu_agent_put(struct vgpu_agent *agent)
 {
 	kref_put(&agent->ref, agent_free);

@@ -52,7 +52,6 @@ struct vgpu_agent {
 	wait_queue_head_t events_wait;
 };
 
-void vgpu_agent_get(struct vgpu_agent *agent);
 void vgpu_agent_put(struct vgpu_agent *agent);
 /*
  * Make @agent the current agent, and the private data of @file, which holds the caller's

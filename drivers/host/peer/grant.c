@@ -25,11 +25,6 @@ static void export_free(struct kref *ref)
 	kfree(export);
 }
 
-void vgpuh_export_get(struct vgpuh_export *export)
-{
-	kref_get(&export->ref);
-}
-
 void vgpuh_export_put(struct vgpuh_export *export)
 {
 	kref_put(&export->ref, export_free);

@@ -70,7 +70,6 @@ struct vgpu_grant {
 	u32 ioctls[];
 };
 
-void vgpuh_export_get(struct vgpuh_export *export);
 void vgpuh_export_put(struct vgpuh_export *export);
 
 /*

@@ -33,7 +33,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 		goto err_put_guest;
 
 	kref_init(&peer->ref);
-	vgpu_agent_get(agent);
+	kref_get(&agent->ref);
 	peer->agent = agent;
 	peer->cid = args->cid;
 	peer->port = args->port;

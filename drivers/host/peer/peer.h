@@ -115,9 +115,9 @@ struct vgpu_peer_kept {
 
 /**
  * struct vgpu_peer_leaves - closed objects whose release is waited for; see leave.c
- * @lock: spinlock that protects @list and @last
+ * @lock: spinlock that protects @list
  * @list: list of the objects, in the order of the closes
- * @last: number of the newest entry
+ * @last: number of the newest entry; protected by peer->objects.lock
  * @work: work item that puts files that have no other reference
  * @delay: time in jiffies until @work runs again; accessed by @work only
  * @now: true if the peer ends: files are put even if others hold them
