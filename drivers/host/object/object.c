@@ -13,8 +13,8 @@
 
 #include "base/caller.h"
 #include "compat.h"
+#include "object/close.h"
 #include "object/event.h"
-#include "object/flush.h"
 #include "object/leave.h"
 #include "object/object.h"
 #include "object/owned.h"
