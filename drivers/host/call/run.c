@@ -21,7 +21,6 @@
 #include "memory/kept.h"
 #include "memory/mapping.h"
 #include "memory/mmap.h"
-#include "memory/protect.h"
 #include "object/close.h"
 #include "object/object.h"
 #include "session/call.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls that make device mappings and bind them in the guest's window.
+ * Calls that make device mappings, bind them in the guest's window and make them writable.
  */
 #ifndef _VGPU_HOST_MMAP_H
 #define _VGPU_HOST_MMAP_H
@@ -11,5 +11,6 @@ struct vgpuh_call;
 
 s64 vgpuh_mapping_mmap(struct vgpuh_call *call);
 s64 vgpuh_mapping_bind(struct vgpuh_call *call);
+s64 vgpuh_mapping_protect(struct vgpuh_call *call);
 
 #endif /* _VGPU_HOST_MMAP_H */
