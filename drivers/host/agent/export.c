@@ -14,7 +14,6 @@
 
 #include "agent/export.h"
 #include "peer/agent.h"
-#include "peer/control.h"
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/peer.h"

@@ -22,7 +22,6 @@
 #include "call/run.h"
 #include "call/serve.h"
 #include "conn.h"
-#include "peer/control.h"
 #include "peer/peer.h"
 #include "session/call.h"
 #include "session/fdtable.h"

@@ -26,7 +26,7 @@
 #include "memory/ram.h"
 #include "object/leave.h"
 #include "object/object.h"
-#include "peer/control.h"
+#include "peer/peer.h"
 #include "segs.h"
 #include "session/call.h"
 #include "session/lane.h"

@@ -11,7 +11,6 @@
 #include "memory/extent.h"
 #include "memory/mapping.h"
 #include "object/object.h"
-#include "peer/control.h"
 #include "peer/peer.h"
 #include "policy.h"
 #include "session/call.h"

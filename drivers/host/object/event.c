@@ -23,7 +23,6 @@
 
 #include "object/event.h"
 #include "object/object.h"
-#include "peer/control.h"
 #include "peer/peer.h"
 
 /*

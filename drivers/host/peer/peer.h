@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Peers: one guest each, with its limits and counters.
+ * Peers: one guest each, with its limits, counters and control connection.
  */
 #ifndef _VGPU_HOST_PEER_H
 #define _VGPU_HOST_PEER_H
@@ -40,6 +40,12 @@ struct vgpu_counters {
 	atomic64_t stray_fds;
 	atomic64_t cancels;
 };
+
+/*
+ * Deadline for a message's header once the first byte is there, and again for each further part
+ * that is received. The connection ends if a deadline passes.
+ */
+#define VGPU_MSG_TIMEOUT_MS	10000
 
 /* Number of UNBIND messages of a guest that are remembered; older ones are forgotten. */
 #define VGPU_PEER_UNBINDS	1024
@@ -243,5 +249,32 @@ void vgpu_peer_end(struct vgpu_peer *peer);
 void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat);
 /* Count and trace a message of the peer that violates the protocol. */
 void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type);
+
+/* Queue the peer's sender, as there is something to send: changed grants, ready objects, ... */
+void vgpuh_control_kick(struct vgpu_peer *peer);
+/*
+ * Have the sender look for a change of the peer's window. vgpuh_control_kick() alone does not
+ * cause that.
+ */
+void vgpuh_control_kick_window(struct vgpu_peer *peer);
+int vgpuh_control_send(struct vgpu_peer *peer, void *msg, size_t len);
+/*
+ * Let the guest report one more end without delay: it has made a session or a mapping, or has
+ * named a range of its window, or memory in a call that was refused, and will report the end.
+ * It may also repeat a CLOSE call by a message if the call's reply does not come.
+ */
+void vgpuh_control_due(struct vgpu_peer *peer);
+/*
+ * Account for the report of an end, or for an end that will not be reported. @idle: true if the
+ * message is idle, which means that it leads to nothing but a reply. Then the caller must be the
+ * peer's thread, which is delayed if the guest has reported more ends than vgpuh_control_due() has
+ * counted.
+ */
+void vgpuh_control_settle(struct vgpu_peer *peer, bool idle);
+/*
+ * Delay the peer's thread after an idle message. Further messages wait in the guest's socket
+ * meanwhile.
+ */
+void vgpuh_control_idle(struct vgpu_peer *peer);
 
 #endif /* _VGPU_HOST_PEER_H */

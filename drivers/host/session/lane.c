@@ -17,7 +17,6 @@
 
 #include "base/trace.h"
 #include "conn.h"
-#include "peer/control.h"
 #include "peer/guest.h"
 #include "peer/peer.h"
 #include "session/lane.h"

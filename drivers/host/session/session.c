@@ -14,7 +14,6 @@
 #include "conn.h"
 #include "object/tgid.h"
 #include "peer/agent.h"
-#include "peer/control.h"
 #include "peer/peer.h"
 #include "session/lane.h"
 #include "session/room.h"

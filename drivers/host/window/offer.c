@@ -2,7 +2,6 @@
 /*
  * Messages about a guest's window, in both directions.
  */
-#include "peer/control.h"
 #include "peer/peer.h"
 #include "window/binding.h"
 #include "window/offer.h"
