@@ -40,7 +40,6 @@
 #include "memory/owner.h"
 #include "nvidia_rm.h"
 #include "object/object.h"
-#include "object/owned.h"
 #include "segs.h"
 #include "session/call.h"
 #include "session/card.h"

@@ -17,7 +17,6 @@
 #include "object/event.h"
 #include "object/leave.h"
 #include "object/object.h"
-#include "object/owned.h"
 
 /* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
 #define OBJECT_ACCEL_MAJOR	261
@@ -113,6 +112,40 @@ u32 vgpuh_object_keep_fd(struct vgpuh_object *object)
 	return object->fd;
 }
 
+/* --- memory that files of NVIDIA's driver map ------------------------------ */
+
+/* The driver was told by ioctls which memory a file maps. owner.c says why it is noted. */
+
+static void owned_free(struct vgpu_owned *owned)
+{
+	if (!owned)
+		return;
+	path_put(&owned->control);
+	kfree(owned);
+}
+
+void vgpu_owned_set(struct vgpuh_object *object, struct vgpu_owned *owned)
+{
+	mutex_lock(&object->peer->objects.lock);
+	swap(object->owned, owned);
+	mutex_unlock(&object->peer->objects.lock);
+	owned_free(owned);
+}
+
+bool vgpu_owned_get(struct vgpuh_object *object, struct vgpu_owned *owned)
+{
+	bool known;
+
+	mutex_lock(&object->peer->objects.lock);
+	known = object->owned;
+	if (known) {
+		*owned = *object->owned;
+		path_get(&owned->control);
+	}
+	mutex_unlock(&object->peer->objects.lock);
+	return known;
+}
+
 /* --- objects -------------------------------------------------------------- */
 
 static u32 object_kind(const struct file *file)
@@ -143,7 +176,7 @@ static void object_free(struct kref *ref)
 	vgpuh_object_flush(object, vgpuh_object_flush_by());
 	vgpu_poll_fini(object);
 	vgpuh_event_drop_all(object);
-	vgpu_owned_forget(object);
+	owned_free(object->owned);
 	vgpuh_space_put(peer, object->space);
 	vgpu_grant_put(object->grant);
 	vgpu_grant_put(object->origin);

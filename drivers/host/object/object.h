@@ -9,12 +9,14 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/path.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
 #include <uapi/linux/vgpu_wire.h>
 
+#include "nvidia_rm.h"
 #include "object/poll.h"
 #include "peer/grant.h"
 #include "peer/peer.h"
@@ -22,13 +24,22 @@
 struct address_space;
 struct file;
 struct vgpu_family;
-struct vgpu_owned;
 
 struct vgpuh_space {
 	struct address_space *mapping;
 	u64 id;
 	u32 users;
 	struct rb_root_cached extents;
+};
+
+/**
+ * struct vgpu_owned - memory that a file maps
+ * @control: path of the control file whose client has the memory
+ * @map: RM's answer to the request to map the memory
+ */
+struct vgpu_owned {
+	struct path control;
+	struct rm_map map;
 };
 
 /* State of a closed object whose file is to be released. */
@@ -121,6 +132,13 @@ void vgpuh_object_drop_all(struct vgpu_peer *peer);
  * Return: number to give to vgpuh_object_free_fd() after the release; 0: none.
  */
 u32 vgpuh_object_keep_fd(struct vgpuh_object *object);
+/*
+ * Set what @object maps; NULL: unknown. Consumes @owned, which the caller has allocated, with a
+ * reference of its path.
+ */
+void vgpu_owned_set(struct vgpuh_object *object, struct vgpu_owned *owned);
+/* Copy what @object maps, with a reference of its path. Return: true if it is known. */
+bool vgpu_owned_get(struct vgpuh_object *object, struct vgpu_owned *owned);
 void vgpuh_object_describe(struct vgpuh_object *object, u32 reference,
 			   struct vgpu_object_desc *desc);
 struct vgpuh_space *vgpuh_space_get(struct vgpu_peer *peer, struct address_space *mapping);
