@@ -10,6 +10,7 @@
  */
 #include <linux/fs.h>
 #include <linux/hugetlb.h>
+#include <linux/interval_tree.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -35,17 +36,15 @@
 
 /**
  * struct vgpu_kept_memory - memory that a device may keep
- * @node: node of peer->kept.tree, by @number
+ * @node: node of peer->kept.tree; its interval is the guest's number of the memory alone
  * @entry: entry of peer->kept.releases, from RELEASE on
- * @number: the guest's number of the memory
  * @bytes: number of bytes; 0: no call has named the memory, only RELEASE
  * @seq: number of the RELEASE message; 0: there was none
  * @leave: number of the last object that the guest had closed when RELEASE came
  */
 struct vgpu_kept_memory {
-	struct rb_node node;
+	struct interval_tree_node node;
 	struct list_head entry;
-	u64 number;
 	u64 bytes;
 	u64 seq;
 	u64 leave;
@@ -56,38 +55,24 @@ struct vgpu_kept_memory {
 /* Find memory by its number. Guests choose the numbers, so any number may come. */
 static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 number)
 {
-	struct rb_node *node = peer->kept.tree.rb_node;
+	struct interval_tree_node *node;
 
 	lockdep_assert_held(&peer->objects.lock);
-	while (node) {
-		struct vgpu_kept_memory *memory = rb_entry(node, struct vgpu_kept_memory, node);
-
-		if (memory->number == number)
-			return memory;
-		node = number < memory->number ? node->rb_left : node->rb_right;
-	}
-	return NULL;
+	node = interval_tree_iter_first(&peer->kept.tree, number, number);
+	return node ? container_of(node, struct vgpu_kept_memory, node) : NULL;
 }
 
 /* Add memory with a number that is not in the tree. Return: NULL if there is no memory. */
 static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 number)
 {
 	struct vgpu_kept_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
-	struct rb_node **link = &peer->kept.tree.rb_node, *parent = NULL;
 
 	lockdep_assert_held(&peer->objects.lock);
 	if (!memory)
 		return NULL;
-	memory->number = number;
-	while (*link) {
-		parent = *link;
-		if (number < rb_entry(parent, struct vgpu_kept_memory, node)->number)
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&memory->node, parent, link);
-	rb_insert_color(&memory->node, &peer->kept.tree);
+	memory->node.start = number;
+	memory->node.last = number;
+	interval_tree_insert(&memory->node, &peer->kept.tree);
 	return memory;
 }
 
@@ -183,7 +168,7 @@ static struct vgpu_kept_memory *kept_next_answer(struct vgpu_peer *peer)
 		if (memory->bytes)
 			peer->kept.nr--;
 		WRITE_ONCE(peer->kept.bytes, peer->kept.bytes - memory->bytes);
-		rb_erase(&memory->node, &peer->kept.tree);
+		interval_tree_remove(&memory->node, &peer->kept.tree);
 	}
 	mutex_unlock(&peer->objects.lock);
 	return memory;
@@ -200,7 +185,7 @@ int vgpu_kept_announce(struct vgpu_peer *peer)
 
 	while (!ret && (memory = kept_next_answer(peer))) {
 		msg.hdr.seq = cpu_to_le64(memory->seq);
-		msg.number = cpu_to_le64(memory->number);
+		msg.number = cpu_to_le64(memory->node.start);
 		kfree(memory);
 		ret = vgpuh_control_send(peer, &msg, sizeof(msg));
 	}
@@ -212,9 +197,9 @@ void vgpu_kept_drop_all(struct vgpu_peer *peer)
 	struct vgpu_kept_memory *memory, *next;
 
 	mutex_lock(&peer->objects.lock);
-	rbtree_postorder_for_each_entry_safe(memory, next, &peer->kept.tree, node)
+	rbtree_postorder_for_each_entry_safe(memory, next, &peer->kept.tree.rb_root, node.rb)
 		kfree(memory);
-	peer->kept.tree = RB_ROOT;
+	peer->kept.tree = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&peer->kept.releases);
 	mutex_unlock(&peer->objects.lock);
 }

@@ -16,9 +16,9 @@
 #include <linux/eventfd.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/interval_tree.h>
 #include <linux/kref.h>
 #include <linux/poll.h>
-#include <linux/rbtree.h>
 #include <linux/slab.h>
 
 #include "object/event.h"
@@ -44,7 +44,7 @@ struct vgpuh_event {
 	 * protected by peer->events.lock. An event that is in none of them counts as fired.
 	 */
 	struct list_head node;
-	struct rb_node by_number;
+	struct interval_tree_node by_number;
 	struct list_head fired_node;
 	bool fired;
 	/*
@@ -57,7 +57,6 @@ struct vgpuh_event {
 
 	struct vgpu_peer *peer;
 	struct vgpuh_object *object;
-	u32 number;
 	struct file *file;
 	/* Context, with a reference beside the file's; NULL: its references cannot be counted. */
 	struct eventfd_ctx *ctx;
@@ -150,38 +149,21 @@ static void event_take_locked(struct vgpuh_event *event)
 {
 	lockdep_assert_held(&event->peer->events.lock);
 	list_del(&event->node);
-	rb_erase(&event->by_number, &event->object->events);
+	interval_tree_remove(&event->by_number, &event->object->events);
 	if (event->fired)
 		list_del(&event->fired_node);
 	event->fired = true;
 	event->peer->events.nr--;
 }
 
-static struct vgpuh_event *event_of(const struct rb_node *node)
-{
-	return rb_entry(node, struct vgpuh_event, by_number);
-}
-
-static bool event_is_less(struct rb_node *node, const struct rb_node *other)
-{
-	return event_of(node)->number < event_of(other)->number;
-}
-
-static int event_compare(const void *number, const struct rb_node *node)
-{
-	u32 wanted = *(const u32 *)number, has = event_of(node)->number;
-
-	return wanted < has ? -1 : wanted > has;
-}
-
 /* Find an event by number: any of them if the guest has given the number to several. */
 static struct vgpuh_event *event_find_locked(struct vgpuh_object *object, u32 number)
 {
-	struct rb_node *node;
+	struct interval_tree_node *node;
 
 	lockdep_assert_held(&object->peer->events.lock);
-	node = rb_find(&number, &object->events, event_compare);
-	return node ? event_of(node) : NULL;
+	node = interval_tree_iter_first(&object->events, number, number);
+	return node ? container_of(node, struct vgpuh_event, by_number) : NULL;
 }
 
 int vgpuh_event_add(struct vgpuh_object *object, u32 number, struct file *file)
@@ -196,7 +178,9 @@ int vgpuh_event_add(struct vgpuh_object *object, u32 number, struct file *file)
 		return -ENOMEM;
 	event->peer = peer;
 	event->object = object;
-	event->number = number;
+	/* The interval is the guest's number alone. */
+	event->by_number.start = number;
+	event->by_number.last = number;
 	event->file = get_file(file);
 	event->ctx = event_get_ctx(file);
 	/* The event is in no list yet, so a signal is not reported. */
@@ -210,7 +194,7 @@ int vgpuh_event_add(struct vgpuh_object *object, u32 number, struct file *file)
 	} else {
 		peer->events.nr++;
 		list_add_tail(&event->node, &object->watched);
-		rb_add(&event->by_number, &object->events, event_is_less);
+		interval_tree_insert(&event->by_number, &object->events);
 		event->fired = false;
 	}
 	spin_unlock_irq(&peer->events.lock);
@@ -323,7 +307,7 @@ int vgpuh_event_announce(struct vgpu_peer *peer)
 		spin_unlock_irq(&peer->events.lock);
 		if (!event)
 			break;
-		msg.event = cpu_to_le32(event->number);
+		msg.event = cpu_to_le32(event->by_number.start);
 		msg.flags = cpu_to_le32(event->over ? VGPU_EVENT_OVER : 0);
 		event_free(event);
 		ret = vgpuh_control_send(peer, &msg, sizeof(msg));

@@ -221,7 +221,7 @@ static struct vgpuh_object *object_make_locked(struct vgpu_peer *peer, struct fi
 	xa_init_flags(&object->references, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&object->close_node);
 	INIT_LIST_HEAD(&object->watched);
-	object->events = RB_ROOT;
+	object->events = RB_ROOT_CACHED;
 	vgpu_poll_init(object);
 	/* Most objects never have another reference, and this entry takes no memory. */
 	ret = xa_err(xa_store(&object->references, 0, xa_mk_value(0), GFP_KERNEL_ACCOUNT));

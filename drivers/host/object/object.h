@@ -100,7 +100,7 @@ struct vgpuh_object {
 	 * by number (event.c); protected by peer->events.lock.
 	 */
 	struct list_head watched;
-	struct rb_root events;
+	struct rb_root_cached events;
 };
 
 /*

@@ -63,7 +63,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	xa_init(&peer->objects.files);
 	xa_init(&peer->objects.spaces);
 	ida_init(&peer->objects.fds);
-	peer->kept.tree = RB_ROOT;
+	peer->kept.tree = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&peer->kept.releases);
 	spin_lock_init(&peer->tgids_lock);
 	spin_lock_init(&peer->closes.lock);

@@ -112,7 +112,7 @@ struct vgpu_peer_objects {
  * @bytes: number of bytes of all memory in @tree
  */
 struct vgpu_peer_kept {
-	struct rb_root tree;
+	struct rb_root_cached tree;
 	struct list_head releases;
 	u32 nr;
 	u32 nr_releases;
