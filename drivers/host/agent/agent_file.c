@@ -98,7 +98,7 @@ static int agent_release(struct inode *inode, struct file *file)
 	vgpu_agent_withdraw();
 	mutex_lock(&agent->lock);
 	xa_for_each(&agent->peers, id, peer)
-		vgpu_peer_end(peer);
+		vgpu_conn_shutdown(&peer->control.conn);
 	list_for_each_entry_safe(export, next, &agent->exports, node)
 		vgpuh_export_del(agent, export->id);
 	mutex_unlock(&agent->lock);

@@ -199,7 +199,7 @@ static int agent_peer_del(void *data, struct file *file, struct vgpu_cmd *cmd)
 	mutex_unlock(&agent->lock);
 	if (!peer)
 		return -ENOENT;
-	vgpu_peer_end(peer);
+	vgpu_conn_shutdown(&peer->control.conn);
 	vgpu_peer_put(peer);
 	return 0;
 }

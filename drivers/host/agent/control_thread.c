@@ -241,7 +241,9 @@ static int control_thread(void *data)
 
 	gone = peer->gone;
 	peer->gone = NULL;
-	vgpu_agent_forget_peer(peer->agent, peer);
+	mutex_lock(&peer->agent->lock);
+	xa_erase(&peer->agent->peers, peer->id);
+	mutex_unlock(&peer->agent->lock);
 	/* A grant may have queued the work since; no thread finds the peer any more. */
 	cancel_work_sync(&peer->control.tx_work);
 	vgpu_offer_drop(peer);

@@ -66,13 +66,6 @@ void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event,
 	wake_up_interruptible(&agent->events_wait);
 }
 
-void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer)
-{
-	mutex_lock(&agent->lock);
-	xa_erase(&agent->peers, peer->id);
-	mutex_unlock(&agent->lock);
-}
-
 void vgpu_agent_kick_peer(u32 cid, u32 port)
 {
 	struct vgpu_peer *peer;

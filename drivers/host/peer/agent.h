@@ -65,8 +65,6 @@ void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event,
 		       u32 peer, u64 session);
 /* Have the peer of guest (@cid, @port), if it is connected, look for changes of its window. */
 void vgpu_agent_kick_peer(u32 cid, u32 port);
-/* Free the number of @peer, which is gone. */
-void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
 /* Find an export by its number. Context: agent->lock is held. Return: the export, or NULL. */
 struct vgpuh_export *vgpu_agent_find_export(struct vgpu_agent *agent, u32 id);
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);

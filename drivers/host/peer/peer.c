@@ -113,11 +113,6 @@ void vgpu_peer_put(struct vgpu_peer *peer)
 	kref_put(&peer->ref, peer_free);
 }
 
-void vgpu_peer_end(struct vgpu_peer *peer)
-{
-	vgpu_conn_shutdown(&peer->control.conn);
-}
-
 void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type)
 {
 	atomic64_inc(&peer->counters.malformed);

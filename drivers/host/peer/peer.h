@@ -60,7 +60,7 @@ struct vgpu_unbind {
 
 /**
  * struct vgpu_peer_control - control connection of a peer
- * @conn: connection
+ * @conn: connection; once it is shut down, the peer's thread ends everything else
  * @buf: buffer for received messages, used by the peer's thread only
  * @ping_seq: number of the last ping, written by the peer's thread
  * @idle_until: time in jiffies at which the next idle message (vgpuh_control_settle()) is due at
@@ -244,8 +244,6 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 				  const struct vgpu_host_peer_add *args);
 void vgpu_peer_get(struct vgpu_peer *peer);
 void vgpu_peer_put(struct vgpu_peer *peer);
-/* Shut the peer's connection down; the peer's thread then ends everything else. */
-void vgpu_peer_end(struct vgpu_peer *peer);
 void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat);
 /* Count and trace a message of the peer that violates the protocol. */
 void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type);
