@@ -110,16 +110,13 @@ static void memory_end(struct vgpu_memory *memory)
 /* Make @memory, with a reference, or NULL, the peer's layout, and end the one it had. */
 static void memory_replace(struct vgpu_peer *peer, struct vgpu_memory *memory)
 {
-	struct vgpu_memory *old;
-
 	mutex_lock(&peer->lock);
-	old = peer->memory;
-	peer->memory = memory;
+	swap(peer->memory, memory);
 	mutex_unlock(&peer->lock);
-	if (!old)
+	if (!memory)
 		return;
-	memory_end(old);
-	memory_put(old);
+	memory_end(memory);
+	memory_put(memory);
 }
 
 void vgpu_ram_end(struct vgpu_peer *peer)
@@ -299,17 +296,13 @@ struct file *vgpu_ram_create(struct vgpu_peer *peer, u32 pieces)
 void vgpu_ram_publish(struct vgpu_peer *peer, struct file *file)
 {
 	struct vgpu_memory *memory = file->private_data;
-	bool closing;
 
 	kref_get(&memory->ref);
 	memory_replace(peer, memory);
 	/*
-	 * The peer's end sets @closing before it forgets the memory. So the memory is forgotten
-	 * there, or here if the peer's end came before this function.
+	 * The peer's end sets @closing under peer->lock before it forgets the memory. So the memory
+	 * is forgotten there, or here if the peer's end came before this function.
 	 */
-	mutex_lock(&peer->lock);
-	closing = peer->closing;
-	mutex_unlock(&peer->lock);
-	if (closing)
+	if (READ_ONCE(peer->closing))
 		vgpu_ram_end(peer);
 }
