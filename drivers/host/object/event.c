@@ -228,14 +228,6 @@ static bool event_is_over_locked(const struct vgpuh_event *event)
 		event_ctx_refs(event->ctx) == EVENT_OWN_REFS && file_count(event->file) == 1;
 }
 
-static void events_settle_locked(struct vgpuh_object *object, u32 number)
-{
-	struct vgpuh_event *event = event_find_locked(object, number);
-
-	if (event)
-		event->settled = true;
-}
-
 static void events_look_locked(struct vgpuh_object *object)
 {
 	struct vgpuh_event *event;
@@ -254,12 +246,14 @@ static void events_look_locked(struct vgpuh_object *object)
 void vgpuh_event_settle(struct vgpuh_object *object, u32 number)
 {
 	struct vgpu_peer *peer = object->peer;
+	struct vgpuh_event *event;
 
 	if (!number && list_empty_careful(&object->watched))
 		return;
 	spin_lock_irq(&peer->events.lock);
-	if (number)
-		events_settle_locked(object, number);
+	event = number ? event_find_locked(object, number) : NULL;
+	if (event)
+		event->settled = true;
 	events_look_locked(object);
 	spin_unlock_irq(&peer->events.lock);
 }
