@@ -56,6 +56,23 @@ struct vgpu_touch *vgpu_touch_find(struct vgpu_binding *binding, u64 offset)
 	return NULL;
 }
 
+/* Find out what is mapped at the address already. The driver is not asked. */
+static int touch_peek(struct vm_area_struct *vma, u64 addr, bool write, struct vgpu_entry *entry)
+{
+	unsigned int flags = FOLL_NOFAULT | (write ? FOLL_WRITE : 0);
+	struct page *page;
+
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
+		return vgpu_follow_pfn(vma, addr, write, entry);
+	if (vgpu_get_user_page_remote(vma->vm_mm, addr, flags, &page, NULL) != 1)
+		return -ENOENT;
+	entry->pfn = page_to_pfn(page);
+	entry->prot = vma->vm_page_prot;
+	entry->huge = false;
+	put_page(page);
+	return 0;
+}
+
 /* Look for a PTE at @offset of the window that has the cache attribute of the touch's own page. */
 static int touch_look(const struct vgpu_touch *touch, struct vm_area_struct *vma, u64 offset,
 		      struct vgpu_entry *entry)
@@ -65,7 +82,7 @@ static int touch_look(const struct vgpu_touch *touch, struct vm_area_struct *vma
 
 	if (offset < binding->offset || offset - binding->offset >= binding->len ||
 	    addr < vma->vm_start || addr >= vma->vm_end ||
-	    vgpu_follow_pfn(vma, addr, touch->writable, entry) ||
+	    touch_peek(vma, addr, touch->writable, entry) ||
 	    ((pgprot_val(entry->prot) ^ pgprot_val(touch->prot)) & _PAGE_CACHE_MASK))
 		return -ENOENT;
 	return 0;
@@ -140,20 +157,6 @@ static bool touch_writes(const struct vgpu_touch *touch, const struct vm_area_st
 	return touch->probe ? !(vma->vm_flags & VM_READ) : touch->writable;
 }
 
-/* Return the PFN that is mapped at the address already, or VGPU_TOUCH_NO_PFN. */
-static unsigned long touch_peek(struct vm_area_struct *vma, u64 addr)
-{
-	struct vgpu_entry entry;
-	struct page *page;
-
-	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
-		return vgpu_follow_pfn(vma, addr, false, &entry) ? VGPU_TOUCH_NO_PFN : entry.pfn;
-	if (vgpu_get_user_page_remote(vma->vm_mm, addr, FOLL_NOFAULT, &page, NULL) != 1)
-		return VGPU_TOUCH_NO_PFN;
-	put_page(page);
-	return page_to_pfn(page);
-}
-
 /*
  * Check that a hypervisor can have each page of the first VGPU_TOUCH_AROUND bytes that is mapped
  * now. The first page alone does not tell: in an allocation with one reference count for all
@@ -163,13 +166,11 @@ static int touch_examine(const struct vgpu_touch *touch, struct vm_area_struct *
 {
 	u64 end = min3(addr + VGPU_TOUCH_AROUND, touch->binding->addr + touch->binding->len,
 		       (u64)vma->vm_end);
-	unsigned long pfn;
+	struct vgpu_entry entry;
 
-	for (; touch->kvm && addr < end; addr += PAGE_SIZE) {
-		pfn = touch_peek(vma, addr);
-		if (pfn != VGPU_TOUCH_NO_PFN && !vgpu_kvm_takes_pfn(pfn))
+	for (; touch->kvm && addr < end; addr += PAGE_SIZE)
+		if (!touch_peek(vma, addr, false, &entry) && !vgpu_kvm_takes_pfn(entry.pfn))
 			return -EOPNOTSUPP;
-	}
 	return 0;
 }
 
@@ -197,31 +198,6 @@ static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 a
 	return ret ?: -EAGAIN;
 }
 
-/*
- * Collect the ordinary pages around the touch's own that the shadow has. The driver is not
- * asked.
- */
-static void touch_pages_around(struct vgpu_touch *touch, struct vm_area_struct *vma,
-			       unsigned int flags)
-{
-	const struct vgpu_binding *binding = touch->binding;
-	struct page *page;
-	unsigned int i;
-
-	for (i = 0; i < touch->nr; i++) {
-		u64 offset = touch->first + ((u64)i << PAGE_SHIFT);
-		u64 addr = vgpu_binding_addr(binding, offset);
-
-		if (offset < binding->offset || offset - binding->offset >= binding->len ||
-		    addr < vma->vm_start || addr >= vma->vm_end ||
-		    vgpu_get_user_page_remote(vma->vm_mm, addr, flags | FOLL_NOFAULT, &page,
-					      NULL) != 1)
-			continue;
-		touch->pfns[i] = page_to_pfn(page);
-		put_page(page);
-	}
-}
-
 static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr, bool ask,
 		      int *locked)
 {
@@ -246,7 +222,7 @@ static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 
 	if (!touch->probe) {
 		/* The VMA may be gone if the lock was dropped. */
 		if (*locked)
-			touch_pages_around(touch, vma, flags);
+			touch_look_around(touch, vma);
 		return 0;
 	}
 	/* The page is examined at the next try, if the lock was dropped. */
