@@ -8,7 +8,6 @@
 
 #include "compat.h"
 #include "window/binding.h"
-#include "window/insert.h"
 #include "window/resolve.h"
 #include "window/window.h"
 #include "window_local.h"

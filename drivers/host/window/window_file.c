@@ -20,7 +20,6 @@
 #include "compat.h"
 #include "fault.h"
 #include "window/binding.h"
-#include "window/insert.h"
 #include "window/nested.h"
 #include "window/resolve.h"
 #include "window/window.h"
