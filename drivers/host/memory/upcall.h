@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fetches of pages from the guest.
+ * Upcalls about demand pages: fetches from the guest, and write-back to it.
  */
-#ifndef _VGPU_HOST_FETCH_H
-#define _VGPU_HOST_FETCH_H
+#ifndef _VGPU_HOST_UPCALL_H
+#define _VGPU_HOST_UPCALL_H
 
 #include <linux/types.h>
 
 struct vgpuh_lane;
 struct vgpuh_session;
 
+/* Send all dirty pages to the guest. */
+int vgpu_writeback_all(struct vgpuh_lane *lane);
 /*
  * Make the page at @addr usable, if possible, and perhaps some more up to @end.
  * Context: the mmap lock is not held. Return: 0: look again; -ENOBUFS: the limit of pages or
@@ -17,4 +19,4 @@ struct vgpuh_session;
  */
 int vgpu_fetch_page(struct vgpuh_session *session, struct vgpuh_lane *lane, u64 addr, u64 end);
 
-#endif /* _VGPU_HOST_FETCH_H */
+#endif /* _VGPU_HOST_UPCALL_H */
