@@ -22,6 +22,7 @@
 #define WINDOW_MINORS		256
 #define WINDOW_SIZE_MAX		SZ_1T
 
+/* Mutex that protects vgpu_windows. */
 DEFINE_MUTEX(vgpu_windows_lock);
 LIST_HEAD(vgpu_windows);
 DECLARE_WAIT_QUEUE_HEAD(vgpu_windows_closed);
