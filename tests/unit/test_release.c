@@ -142,7 +142,15 @@ void shadow_answer(struct shadow *to, uint32_t lane, int result, const void *ext
 	bind_result = result;
 }
 
-void shadow_ram(struct shadow *to, uint64_t addr, uint64_t len, uint64_t offset, int fd)
+void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd)
+{
+}
+
+void ram_remove(uint64_t addr, uint64_t len)
+{
+}
+
+void ram_forget(void)
 {
 }
 

@@ -19,7 +19,6 @@
 #include "engine/memory/lend.h"
 #include "engine/memory/window.h"
 #include "engine/object/object.h"
-#include "engine/process/ram.h"
 #include "engine/process/shadow.h"
 #include "shared/proto.h"
 #include "tap.h"

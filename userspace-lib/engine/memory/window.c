@@ -26,7 +26,6 @@
 #include "engine/memory/unbind.h"
 #include "engine/memory/window.h"
 #include "engine/object/object.h"
-#include "engine/process/ram.h"
 #include "engine/process/shadow.h"
 #include "shared/log.h"
 #include "shared/loop.h"

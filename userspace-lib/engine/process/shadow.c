@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Shadows: the engine's connections to them, and the objects that each of them has open. */
+/* Shadows: the engine's connections to them, and what each of them has. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "engine/base/agent.h"
 #include "engine/base/packet.h"
 #include "engine/process/shadow.h"
-#include "shared/loop.h"
+#include "kept.h"
+#include "policy.h"
 #include "shared/proto.h"
 
 /*
@@ -107,15 +109,6 @@ void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void 
 	shadow_send(shadow, &msg, NULL, 0, -1);
 }
 
-/* Errors are ignored: calls that need memory which the shadow does not know of will fail. */
-void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd)
-{
-	const struct eshadow_msg msg = { .type = ESHADOW_RAM };
-	const struct eshadow_ram ram = { .addr = addr, .len = len, .offset = offset };
-
-	shadow_send(shadow, &msg, &ram, sizeof(ram), fd);
-}
-
 bool shadow_drop(struct shadow *shadow, uint32_t object)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_DROP, .object = object };
@@ -135,4 +128,127 @@ void shadow_dropped(struct shadow *shadow)
 	timer_cancel(&shadow->drop_timer);
 	if (shadow->nr_drops)
 		timer_set(&shadow->drop_timer, DROP_WAIT_MS);
+}
+
+/* --- mappings and lanes, as the shadows report them --------------------------------- */
+
+/* Sums over all shadows, as the shadows have reported. */
+static uint64_t mapped_bytes;
+static uint32_t nr_mappings, nr_lanes;
+
+static void usage_add(struct shadow *shadow, int64_t bytes, int64_t mappings, int64_t lanes)
+{
+	shadow->mapped_bytes += bytes;
+	shadow->nr_mappings += mappings;
+	shadow->nr_lanes += lanes;
+	mapped_bytes += bytes;
+	nr_mappings += mappings;
+	nr_lanes += lanes;
+	shared->mapped_bytes = mapped_bytes;
+	shared->nr_mappings = nr_mappings;
+	shared->nr_lanes = nr_lanes;
+}
+
+void usage_ask(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	int ret = 0;
+
+	if (!vgpu_limits_map_ok(&start.limits, mapped_bytes, msg->value) ||
+	    shadow->nr_mappings >= eshadow_mappings_max(&start.limits))
+		ret = -ENOMEM;
+	else
+		usage_add(shadow, msg->value, 1, 0);
+	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
+}
+
+void usage_change(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	int64_t mappings = (int64_t)shadow->nr_mappings + (int32_t)msg->extra;
+	int64_t lanes = (int64_t)shadow->nr_lanes + (int32_t)(msg->extra >> 32);
+
+	if (-msg->value > shadow->mapped_bytes || mappings < 0 ||
+	    mappings > eshadow_mappings_max(&start.limits) || lanes < 0 ||
+	    lanes > start.limits.lanes)
+		shadow_malformed(shadow);
+	else
+		usage_add(shadow, msg->value, (int32_t)msg->extra, (int32_t)(msg->extra >> 32));
+}
+
+void usage_shadow_gone(struct shadow *shadow)
+{
+	usage_add(shadow, -shadow->mapped_bytes, -(int64_t)shadow->nr_mappings,
+		  -(int64_t)shadow->nr_lanes);
+}
+
+/* --- files that hold the guest's memory: the keeper sends them, and shadows get them ----- */
+
+/* Largest number of parts of the guest's memory; further parts are ignored. */
+#define RAM_MAX		64
+
+static struct vgpu_ram rams[RAM_MAX];
+
+/* Tell a shadow that the guest has memory at @addr; @fd -1: that the memory is gone. */
+static void ram_say(struct shadow *shadow, const struct vgpu_ram *part, int fd)
+{
+	const struct eshadow_msg msg = { .type = ESHADOW_RAM };
+	const struct eshadow_ram ram = {
+		.addr = part->addr, .len = part->len, .offset = part->offset,
+	};
+
+	/* Errors are ignored: calls that need memory which the shadow does not know of will fail. */
+	shadow_send(shadow, &msg, &ram, sizeof(ram), fd);
+}
+
+void ram_tell(struct shadow *shadow)
+{
+	unsigned int i;
+
+	for (i = 0; i < RAM_MAX; i++)
+		if (rams[i].len)
+			ram_say(shadow, &rams[i], rams[i].fd);
+}
+
+void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd)
+{
+	struct shadow *shadow;
+	unsigned int i;
+
+	for (i = 0; i < RAM_MAX && rams[i].len; i++)
+		;
+	if (fd < 0 || !len || i == RAM_MAX) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	rams[i] = (struct vgpu_ram) { .addr = addr, .len = len, .offset = offset, .fd = fd };
+	LIST_FOREACH(shadow, &shadows, node)
+		ram_say(shadow, &rams[i], rams[i].fd);
+}
+
+static void ram_drop(struct vgpu_ram *part)
+{
+	struct shadow *shadow;
+
+	LIST_FOREACH(shadow, &shadows, node)
+		ram_say(shadow, part, -1);
+	close(part->fd);
+	part->len = 0;
+}
+
+void ram_forget(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < RAM_MAX; i++)
+		if (rams[i].len)
+			ram_drop(&rams[i]);
+}
+
+void ram_remove(uint64_t addr, uint64_t len)
+{
+	unsigned int i;
+
+	for (i = 0; i < RAM_MAX; i++)
+		if (rams[i].len && rams[i].addr == addr && rams[i].len == len)
+			ram_drop(&rams[i]);
 }

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "engine/process/tgid.h"
 #include "shared/loop.h"
 
 struct eshadow_msg;
+struct tgid;
 
 /**
  * struct shadow - the shadow of a guest process
@@ -86,11 +86,27 @@ int shadow_send(struct shadow *shadow, const struct eshadow_msg *msg, const void
 		int fd);
 void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void *extra, size_t len,
 		   int fd);
-/* Tell a shadow that the guest has memory at @addr; @fd -1: that the memory is gone. */
-void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd);
 /* Ask a shadow to close an object. Return: true if the shadow has the object open. */
 bool shadow_drop(struct shadow *shadow, uint32_t object);
 /* Note that a shadow has closed an object that it was asked to close. */
 void shadow_dropped(struct shadow *shadow);
+
+/* Answer a lane that asks for room for a mapping. */
+void usage_ask(struct shadow *shadow, const struct eshadow_msg *msg);
+/*
+ * Apply a change that a shadow reports. The report is malformed if the shadow gives back more than
+ * it has, or has more mappings or lanes than it may have.
+ */
+void usage_change(struct shadow *shadow, const struct eshadow_msg *msg);
+/* Take back all that a shadow had, as one that was killed has not given it back. */
+void usage_shadow_gone(struct shadow *shadow);
+
+/* Note that the guest's memory at @addr is in a file, from @offset on. @fd becomes shadow.c's. */
+void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd);
+void ram_remove(uint64_t addr, uint64_t len);
+/* Forget all memory of the guest, as its keeper has ended and will not tell of changes. */
+void ram_forget(void);
+/* Tell a new shadow where the guest's memory is. */
+void ram_tell(struct shadow *shadow);
 
 #endif /* ENGINE_SHADOW_H */

@@ -20,7 +20,6 @@
 #include "engine/process/given.h"
 #include "engine/process/shadow.h"
 #include "engine/process/tgid.h"
-#include "engine/process/usage.h"
 #include "engine/session/kept.h"
 #include "engine/session/master.h"
 #include "engine/session/reference.h"
