@@ -29,43 +29,19 @@
 /* Largest length of /proc/PID/fdinfo that is read; the lines of interest come first. */
 #define FDINFO_MAX	512
 
-/**
- * struct lender - a way to lend memory
- * @fits: function that returns true if the object's memory can be lent so
- * @lend: function that lends the memory, as lend() does
- */
-struct lender {
-	bool (*fits)(const struct object *object);
-	int (*lend)(struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent);
-};
-
 /*
  * Lend the object's own file. The driver releases the file when its last reference is dropped,
  * and nothing tells when the hypervisor drops its reference. So memory of the guest that the
  * driver keeps until the release could not be given back.
  */
-static int lend_own_file(struct object *object, uint64_t file_offset, uint64_t len,
-			 struct lent *lent)
+static int lend_own_file(struct object *object, uint64_t file_offset, struct lent *lent)
 {
-	(void)len;
 	if (object->keeps)
 		return -EOPNOTSUPP;
 	object->lent = true;
 	lent->fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
 	lent->file_offset = file_offset;
 	return lent->fd < 0 ? -errno : 0;
-}
-
-static int lend_memory(struct object *object, uint64_t file_offset, uint64_t len,
-		       struct lent *lent)
-{
-	int ret = owner_take(object, file_offset, len, &lent->owned);
-
-	if (ret)
-		return ret;
-	lent->fd = lent->owned.fd;
-	lent->owns = true;
-	return 0;
 }
 
 /*
@@ -222,22 +198,19 @@ static bool is_mock(const struct object *object)
 	return is_of_export(object) && is_mock_grant(object->grant);
 }
 
-static const struct lender lenders[] = {
-	{ .fits = is_gem, .lend = lend_own_file },
-	{ .fits = is_dmabuf, .lend = lend_own_file },
-	{ .fits = is_mock, .lend = lend_own_file },
-	{ .fits = owner_knows, .lend = lend_memory },
-};
-
 int lend(struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent)
 {
-	size_t i;
+	int ret;
 
 	*lent = (struct lent) { .fd = -1 };
-	for (i = 0; i < sizeof(lenders) / sizeof(lenders[0]); i++)
-		if (lenders[i].fits(object))
-			return lenders[i].lend(object, file_offset, len, lent);
-	return -EOPNOTSUPP;
+	if (is_gem(object) || is_dmabuf(object) || is_mock(object))
+		return lend_own_file(object, file_offset, lent);
+	ret = owner_take(object, file_offset, len, &lent->owned);
+	if (ret)
+		return ret;
+	lent->fd = lent->owned.fd;
+	lent->owns = true;
+	return 0;
 }
 
 void lend_over(const struct lent *lent)

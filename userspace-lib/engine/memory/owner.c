@@ -194,11 +194,6 @@ bool owner_shares(const struct object *object)
 	return is_nvidia(object);
 }
 
-bool owner_knows(const struct object *object)
-{
-	return object->memory;
-}
-
 /*
  * Describe a part of memory. A card's file is mapped as a whole or not at all, so each part gets
  * a file and a mapping of its own.

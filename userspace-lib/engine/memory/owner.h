@@ -71,13 +71,6 @@ void owner_forget(struct object *object);
  */
 bool owner_shares(const struct object *object);
 /**
- * owner_knows - check whether an object shows memory that the engine can own
- * @object: the object
- *
- * Return: true if a shadow has said which memory that is.
- */
-bool owner_knows(const struct object *object);
-/**
  * owner_take - own a part of what an object shows
  * @object: the object
  * @offset: place in the object's mapping at which the part begins, in bytes
@@ -86,8 +79,8 @@ bool owner_knows(const struct object *object);
  *
  * May sleep in the driver.
  *
- * Return: 0; -ENOMEM: the guest's limit is reached, or the card has no memory left; or another
- * negative errno.
+ * Return: 0; -EOPNOTSUPP: no shadow has said which memory the object shows; -ENOMEM: the guest's
+ * limit is reached, or the card has no memory left; or another negative errno.
  */
 int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned);
 /**
