@@ -16,7 +16,7 @@
 #include "engine/base/packet.h"
 #include "engine/base/progress.h"
 #include "engine/guest/control.h"
-#include "engine/memory/lend.h"
+#include "engine/memory/owner.h"
 #include "engine/memory/window.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
@@ -42,10 +42,9 @@ struct shadow_list shadows;
 
 /* --- functions that window.c calls --------------------------------------------------- */
 
-int lend(struct object *which, uint64_t file_offset, uint64_t len, struct lent *out)
+int owner_take(const struct object *which, uint64_t offset, uint64_t len, struct owned *out)
 {
-	*out = (struct lent) { .fd = dup(STDOUT_FILENO), .file_offset = file_offset, .owns = true };
-	out->owned.leaving = leaving;
+	*out = (struct owned) { .fd = dup(STDOUT_FILENO), .len = len, .leaving = leaving };
 	return 0;
 }
 
@@ -54,7 +53,7 @@ void closer_close(int fd, void (*done)(void *arg), void *arg)
 	close(fd);
 }
 
-void lend_over(const struct lent *which)
+void owner_give_back(const struct owned *which)
 {
 	given_back++;
 }

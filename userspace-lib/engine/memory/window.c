@@ -21,7 +21,6 @@
 #include "engine/base/packet.h"
 #include "engine/base/progress.h"
 #include "engine/guest/notice.h"
-#include "engine/memory/leftover.h"
 #include "engine/memory/lend.h"
 #include "engine/memory/unbind.h"
 #include "engine/memory/window.h"
