@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The last UNBIND messages of the guest. */
-#ifndef ENGINE_UNBIND_H
-#define ENGINE_UNBIND_H
+/* Messages about the window: see notice.c. */
+#ifndef ENGINE_NOTICE_H
+#define ENGINE_NOTICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,4 +31,9 @@ void unbind_note(const struct unbind *unbind);
  */
 bool unbind_since(const struct eshadow_bind *bind);
 
-#endif /* ENGINE_UNBIND_H */
+/* Tell the guest the size of its window in bytes; 0: the window is gone. */
+void notice_window(uint64_t id, uint64_t size);
+/* Send a struct vgpu_window_part. */
+void notice_part(uint16_t type, uint64_t window, uint64_t offset, uint64_t len);
+
+#endif /* ENGINE_NOTICE_H */
