@@ -20,7 +20,6 @@
 #include "engine/base/agent.h"
 #include "engine/base/closer.h"
 #include "engine/base/packet.h"
-#include "engine/base/progress.h"
 #include "engine/guest/control.h"
 #include "engine/guest/grant.h"
 #include "engine/memory/lend.h"
@@ -97,8 +96,12 @@ static int start_read(void)
 	return len == sizeof(start) && start.type == ENGINE_START ? 0 : -EPROTO;
 }
 
-/* Functions that look whether something has ended which others wait for. */
-static void (*const looks[])(void) = { sync_look, kept_look };
+/* Look whether something has ended which others wait for. */
+static void look(void)
+{
+	sync_look();
+	kept_look();
+}
 
 static void check(int ret, const char *what)
 {
@@ -128,7 +131,7 @@ int main(void)
 		.fixups = VGPU_FIXUPS_MAX,
 		.features = start.features,
 	};
-	progress_init(looks, sizeof(looks) / sizeof(looks[0]));
+	progress_notify = look;
 	check(loop_init(), "epoll");
 	/* Block signals that are read as a file before threads exist, which inherit the mask. */
 	check(poller_init(), "the thread that polls files");

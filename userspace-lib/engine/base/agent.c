@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* vgpud, as all of the engine sees it: what it has set, and what it is told. */
+/* Functions and variables of the whole engine: what vgpud has set and is told, and the end. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "engine/base/agent.h"
 #include "shared/log.h"
-#include "shared/proto.h"
 
 struct engine_shared *shared;
 struct engine_start start;
 struct vgpu_wire_limits wire_limits;
+void (*progress_notify)(void);
 
 void engine_end(const char *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vgpud, as all of the engine sees it: see agent.c. */
+/* Functions and variables of the whole engine: see agent.c. */
 #ifndef ENGINE_AGENT_H
 #define ENGINE_AGENT_H
 
@@ -11,6 +11,12 @@
 extern struct engine_shared *shared;
 extern struct engine_start start;
 extern struct vgpu_wire_limits wire_limits;
+/*
+ * Note that something has ended which lanes or messages of the guest may wait for: lanes wait until
+ * control messages are applied, and RELEASE messages until no driver has the memory. The files that
+ * end such a thing do not know who waits for it, so main.c sets this function.
+ */
+extern void (*progress_notify)(void);
 
 static inline void count(__u64 *counter)
 {

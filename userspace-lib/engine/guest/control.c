@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 
 #include "engine/base/agent.h"
-#include "engine/base/progress.h"
 #include "engine/guest/control.h"
 #include "shared/loop.h"
 #include "shared/proto.h"

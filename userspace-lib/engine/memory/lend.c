@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "engine/base/agent.h"
-#include "engine/base/progress.h"
 #include "engine/guest/grant.h"
 #include "engine/memory/lend.h"
 #include "engine/object/object.h"

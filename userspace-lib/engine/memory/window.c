@@ -19,7 +19,6 @@
 #include "engine/base/agent.h"
 #include "engine/base/closer.h"
 #include "engine/base/packet.h"
-#include "engine/base/progress.h"
 #include "engine/memory/lend.h"
 #include "engine/memory/notice.h"
 #include "engine/memory/window.h"

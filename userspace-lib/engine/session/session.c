@@ -11,7 +11,6 @@
 
 #include "engine/base/agent.h"
 #include "engine/base/closer.h"
-#include "engine/base/progress.h"
 #include "engine/guest/control.h"
 #include "engine/guest/grant.h"
 #include "engine/memory/owner.h"
