@@ -10,11 +10,9 @@
  * vgpud confines the process before exec (vgpud/process/confine.c). This program completes what is
  * possible only after exec.
  */
-#include <asm/socket.h>
 #include <linux/errno.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
-#include <linux/uio.h>
 #include <stddef.h>
 
 #include <linux/vgpu_host.h>
@@ -23,7 +21,6 @@
 #include "keys.h"
 #include "lane.h"
 #include "message.h"
-#include "sys.h"
 
 #define MAIN_STACK	(32 * 1024)
 
@@ -119,26 +116,16 @@ static int changes_forbid(void)
 /* Receive a lane's socket. Return: its number; negative at the end of the session. */
 static int next_lane(void)
 {
-	struct fd_cmsg control = { 0 };
 	char byte;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct user_msghdr msg = {
-		.iov = &iov,
-		.iovlen = 1,
-		.control = &control,
-		.controllen = sizeof(control),
-	};
 	long ret;
+	int fd;
 
 	do {
-		msg.controllen = sizeof(control);
-		control.len = 0;
-		ret = sys3(__NR_recvmsg, SHADOW_FD_LANES, (long)&msg, MSG_CMSG_CLOEXEC);
+		ret = message_receive(SHADOW_FD_LANES, &byte, sizeof(byte), 0, &fd);
 		/* Skip a message without a file, which vgpud never sends. */
-	} while (ret > 0 && !(control.len >= offsetof(struct fd_cmsg, pad) &&
-			      control.level == SOL_SOCKET && control.type == SCM_RIGHTS));
+	} while (ret > 0 && fd < 0);
 
-	return ret > 0 ? control.fd : -1;
+	return fd;
 }
 
 /* Apply the guest's unmaps, whether or not the session has a lane. */

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Structures of sendmsg() and recvmsg(), as the kernel lays them out. */
+/* Messages without a libc: structures of sendmsg() and recvmsg(), as the kernel lays them out. */
 #ifndef VGPU_SHADOW_MESSAGE_H
 #define VGPU_SHADOW_MESSAGE_H
+
+#include <asm/socket.h>
+#include <linux/uio.h>
+#include <stddef.h>
+
+#include "shadow/sys.h"
 
 struct user_msghdr {
 	void *name;
@@ -26,5 +32,30 @@ struct fd_cmsg {
 #define MSG_DONTWAIT		0x40
 #define MSG_NOSIGNAL		0x4000
 #define MSG_CMSG_CLOEXEC	0x40000000
+
+/*
+ * Receive a message, which begins at @buf. @flags: MSG_DONTWAIT, or 0. @fd: set to the file that came
+ * with the message, or -1. Return: length of the message, 0 at the end of the connection, or a
+ * negative errno.
+ */
+static inline long message_receive(int sock, void *buf, unsigned long len, int flags, int *fd)
+{
+	struct fd_cmsg control;
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct user_msghdr header = {
+		.iov = &iov,
+		.iovlen = 1,
+		.control = &control,
+		/* Leave no room for the padding, into which a second file would fit. */
+		.controllen = offsetof(struct fd_cmsg, pad),
+	};
+	long ret = sys3(__NR_recvmsg, sock, (long)&header, flags | MSG_CMSG_CLOEXEC);
+
+	*fd = -1;
+	if (ret > 0 && header.controllen >= offsetof(struct fd_cmsg, pad) &&
+	    control.level == SOL_SOCKET && control.type == SCM_RIGHTS)
+		*fd = control.fd;
+	return ret;
+}
 
 #endif /* VGPU_SHADOW_MESSAGE_H */

@@ -9,19 +9,14 @@
  * and nothing else that needs the capability. It does what the engine asks. So vgpud starts it
  * only if the export allows masters, and it checks that each file is of that export's device.
  */
-#include <asm/socket.h>
 #include <asm/stat.h>
 #include <linux/errno.h>
 #include <linux/prctl.h>
 #include <linux/stat.h>
-#include <linux/types.h>
-#include <linux/uio.h>
-#include <stddef.h>
 
 #include "shadow/exec.h"
 #include "shadow/layout.h"
 #include "shadow/message.h"
-#include "shadow/sys.h"
 #include "shared/proto.h"
 
 __asm__(".globl _start\n"
@@ -30,30 +25,6 @@ __asm__(".globl _start\n"
 	"	and $-16, %rsp\n"
 	"	call master_main\n"
 	"	hlt\n");
-
-/*
- * Receive a request. @fd: set to the file that came with it, or -1. Return: length of the
- * request, 0 at the end of the connection, or a negative errno.
- */
-static long hear(struct master_msg *msg, int *fd)
-{
-	struct fd_cmsg control;
-	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
-	struct user_msghdr header = {
-		.iov = &iov,
-		.iovlen = 1,
-		.control = &control,
-		/* Leave no room for the padding, into which a second file would fit. */
-		.controllen = offsetof(struct fd_cmsg, pad),
-	};
-	long ret = sys3(__NR_recvmsg, MASTER_FD_ENGINE, (long)&header, MSG_CMSG_CLOEXEC);
-
-	*fd = -1;
-	if (ret > 0 && header.controllen >= offsetof(struct fd_cmsg, pad) &&
-	    control.level == SOL_SOCKET && control.type == SCM_RIGHTS)
-		*fd = control.fd;
-	return ret;
-}
 
 static void say(struct master_msg *msg)
 {
@@ -85,7 +56,7 @@ void master_main(void)
 	/* exec made the process dumpable again. */
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	while (device) {
-		ret = hear(&msg, &fd);
+		ret = message_receive(MASTER_FD_ENGINE, &msg, sizeof(msg), 0, &fd);
 		if (ret == -EINTR)
 			continue;
 		/* The engine has ended, or the guest may no longer use the export. */

@@ -11,11 +11,9 @@
  * watches the sockets of lanes whose calls run. Each lane has a thread that makes its calls.
  * Another process with the same memory traces these threads.
  */
-#include <asm/socket.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/prctl.h>
-#include <linux/uio.h>
 
 #include "engine/shadow/base/shared.h"
 #include "engine/shadow/call/files.h"
@@ -35,7 +33,6 @@
 #include "shadow/exec.h"
 #include "shadow/keys.h"
 #include "shadow/layout.h"
-#include "shadow/message.h"
 
 #define MAIN_STACK	(64 * 1024)
 
@@ -127,18 +124,10 @@ static void message_hear(void)
 	static u8 buf[ESHADOW_MSG_MAX] __attribute__((aligned(8)));
 	const struct eshadow_msg *msg = (const void *)buf;
 	const struct eshadow_ram *ram = (const void *)(msg + 1);
-	struct iovec iov = { .iov_base = buf, .iov_len = sizeof(buf) };
-	struct fd_cmsg control = {};
-	struct user_msghdr header = {
-		.iov = &iov,
-		.iovlen = 1,
-		.control = &control,
-		.controllen = sizeof(control),
-	};
 	long ret;
 	int fd;
 
-	ret = files_receive(fd_engine, &header, &control, FILES_OBJECTS, &fd);
+	ret = files_receive(fd_engine, buf, sizeof(buf), FILES_OBJECTS, &fd);
 	if (ret == -EINTR || ret == -EAGAIN)
 		return;
 	if (ret < (long)sizeof(*msg))
@@ -168,19 +157,11 @@ static void message_hear(void)
 /* Takes a lane's socket from vgpud. Ends the program when vgpud has ended. */
 static void hear_lane(void)
 {
-	struct fd_cmsg control = {};
 	char byte;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct user_msghdr msg = {
-		.iov = &iov,
-		.iovlen = 1,
-		.control = &control,
-		.controllen = sizeof(control),
-	};
 	long ret;
 	int fd;
 
-	ret = files_receive(fd_lanes, &msg, &control, FILES_OWN, &fd);
+	ret = files_receive(fd_lanes, &byte, sizeof(byte), FILES_OWN, &fd);
 	if (ret == -EINTR || ret == -EAGAIN)
 		return;
 	if (ret <= 0)

@@ -7,7 +7,6 @@
  * made by a call. If several calls run at once, only the field in which a driver wrote the number
  * tells which call made the file. Files that no field names are closed when no call runs any more.
  */
-#include <asm/socket.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 
@@ -212,21 +211,21 @@ static bool fd_is_open(int fd)
  * Receives a message. A file that comes with it is below FILES_LOW for a moment, where it must
  * not be taken for a driver's. Hence the lock.
  */
-long files_receive(int sock, void *header, const struct fd_cmsg *control, int base, int *fd)
+long files_receive(int sock, void *buf, u64 len, int base, int *fd)
 {
 	long ret;
+	int low;
 
 	*fd = -1;
 	lock_take(&files_lock);
-	ret = sys3(__NR_recvmsg, sock, (long)header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (ret > 0 && control->len >= offsetof(struct fd_cmsg, pad) &&
-	    control->level == SOL_SOCKET && control->type == SCM_RIGHTS) {
-		*fd = fd_up(control->fd, base);
+	ret = message_receive(sock, buf, len, MSG_DONTWAIT, &low);
+	if (low >= 0) {
+		*fd = fd_up(low, base);
 		/*
 		 * A driver may have made a file with a higher number meanwhile, so this number is
 		 * a gap now.
 		 */
-		given = max(given, control->fd + 1);
+		given = max(given, low + 1);
 	}
 	lock_drop(&files_lock);
 	return ret;

@@ -60,12 +60,11 @@ void file_drop(u32 object);
  */
 bool file_close(u32 object);
 
-struct fd_cmsg;
 /*
  * Receives a message without waiting. A file that comes with the message gets a number from @base
  * on.
  */
-long files_receive(int sock, void *header, const struct fd_cmsg *control, int base, int *fd);
+long files_receive(int sock, void *buf, u64 len, int base, int *fd);
 /* Notes that a call begins, whose object has these limits. */
 void files_call_begins(u64 limits);
 /* Notes that a running call has got one more file, with these limits. */
