@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Filter by which shadows, engines and their helpers forbid themselves exec after their start. */
+/* Filters of system calls by which shadows, engines and their helpers confine themselves. */
 #ifndef VGPU_SHADOW_EXEC_H
 #define VGPU_SHADOW_EXEC_H
 
@@ -8,6 +8,14 @@
 #include <stddef.h>
 
 #include "shadow/sys.h"
+
+/* Add a filter, which threads inherit. Return: 0, or a negative errno. */
+static inline int filter_add(struct sock_filter *code, unsigned short len)
+{
+	struct sock_fprog prog = { .len = len, .filter = code };
+
+	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+}
 
 /*
  * Forbid execveat(), and seccomp() that could add filters. vgpud's filter allows both, because
@@ -22,12 +30,8 @@ static inline int exec_forbid(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
-	struct sock_fprog prog = {
-		.len = sizeof(code) / sizeof(code[0]),
-		.filter = code,
-	};
 
-	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+	return filter_add(code, sizeof(code) / sizeof(code[0]));
 }
 
 #endif /* VGPU_SHADOW_EXEC_H */

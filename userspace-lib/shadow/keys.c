@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Random addresses and protection keys of a shadow, which keep its drivers from its memory. */
+/*
+ * Start of a shadow, and the random addresses and protection keys that keep its drivers from its
+ * memory.
+ */
 #include <linux/elf.h>
 #include <linux/errno.h>
 #include <linux/mman.h>
+#include <linux/prctl.h>
 
 #include "keys.h"
 #include "sys.h"
@@ -41,7 +45,36 @@ static unsigned long page_above(unsigned long addr)
 	return page_below(addr + PAGE - 1);
 }
 
-/* --- the program's place ---------------------------------------------------- */
+/* --- the start, and the program's place ------------------------------------- */
+
+/* The stack is in .bss, and so in the reserved range. */
+static unsigned char main_stack[64 * 1024] __attribute__((aligned(16), used));
+
+/*
+ * Entry point. The kernel's stack begins with argc and argv, which are read before it is unmapped.
+ * shadow_main() runs on main_stack, in the moved copy of the program.
+ */
+__asm__(".globl _start\n"
+	"_start:\n"
+	"	xor %ebp, %ebp\n"
+	"	mov %rsp, %rbx\n"
+	"	call program_move\n"
+	"	lea main_stack+65536(%rip), %rsp\n"
+	"	lea shadow_main(%rip), %rcx\n"
+	"	add %rax, %rsp\n"
+	"	add %rax, %rcx\n"
+	"	mov %rbx, %rdi\n"
+	"	call *%rcx\n"
+	"	hlt\n");
+_Static_assert(sizeof(main_stack) == 65536, "_start names the stack's end");
+
+void name_take(const long *start)
+{
+	const char *const *argv = (const char *const *)(start + 1);
+
+	if (start[0] >= 2)
+		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
+}
 
 /*
  * Move a part of the program. MREMAP_DONTUNMAP keeps the old mapping, whose pages are read from
@@ -69,7 +102,11 @@ static void addresses_move(unsigned long *word, const unsigned long *end, unsign
 			*word += by;
 }
 
-unsigned long program_move(void)
+/*
+ * Move the program to a random place. Called on the kernel's stack before all else. Return: the
+ * distance of the move; the code that runs is still the old copy.
+ */
+static unsigned long __attribute__((used)) program_move(void)
 {
 	const Elf64_Phdr *phdr = program_headers();
 	unsigned long by, file_end;

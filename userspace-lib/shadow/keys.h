@@ -31,10 +31,16 @@ extern HIDDEN unsigned char keys_on;
 extern HIDDEN unsigned long slots_base;
 
 /*
- * Move the program to a random place. Called on the kernel's stack before all else. Return: the
- * distance of the move; the code that runs is still the old copy.
+ * The program's main function, which each shadow has. It runs on a stack in the reserved range.
+ * @start: the kernel's stack, which begins with argc and argv.
  */
-HIDDEN unsigned long program_move(void);
+HIDDEN void shadow_main(const long *start) __attribute__((noreturn));
+
+/*
+ * Set the guest program's name as the name of this process. vgpud passes the name, printable and
+ * short, as argv[1]. @start: the kernel's stack, which is still mapped.
+ */
+HIDDEN void name_take(const long *start);
 
 /*
  * Choose random addresses, and allocate the keys. Called before the program has memory that no

@@ -22,41 +22,6 @@
 #include "lane.h"
 #include "message.h"
 
-#define MAIN_STACK	(32 * 1024)
-
-/* The stack is in .bss, and so in the reserved range. */
-static unsigned char main_stack[MAIN_STACK] __attribute__((aligned(16), used));
-
-/*
- * Entry point. The kernel's stack holds argc and argv, which are read before it is unmapped.
- * shadow_main() runs on main_stack, in the moved copy of the program.
- */
-__asm__(".globl _start\n"
-	"_start:\n"
-	"	xor %ebp, %ebp\n"
-	"	mov %rsp, %rbx\n"
-	"	call program_move\n"
-	"	lea main_stack+32768(%rip), %rsp\n"
-	"	lea shadow_main(%rip), %rcx\n"
-	"	add %rax, %rsp\n"
-	"	add %rax, %rcx\n"
-	"	mov %rbx, %rdi\n"
-	"	call *%rcx\n"
-	"	hlt\n");
-_Static_assert(MAIN_STACK == 32768, "_start names the stack's end");
-
-/*
- * Set the guest program's name as the name of this process. vgpud passes the name, printable
- * and short, as argv[1], on the stack that is about to be unmapped.
- */
-static void take_name(const long *start)
-{
-	const char *const *argv = (const char *const *)(start + 1);
-
-	if (start[0] >= 2)
-		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
-}
-
 /* Replace a part of user space by the demand mapping, which holds the guest process's memory. */
 static void give_up(unsigned long start, unsigned long end)
 {
@@ -103,14 +68,10 @@ static int changes_forbid(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
-	struct sock_fprog prog = {
-		.len = sizeof(code) / sizeof(code[0]),
-		.filter = code,
-	};
 
 	_Static_assert(!(SHADOW_RESERVED_BASE & ~0U) && SHADOW_RESERVED_SIZE == 1UL << 32,
 		       "the upper half of an address says whether it is in the range");
-	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+	return filter_add(code, sizeof(code) / sizeof(code[0]));
 }
 
 /* Receive a lane's socket. Return: its number; negative at the end of the session. */
@@ -140,14 +101,13 @@ static void service(void *unused)
 	sys_exit_group(ret == -ESHUTDOWN ? SHADOW_EXIT_OK : SHADOW_EXIT_SERVICE);
 }
 
-void shadow_main(const long *start) __attribute__((noreturn, used, visibility("hidden")));
 void shadow_main(const long *start)
 {
 	int fd;
 
 	/* exec has made the process dumpable again. */
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
-	take_name(start);
+	name_take(start);
 	if (keys_init())
 		sys_exit_group(SHADOW_EXIT_KEYS);
 	if (lane_signals())

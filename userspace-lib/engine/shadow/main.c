@@ -34,41 +34,9 @@
 #include "shadow/keys.h"
 #include "shadow/layout.h"
 
-#define MAIN_STACK	(64 * 1024)
-
 #define POLLIN		0x0001
 
 static int fd_lanes;
-
-/* Stack in .bss, hence in the reserved range. */
-static u8 main_stack[MAIN_STACK] __attribute__((aligned(16), used));
-
-/*
- * The kernel's stack begins with argc and argv. It is read before it is unmapped. From here on
- * the program runs on main_stack, at the address to which the program has moved.
- */
-__asm__(".globl _start\n"
-	"_start:\n"
-	"	xor %ebp, %ebp\n"
-	"	mov %rsp, %rbx\n"
-	"	call program_move\n"
-	"	lea main_stack+65536(%rip), %rsp\n"
-	"	lea shadow_main(%rip), %rcx\n"
-	"	add %rax, %rsp\n"
-	"	add %rax, %rcx\n"
-	"	mov %rbx, %rdi\n"
-	"	call *%rcx\n"
-	"	hlt\n");
-_Static_assert(MAIN_STACK == 65536, "_start names the stack's end");
-
-/* Shows the guest program's name on the host. vgpud passes it as argv[1]. */
-static void take_name(const long *start)
-{
-	const char *const *argv = (const char *const *)(start + 1);
-
-	if (start[0] >= 2)
-		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
-}
 
 /* Open the file read-only: by writing its own memory a program could change its code. */
 static void open_mem(void)
@@ -170,7 +138,6 @@ static void hear_lane(void)
 		lane_start(fd);
 }
 
-void shadow_main(const long *start) __attribute__((noreturn, used, visibility("hidden")));
 void shadow_main(const long *start)
 {
 	struct { int fd; short events, revents; } polls[2];
@@ -185,7 +152,7 @@ void shadow_main(const long *start)
 	/* Start the tracer before tracing is forbidden to all. */
 	tracer_start();
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
-	take_name(start);
+	name_take(start);
 	mapping_keep_args(start);
 	if (signals_init())
 		sys_exit_group(SHADOW_EXIT_SIGNAL);

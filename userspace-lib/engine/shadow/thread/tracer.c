@@ -16,11 +16,9 @@
  */
 #include <linux/audit.h>
 #include <linux/errno.h>
-#include <linux/filter.h>
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <linux/signal.h>
 #include <linux/wait.h>
 
@@ -30,6 +28,7 @@
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "engine/shadow/thread/tracer.h"
+#include "shadow/exec.h"
 #include "shadow/layout.h"
 #include "shared/proto.h"
 
@@ -209,9 +208,8 @@ static long tracer_confine(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = { .len = ARRAY_SIZE(code), .filter = code };
 
-	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+	return filter_add(code, ARRAY_SIZE(code));
 }
 
 static void tracer_main(void *arg)
@@ -258,9 +256,8 @@ static long tracing_forbid(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
-	struct sock_fprog prog = { .len = ARRAY_SIZE(code), .filter = code };
 
-	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+	return filter_add(code, ARRAY_SIZE(code));
 }
 
 void tracer_start(void)
