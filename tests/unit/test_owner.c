@@ -33,6 +33,7 @@ struct engine_shared *shared = &numbers;
 static struct shadow shadow;
 
 static struct object objects[OBJECTS];
+struct object_list all_objects = LIST_HEAD_INITIALIZER(all_objects);
 static int answer, lend_result;
 static unsigned int nr_closed, nr_looks;
 /* The files that the hypervisor's mappings keep open. */
@@ -96,17 +97,6 @@ void timer_set(struct timer *set, unsigned int ms)
 	timer = set;
 }
 
-int objects_each(int (*fn)(struct object *object))
-{
-	uint32_t id;
-	int ret = 0;
-
-	for (id = 1; id < OBJECTS && !ret; id++)
-		if (objects[id].id)
-			ret = fn(&objects[id]);
-	return ret;
-}
-
 static void notified(void)
 {
 	nr_looks++;
@@ -143,6 +133,7 @@ static void object_open(uint32_t id)
 		.id = id, .kind = VGPU_OBJECT_DEVICE, .fd = ends[1],
 		.rdev = makedev(RM_MAJOR, id == CTL ? RM_MINOR_CTL : 0),
 	};
+	LIST_INSERT_HEAD(&all_objects, &objects[id], node);
 	owner_meet(&objects[id]);
 }
 
@@ -152,6 +143,7 @@ static void object_close(uint32_t id)
 	owner_forget(&objects[id]);
 	close(objects[id].fd);
 	objects[id].id = 0;
+	LIST_REMOVE(&objects[id], node);
 }
 
 static void begin(void)

@@ -251,15 +251,18 @@ static int hold(const struct object *object)
 	return 0;
 }
 
-static int hold_card(struct object *object)
-{
-	return is_card(object) && object->fd >= 0 ? hold(object) : 0;
-}
-
 /* Hold the cards whose memory the object may show. Memory of the system may belong to any card. */
 static int hold_cards_of(const struct object *object)
 {
-	return is_card(object) ? hold(object) : objects_each(hold_card);
+	const struct object *other;
+	int ret = 0;
+
+	if (is_card(object))
+		return hold(object);
+	LIST_FOREACH(other, &all_objects, node)
+		if (!ret && is_card(other) && other->fd >= 0)
+			ret = hold(other);
+	return ret;
 }
 
 /* --- memory that is lent ----------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include "engine/object/object.h"
 #include "policy.h"
 
-static struct object_list objects = LIST_HEAD_INITIALIZER(objects);
+struct object_list all_objects = LIST_HEAD_INITIALIZER(all_objects);
 static uint64_t last_space;
 
 uint64_t object_space(const struct object *object)
@@ -24,7 +24,7 @@ uint64_t object_space(const struct object *object)
 	const struct object *other;
 	bool shares;
 
-	LIST_FOREACH(other, &objects, node) {
+	LIST_FOREACH(other, &all_objects, node) {
 		if (object->kind != other->kind)
 			continue;
 		switch (object->kind) {
@@ -53,16 +53,11 @@ uint64_t object_space(const struct object *object)
 	return ++last_space;
 }
 
-void object_add(struct object *object)
-{
-	LIST_INSERT_HEAD(&objects, object, node);
-}
-
 struct object *object_find(uint32_t id)
 {
 	struct object *object;
 
-	LIST_FOREACH(object, &objects, node)
+	LIST_FOREACH(object, &all_objects, node)
 		if (object->id == id)
 			return object;
 	return NULL;
@@ -72,23 +67,10 @@ struct object *object_by_fd(int fd)
 {
 	struct object *object;
 
-	LIST_FOREACH(object, &objects, node)
+	LIST_FOREACH(object, &all_objects, node)
 		if (object->fd == fd)
 			return object;
 	return NULL;
-}
-
-int objects_each(int (*fn)(struct object *object))
-{
-	struct object *object;
-	int ret = 0;
-
-	LIST_FOREACH(object, &objects, node) {
-		ret = fn(object);
-		if (ret)
-			break;
-	}
-	return ret;
 }
 
 bool object_is_video(const struct object *object)
@@ -109,7 +91,7 @@ struct object *object_of_file(int fd, const struct stat *st)
 {
 	struct object *object;
 
-	LIST_FOREACH(object, &objects, node)
+	LIST_FOREACH(object, &all_objects, node)
 		if (file_same(object, fd, st))
 			return object;
 	return NULL;

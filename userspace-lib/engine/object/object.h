@@ -74,7 +74,9 @@ struct object {
 	struct polled poll;
 };
 
+/* List of all objects; an object is found by its number, or its file, as long as it is here. */
 LIST_HEAD(object_list, object);
+extern struct object_list all_objects;
 
 /*
  * Return: the number of the address space that mappings of the object show. Mappings with the
@@ -82,14 +84,10 @@ LIST_HEAD(object_list, object);
  * file maps, so objects get spaces of their own unless they are known to share one.
  */
 uint64_t object_space(const struct object *object);
-/* Let the object be found from here on. */
-void object_add(struct object *object);
 struct object *object_find(uint32_t id);
 /* Return: the object whose file is @fd, or NULL. @st: result of fstat() of @fd. */
 struct object *object_of_file(int fd, const struct stat *st);
 struct object *object_by_fd(int fd);
-/* Call @fn for each object until @fn returns nonzero. Return: that value, or 0. */
-int objects_each(int (*fn)(struct object *object));
 /* Return: true if the object is a file of V4L2; the media controller is none. */
 bool object_is_video(const struct object *object);
 /* Describe the object, and the reference that the guest got last. */

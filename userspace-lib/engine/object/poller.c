@@ -12,7 +12,7 @@
  *
  * V4L2's poll has another side effect: it starts reading from a node without buffers, and such a
  * node gives no program buffers (vb2_core_poll(), vb2_verify_memory_type()). So before buffers go,
- * the poller stops asking the driver until the guest polls: see poller_quiet_begin().
+ * the poller stops asking the driver until the guest polls: see poller_quiet().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,8 +45,6 @@ static pthread_cond_t looked = PTHREAD_COND_INITIALIZER;
 static LIST_HEAD(, object) polled = LIST_HEAD_INITIALIZER(polled);
 static uint64_t rounds;
 static bool polling;
-/* True if files were unlisted that the poller may still have in poll(). Used by the loop alone. */
-static bool unsettled;
 static int kick_fd;
 
 /* An event that the loop has to tell the guest. The list is protected by lock. */
@@ -309,13 +307,6 @@ static void signal_begin(struct object *object)
 	object->poll.async = true;
 }
 
-static int signal_lost(struct object *object)
-{
-	if (object->poll.async)
-		tell(object, POLLIN | POLLRDNORM);
-	return 0;
-}
-
 static void signal_ready(struct source *source, uint32_t events)
 {
 	struct signalfd_siginfo info;
@@ -331,7 +322,9 @@ static void signal_ready(struct source *source, uint32_t events)
 	 */
 	if (info.ssi_signo == SIGIO) {
 		pthread_mutex_lock(&lock);
-		objects_each(signal_lost);
+		LIST_FOREACH(object, &all_objects, node)
+			if (object->poll.async)
+				tell(object, POLLIN | POLLRDNORM);
 		pthread_mutex_unlock(&lock);
 		return;
 	}
@@ -443,33 +436,32 @@ void poller_forget(struct object *object)
 	pthread_mutex_unlock(&lock);
 }
 
-void poller_quiet_begin(struct object *object)
+void poller_quiet(dev_t rdev)
 {
-	struct polled *state = &object->poll;
+	bool unlisted = false;
+	struct object *object;
 
-	pthread_mutex_lock(&lock);
-	state->quieted = state->events | state->edges;
-	unsettled |= unlist_locked(object);
-	pthread_mutex_unlock(&lock);
-	edge_forget(object);
-}
+	LIST_FOREACH(object, &all_objects, node) {
+		struct polled *state = &object->poll;
 
-void poller_settle(void)
-{
+		if (object->kind != VGPU_OBJECT_DEVICE || object->rdev != rdev)
+			continue;
+		pthread_mutex_lock(&lock);
+		state->quieted = state->events | state->edges;
+		unlisted |= unlist_locked(object);
+		pthread_mutex_unlock(&lock);
+		edge_forget(object);
+	}
 	pthread_mutex_lock(&lock);
-	if (unsettled)
+	/* Settle once for all objects, as this waits for the poller's thread. */
+	if (unlisted)
 		settle_locked();
-	unsettled = false;
-	pthread_mutex_unlock(&lock);
-}
-
-void poller_quiet_end(struct object *object)
-{
 	/* POLLERR makes all waiters ask for the state, whatever events they wait for. */
-	pthread_mutex_lock(&lock);
-	if (object->poll.quieted)
-		tell(object, object->poll.quieted | POLLERR);
-	object->poll.quieted = 0;
+	LIST_FOREACH(object, &all_objects, node) {
+		if (object->poll.quieted)
+			tell(object, object->poll.quieted | POLLERR);
+		object->poll.quieted = 0;
+	}
 	pthread_mutex_unlock(&lock);
 }
 

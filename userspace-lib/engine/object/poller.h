@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct object;
 
@@ -19,7 +20,7 @@ struct object;
  * @events: events that the guest is to be notified of
  * @cached: events that the poller has seen, and that no POLL call has asked for since
  * @number: number of the last POLL call
- * @quieted: events that the guest was to be notified of before poller_quiet_begin(); used by the
+ * @quieted: events that the guest was to be notified of before poller_quiet(); used by the
  *	loop alone
  *
  * The other fields are protected by the poller's lock.
@@ -46,12 +47,9 @@ uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint
 /* Stop polling an object, before its file is closed. */
 void poller_forget(struct object *object);
 /*
- * Stop asking the object's driver until the guest's next POLL call: begin for each object, then
- * settle once, after which the poller asks none of them, then end for each object. The end wakes
- * those who wait in the guest, and they make that POLL call.
+ * Stop asking a device's driver about its objects, until the guest's next POLL call for each. Those
+ * who wait in the guest are woken, and make that POLL call.
  */
-void poller_quiet_begin(struct object *object);
-void poller_settle(void);
-void poller_quiet_end(struct object *object);
+void poller_quiet(dev_t rdev);
 
 #endif /* ENGINE_POLLER_H */

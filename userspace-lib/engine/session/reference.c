@@ -19,7 +19,6 @@
 #include "engine/object/file.h"
 #include "engine/object/object.h"
 #include "engine/object/poller.h"
-#include "engine/object/quiet.h"
 #include "engine/process/given.h"
 #include "engine/process/shadow.h"
 #include "engine/process/tgid.h"
@@ -142,7 +141,7 @@ int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 	object->space = object_space(object);
 	owner_meet(object);
 	poller_begin(object);
-	object_add(object);
+	LIST_INSERT_HEAD(&all_objects, object, node);
 	shared->nr_objects = ++nr_objects;
 	*taken = object;
 	return 0;
@@ -203,7 +202,7 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
 	 */
 	if (object_is_video(object)) {
 		poller_forget(object);
-		quiet_device(object->rdev);
+		poller_quiet(object->rdev);
 	}
 	object->close_seq = seq;
 	object->closer = shadow;

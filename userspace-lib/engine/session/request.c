@@ -16,7 +16,6 @@
 #include "engine/object/file.h"
 #include "engine/object/object.h"
 #include "engine/object/poller.h"
-#include "engine/object/quiet.h"
 #include "engine/process/given.h"
 #include "engine/process/shadow.h"
 #include "engine/process/tgid.h"
@@ -222,7 +221,7 @@ static void ask_quiet(struct shadow *shadow, const struct eshadow_msg *msg)
 	bool video = object && object_is_video(object);
 
 	if (video)
-		quiet_device(object->rdev);
+		poller_quiet(object->rdev);
 	shadow_answer(shadow, msg->lane, video ? 0 : -EBADF, NULL, 0, -1);
 }
 
