@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "engine/base/closer.h"
-#include "engine/keeper/file.h"
 #include "engine/keeper/keeper.h"
 #include "engine/keeper/qemu.h"
 #include "engine/keeper/ram.h"
@@ -143,10 +142,9 @@ static struct ram_part part_told(void)
 static void add_region(void)
 {
 	const struct ram_part part = part_told();
-	struct file_id file;
 
 	need(in.nr_fds == 1);
-	if (file_id_get(in.fds[0], &file) || region_appeared(&part, &file))
+	if (region_appeared(&part, in.fds[0]))
 		return;
 	ram_appeared(&part, in.fds[0]);
 	in.nr_fds = 0;

@@ -15,19 +15,31 @@
  * are told that there is a window.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "engine/base/closer.h"
 #include "engine/keeper/channel.h"
-#include "engine/keeper/file.h"
 #include "engine/keeper/keeper.h"
 #include "engine/keeper/ram.h"
 #include "engine/keeper/region.h"
 #include "engine/keeper/vhost.h"
 
 #define PAGE_MASK		4095ULL
+
+/**
+ * struct file_id - identity of a file
+ * @dev: device number of the file system
+ * @ino: inode number
+ */
+struct file_id {
+	dev_t dev;
+	uint64_t ino;
+};
 
 enum showing_state {
 	SHOWING_NEW,	/* the hypervisor has to map the file */
@@ -91,6 +103,21 @@ static void tell_done(uint64_t tag, int result)
 	keeper_tell(&msg, -1);
 }
 
+/*
+ * Find out the identity of a file, without asking its file system: the file may be of a file system
+ * in user space that never answers. Return: 0, or a negative errno.
+ */
+static int file_id_get(int fd, struct file_id *file)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
+		return -errno;
+	file->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	file->ino = st.stx_ino;
+	return 0;
+}
+
 /* --- showings ---------------------------------------------------------------------- */
 
 static struct showing *showing_at(uint64_t offset, uint64_t len)
@@ -124,19 +151,14 @@ static void showing_end(struct showing *showing)
 	TAILQ_INSERT_TAIL(&turns, showing, turn);
 }
 
-bool region_is_ready(void)
+static bool is_ready(void)
 {
 	return driver_ready && channel_is_there();
 }
 
-bool region_is_used(void)
-{
-	return nr_showings;
-}
-
 void region_look(void)
 {
-	keeper_look(region_is_ready(), region_is_used());
+	keeper_look(is_ready(), nr_showings);
 }
 
 /* --- requests to the hypervisor --------------------------------------------------------- */
@@ -170,7 +192,7 @@ static void ask_next(void)
 {
 	struct showing *showing = TAILQ_FIRST(&turns);
 
-	if (showing && !showing->asked && region_is_ready())
+	if (showing && !showing->asked && is_ready())
 		ask(showing);
 	region_look();
 }
@@ -235,7 +257,7 @@ static void region_answer(uint64_t value)
 void region_channel(int fd)
 {
 	/* Requests on the earlier channel may or may not have been done, which cannot be known. */
-	if (region_is_used())
+	if (nr_showings)
 		keeper_end(KEEPER_EXIT_PROTOCOL);
 	channel_use(fd, region_answer);
 }
@@ -259,16 +281,19 @@ static bool showing_has(const struct showing *showing, const struct ram_part *pa
 		showing->asked || showing->state != SHOWING_NEW;
 }
 
-bool region_appeared(const struct ram_part *part, const struct file_id *file)
+bool region_appeared(const struct ram_part *part, int fd)
 {
 	struct showing *showing;
+	struct file_id file;
 
+	if (file_id_get(fd, &file))
+		return true;
 	LIST_FOREACH(showing, &showings, node)
-		if (showing->placed && showing_has(showing, part, file))
+		if (showing->placed && showing_has(showing, part, &file))
 			break;
 	if (!showing)
 		LIST_FOREACH(showing, &showings, node)
-			if (showing_has(showing, part, file))
+			if (showing_has(showing, part, &file))
 				break;
 	if (!showing)
 		return false;

@@ -4,9 +4,7 @@
 #define KEEPER_REGION_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-struct file_id;
 struct keeper_msg;
 struct ram_part;
 
@@ -26,17 +24,8 @@ void region_channel(int fd);
 void region_set_ready(bool ready);
 
 /*
- * Return: true if files can be shown: the driver is there, and so is the channel to the
- * hypervisor.
- */
-bool region_is_ready(void);
-
-/* Return: true if something is shown, or may be, or is to be. */
-bool region_is_used(void);
-
-/*
- * Tell the engine whether there is a window, if that has changed for the engine. Must be called
- * after every change of region_is_ready() and region_is_used().
+ * Tell the engine whether there is a window, if that has changed for the engine: there is one if
+ * the driver and the channel to the hypervisor are there, and nothing of another engine is shown.
  */
 void region_look(void);
 
@@ -59,11 +48,12 @@ void region_abandon(void);
 /**
  * region_appeared - handle the hypervisor's report that its guest has memory
  * @part: the memory
- * @file: identity of the file that holds the memory
+ * @fd: file that holds the memory, which stays the caller's
  *
- * Return: true if the memory is a mapping of the window, or a part of one.
+ * Return: true if the memory is a mapping of the window, or a part of one, or if its file cannot be
+ * identified.
  */
-bool region_appeared(const struct ram_part *part, const struct file_id *file);
+bool region_appeared(const struct ram_part *part, int fd);
 
 /**
  * region_vanished - handle the hypervisor's report that memory of its guest is gone
