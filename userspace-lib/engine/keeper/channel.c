@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "engine/base/packet.h"
 #include "engine/keeper/channel.h"
 #include "engine/keeper/keeper.h"
 #include "engine/keeper/vhost.h"
@@ -18,9 +19,15 @@
 #define ANSWER_TIMEOUT_MS	20000
 
 static void channel_ready(struct source *source, uint32_t events);
-static void channel_silent(struct timer *timer);
 
 static struct source channel = { .fd = -1, .ready = channel_ready };
+
+static void channel_silent(struct timer *timer)
+{
+	(void)timer;
+	keeper_end(KEEPER_EXIT_SILENT);
+}
+
 static struct timer silence = { .expired = channel_silent };
 
 /* Part of the hypervisor's answer that was received, in_have bytes. */
@@ -32,70 +39,35 @@ static size_t in_have;
 /* Function that is called with each answer. */
 static void (*answered)(uint64_t value);
 
-static void channel_silent(struct timer *timer)
-{
-	(void)timer;
-	keeper_end(KEEPER_EXIT_SILENT);
-}
-
 /* Send a request. All earlier requests were answered, so the socket has room. */
-static void request(struct msghdr *msg, size_t len)
+static void request(uint32_t type, const void *payload, uint32_t size, int fd)
 {
-	if (sendmsg(channel.fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
+	struct vhost_hdr hdr = {
+		.request = type,
+		.flags = VHOST_VERSION | VHOST_NEED_REPLY,
+		.size = size,
+	};
+	struct iovec iov[] = {
+		{ .iov_base = &hdr, .iov_len = sizeof(hdr) },
+		{ .iov_base = (void *)(uintptr_t)payload, .iov_len = size },
+	};
+
+	/* If the hypervisor gets only a part, it does not answer, and the deadline passes. */
+	if (packet_send(channel.fd, iov, 2, fd))
 		keeper_end(KEEPER_EXIT_SILENT);
 	timer_set(&silence, ANSWER_TIMEOUT_MS);
 }
 
 void channel_ask_settled(void)
 {
-	struct {
-		struct vhost_hdr hdr;
-		uint8_t uuid[16];
-	} msg = {
-		.hdr = {
-			.request = VHOST_BACKEND_SHARED_REMOVE,
-			.flags = VHOST_VERSION | VHOST_NEED_REPLY,
-			.size = sizeof(msg.uuid),
-		},
-	};
-	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	const uint8_t uuid[16] = {};
 
-	request(&header, sizeof(msg));
+	request(VHOST_BACKEND_SHARED_REMOVE, uuid, sizeof(uuid), -1);
 }
 
 void channel_ask(uint32_t type, const struct vhost_mmap *mmap, int fd)
 {
-	struct {
-		struct vhost_hdr hdr;
-		uint8_t payload[sizeof(struct vhost_mmap)];
-	} msg = {
-		.hdr = {
-			.request = type,
-			.flags = VHOST_VERSION | VHOST_NEED_REPLY,
-			.size = sizeof(msg.payload),
-		},
-	};
-	union {
-		struct cmsghdr hdr;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {
-		.hdr = {
-			.cmsg_len = CMSG_LEN(sizeof(int)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS,
-		},
-	};
-	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	memcpy(msg.payload, mmap, sizeof(*mmap));
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(int));
-		header.msg_control = &control;
-		header.msg_controllen = sizeof(control);
-	}
-	request(&header, sizeof(msg));
+	request(type, mmap, sizeof(*mmap), fd);
 }
 
 void channel_excuse(void)

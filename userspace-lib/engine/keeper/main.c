@@ -29,10 +29,6 @@
 #include "shadow/exec.h"
 #include "shared/loop.h"
 
-static void agent_ready(struct source *source, uint32_t events);
-
-static struct source agent = { .fd = KEEPER_FD_AGENT, .ready = agent_ready };
-
 /* --- the engine ----------------------------------------------------------------- */
 
 static void engine_gone(void)
@@ -91,6 +87,8 @@ static void agent_ready(struct source *source, uint32_t events)
 	ram_tell();
 	region_look();
 }
+
+static struct source agent = { .fd = KEEPER_FD_AGENT, .ready = agent_ready };
 
 int main(void)
 {
