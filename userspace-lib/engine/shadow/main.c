@@ -15,7 +15,7 @@
 #include <linux/fcntl.h>
 #include <linux/prctl.h>
 
-#include "engine/shadow/base/shared.h"
+#include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/mmap.h"
 #include "engine/shadow/call/room.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks, time and memory for a program without a libc.
+ * Locks, time, memory and counters for a program without a libc.
  *
  * Locks, outermost first: map_lock, demand.lock, files_lock, lane->lock. No lock is held while
  * waiting for the guest or the engine. map_lock is held over a driver's mmap, over a driver's
@@ -11,6 +11,7 @@
 #define ESHADOW_LIB_H
 
 #include "shadow/sys.h"
+#include "shared/proto.h"
 #include "wire.h"
 
 #define PAGE_SIZE	4096UL
@@ -52,6 +53,19 @@ void *memory_get(u64 len);
 /* Does the same with another protection key (keys.h). */
 void *memory_get_key(u64 len, int key);
 void memory_put(void *memory, u64 len);
+
+/* The engine writes @shared for all its shadows. @counters belongs to this shadow. */
+extern const struct engine_shared *shared;
+extern struct engine_counters *counters;
+/*
+ * The time that drivers may wait for the guest. All shadows of the guest share it, and write to
+ * it under its lock.
+ */
+extern struct engine_patience *patience;
+extern struct vgpu_wire_limits wire_limits;
+
+/* Maps the shared memory. If that fails, exits with a status that says so. */
+void shared_init(void);
 
 static inline void count(__u64 *counter, u64 nr)
 {

@@ -4,7 +4,6 @@
 #include <linux/uio.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/room.h"

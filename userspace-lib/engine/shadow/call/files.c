@@ -11,7 +11,6 @@
 #include <linux/fcntl.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/thread/fd.h"

@@ -9,7 +9,6 @@
 #include <linux/mman.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/kept.h"

@@ -2,7 +2,7 @@
 /* Memory of NVIDIA's driver that files map, and that the engine has to know. */
 #include <linux/errno.h>
 
-#include "engine/shadow/base/shared.h"
+#include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/nvidia.h"

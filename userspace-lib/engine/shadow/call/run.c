@@ -7,7 +7,6 @@
 #include <linux/fcntl.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/fops.h"

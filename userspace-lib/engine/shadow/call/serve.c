@@ -5,7 +5,6 @@
 #include <linux/uio.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/run.h"
 #include "engine/shadow/call/serve.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The budget of the session's memory for messages and replies. */
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/lane/budget.h"
 
 static u64 budget_used;

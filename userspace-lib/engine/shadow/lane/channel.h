@@ -4,7 +4,6 @@
 #define ESHADOW_CHANNEL_H
 
 #include "engine/shadow/base/lib.h"
-#include "shared/proto.h"
 
 struct file_entry;
 struct lane;

@@ -6,7 +6,6 @@
 #include <linux/uio.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
 #include "engine/shadow/thread/syscall.h"

@@ -6,7 +6,6 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/lane.h"
 #include "fresh.h"
-#include "shared/proto.h"
 
 struct page;
 

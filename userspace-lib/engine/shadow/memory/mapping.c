@@ -3,7 +3,6 @@
 #include <linux/errno.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/memory/mapping.h"
 #include "shadow/layout.h"

@@ -15,7 +15,6 @@
 #include <linux/userfaultfd.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/lane/watch.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
@@ -24,7 +23,6 @@
 #include "kept.h"
 #include "shadow/keys.h"
 #include "shadow/layout.h"
-#include "shared/proto.h"
 
 struct demand demand = { .secret = -1, .faults = -1 };
 

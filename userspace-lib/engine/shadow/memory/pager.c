@@ -11,7 +11,6 @@
 #include <linux/userfaultfd.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
 #include "engine/shadow/memory/fault.h"

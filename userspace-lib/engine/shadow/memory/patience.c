@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Time that drivers may wait for the guest, which all of the guest's shadows share. */
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/memory/patience.h"
 
 /*

@@ -4,7 +4,6 @@
 #define ESHADOW_PATIENCE_H
 
 #include "engine/shadow/base/lib.h"
-#include "shared/proto.h"
 
 /*
  * Begins a wait of a driver. @call: time that drivers had waited when its call began. @wait: state

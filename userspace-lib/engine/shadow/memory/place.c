@@ -10,7 +10,6 @@
 #include "engine/shadow/thread/syscall.h"
 #include "shadow/keys.h"
 #include "shadow/layout.h"
-#include "shared/proto.h"
 
 /* --- unmaps --------------------------------------------------------------------- */
 

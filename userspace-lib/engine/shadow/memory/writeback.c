@@ -7,7 +7,6 @@
 #include <linux/uio.h>
 
 #include "engine/shadow/base/lib.h"
-#include "engine/shadow/base/shared.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/writeback.h"

@@ -30,7 +30,6 @@
 #include "engine/shadow/thread/tracer.h"
 #include "shadow/exec.h"
 #include "shadow/layout.h"
-#include "shared/proto.h"
 
 #define STACK_SIZE	(16UL << 10)
 /* Time in milliseconds that the shadow and its tracer wait for each other at the start. */
