@@ -5,7 +5,7 @@
 
 /*
  * Number of files of an engine or its shadow beside two for each object. A shadow numbers the
- * files of objects from FILES_OBJECTS on (engine/shadow/thread/fd.h), which must be lower.
+ * files of objects from FILES_OBJECTS on (engine/shadow/thread/thread.h), which must be lower.
  */
 #define ENGINE_FILES	4096
 

@@ -13,7 +13,7 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/lane/channel.h"
-#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
 #include "shadow/layout.h"
 #include "shadow/message.h"
 

@@ -11,7 +11,7 @@
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/fixup.h"
 #include "engine/shadow/lane/channel.h"
-#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
 #include "segs.h"
 
 static u32 nr_fixups(const struct call *call)

@@ -11,8 +11,8 @@
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/fops.h"
 #include "engine/shadow/lane/channel.h"
-#include "engine/shadow/thread/fd.h"
 #include "engine/shadow/thread/syscall.h"
+#include "engine/shadow/thread/thread.h"
 #include "shadow/layout.h"
 
 /* Flags of open() that reach a driver. */

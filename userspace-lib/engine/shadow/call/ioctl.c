@@ -20,7 +20,6 @@
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/place.h"
-#include "engine/shadow/thread/fd.h"
 #include "nvidia_rules.h"
 
 /*

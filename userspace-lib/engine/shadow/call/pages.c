@@ -11,8 +11,8 @@
 #include "engine/shadow/call/pages.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
-#include "engine/shadow/thread/fd.h"
 #include "engine/shadow/thread/syscall.h"
+#include "engine/shadow/thread/thread.h"
 
 /*
  * Return: number of bytes from @addr on, at most @len, that devices' mappings with access cover

@@ -9,7 +9,7 @@
 
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
-#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
 
 static int fd_poll, fd_kick;
 

@@ -3,7 +3,7 @@
 #include <linux/errno.h>
 
 #include "engine/shadow/memory/smaps.h"
-#include "engine/shadow/thread/fd.h"
+#include "engine/shadow/thread/thread.h"
 
 /* Converts the text of a "VmFlags:" line of smaps to flags of the wire. */
 static u32 flags_of(const char *line, const char *end)

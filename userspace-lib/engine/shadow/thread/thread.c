@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Threads and their memory. */
+/* Threads, their memory, and their files, which all threads share. */
 #include <linux/errno.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
 
-#include "engine/shadow/base/lib.h"
+#include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "shadow/keys.h"
 
@@ -105,4 +106,21 @@ long process_start(void (*fn)(void *arg), u8 *stack)
 
 	thread.fn = fn;
 	return thread_clone(CLONE_VM | SIGCHLD, stack, &thread.tid, &thread);
+}
+
+/* --- numbers of files ----------------------------------------------------- */
+
+int fd_devices, fd_maps, fd_mem;
+
+void fd_close(int fd)
+{
+	sys3_apart(__NR_close, fd, 0, 0);
+}
+
+int fd_up(int fd, int base)
+{
+	int up = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, base);
+
+	fd_close(fd);
+	return up;
 }

@@ -3,7 +3,7 @@
 #ifndef ESHADOW_THREAD_H
 #define ESHADOW_THREAD_H
 
-#include "wire.h"
+#include "engine/shadow/base/lib.h"
 
 #define THREAD_SIGNALS	(16UL << 10)
 #define THREAD_SCRATCH	(64UL << 10)
@@ -49,5 +49,23 @@ u8 *thread_buf(const struct thread *thread, unsigned int nr);
  * ends at @stack. Return: number of the process, or a negative errno.
  */
 long process_start(void (*fn)(void *arg), u8 *stack);
+
+/*
+ * File numbers. Files below FILES_LOW were made by drivers, except 0: it stays taken, as drivers
+ * use 0 for no file.
+ */
+#define FILES_LOW	512
+#define FILES_OWN	512	/* files of the program itself */
+#define FILES_OBJECTS	2048	/* files of objects */
+
+/*
+ * Moves a file to a number from @base on, out of the way of files that drivers make. Return: the
+ * new number, or a negative errno.
+ */
+int fd_up(int fd, int base);
+/* Closes a file that may be a driver's, so that ->flush and ->release of the driver may run. */
+void fd_close(int fd);
+
+extern int fd_devices, fd_maps, fd_mem;
 
 #endif /* ESHADOW_THREAD_H */
