@@ -26,7 +26,6 @@
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/pager.h"
 #include "engine/shadow/memory/place.h"
-#include "engine/shadow/memory/ram.h"
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "engine/shadow/thread/tracer.h"

@@ -15,7 +15,6 @@
 #include "engine/shadow/call/room.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/memory/place.h"
-#include "engine/shadow/memory/ram.h"
 #include "segs.h"
 #include "shadow/keys.h"
 
