@@ -50,7 +50,7 @@ static u32 demand_claim(struct page **pages, bool expire, bool *busy)
 static void demand_hide(bool expire)
 {
 	struct page *pages[HIDE_MAX];
-	bool kick, busy = false;
+	bool busy = false;
 	u32 nr, i, claims;
 
 	for (;;) {
@@ -83,13 +83,11 @@ static void demand_hide(bool expire)
 			    !(demand.fresh.running && page_differs(pages[i])))
 				page_free(pages[i]);
 		}
-		kick = demand.waiting;
-		lock_drop(&demand.lock);
-		demand_woken(kick);
+		demand_drop();
 	}
 }
 
-static void demand_ungate(struct lane *lane)
+void demand_ungate(struct lane *lane)
 {
 	if (!lane->gating)
 		return;

@@ -16,6 +16,8 @@ void demand_begin(struct lane *lane);
 /* Begins a call of class mm: it asks the guest nothing, but may wait for fetches of other lanes. */
 void demand_begin_mm(struct lane *lane);
 int demand_end(struct lane *lane);
+/* Lets new calls begin if the lane has held them back. Context: demand.lock is held. */
+void demand_ungate(struct lane *lane);
 void demand_store(u64 addr, const u8 *bytes);
 
 #endif /* ESHADOW_DEMAND_H */

@@ -9,6 +9,7 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
+#include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/fault.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
@@ -263,7 +264,7 @@ static void page_unfetched(struct page *page)
 static void fetch_end(struct lane *lane, bool bad)
 {
 	struct fault *fault = fault_of(lane);
-	bool again, kick;
+	bool again;
 	u32 i;
 
 	lock_take(&demand.lock);
@@ -297,14 +298,9 @@ static void fetch_end(struct lane *lane, bool bad)
 		demand.gated++;
 	}
 	lane->fetch_addr = fault->addr;
-	if (!again && lane->gating) {
-		lane->gating = false;
-		demand.gated--;
-		demand.claims++;
-	}
-	kick = demand.waiting;
-	lock_drop(&demand.lock);
-	demand_woken(kick);
+	if (!again)
+		demand_ungate(lane);
+	demand_drop();
 	if (!bad)
 		count(&counters->fetched_pages, fault->nr);
 	if (again && !lane->down)
@@ -319,7 +315,6 @@ static void fetch_end(struct lane *lane, bool bad)
 static void writeback_end(struct lane *lane, bool lost, bool bad)
 {
 	struct page *page = fault_of(lane)->pages[0];
-	bool kick;
 
 	lock_take(&demand.lock);
 	if (!lost)
@@ -328,9 +323,7 @@ static void writeback_end(struct lane *lane, bool lost, bool bad)
 	page_unclaim(page);
 	if (bad)
 		page_spoil(page->addr);
-	kick = demand.waiting;
-	lock_drop(&demand.lock);
-	demand_woken(kick);
+	demand_drop();
 	if (bad)
 		fault_over(lane);
 	else

@@ -203,8 +203,11 @@ void demand_wait(u32 claims)
 	word_wait(&demand.claims, claims, shared->fetch_timeout_ms);
 }
 
-void demand_woken(bool kick)
+void demand_drop(void)
 {
+	bool kick = demand.waiting;
+
+	lock_drop(&demand.lock);
 	word_wake(&demand.claims);
 	if (kick)
 		watch_kick();

@@ -119,10 +119,10 @@ void pages_cover(u64 addr, u64 len);
 void page_wake(u64 addr);
 
 /*
- * Wakes threads that wait for claims to end. @kick: value of demand.waiting when the claims ended;
- * if true, the pager is woken, too. Context: demand.lock is not held.
+ * Drops demand.lock after claims have ended, and wakes threads that wait for that; also the pager, if
+ * faults wait.
  */
-void demand_woken(bool kick);
+void demand_drop(void);
 /*
  * Waits with a deadline until demand.claims differs from @claims. Context: demand.lock is not
  * held.

@@ -71,16 +71,25 @@ void mapping_unmap(u64 addr, u64 len)
 
 /* --- memory for a call's arguments ------------------------------------------------- */
 
+int mapping_reserve(u64 addr, u64 len)
+{
+	if (!mapping_range_ok(addr, len) || !mapping_range_free(addr, len, true))
+		return -EINVAL;
+	if (mapping_room())
+		return -ENOMEM;
+	lock_take(&demand.lock);
+	mapping_insert((struct mapping) { .addr = addr, .len = len });
+	pages_cover(addr, len);
+	lock_drop(&demand.lock);
+	return 0;
+}
+
 int mapping_place(u64 addr, u64 len, int key)
 {
 	long ret = -EINVAL;
 
 	lock_take(&map_lock);
-	if (mapping_range_ok(addr, len) && !mapping_room() && mapping_range_free(addr, len, true)) {
-		lock_take(&demand.lock);
-		mapping_insert((struct mapping) { .addr = addr, .len = len });
-		pages_cover(addr, len);
-		lock_drop(&demand.lock);
+	if (!mapping_reserve(addr, len)) {
 		ret = sys_mmap(addr, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			       0);
 		if (!sys_is_error(ret) && keys_give(addr, len, key))
@@ -107,19 +116,6 @@ void mapping_displace(u64 addr, u64 len)
 }
 
 /* --- memory of the guest that drivers keep ------------------------------------------- */
-
-int mapping_reserve(u64 addr, u64 len)
-{
-	if (!mapping_range_ok(addr, len) || !mapping_range_free(addr, len, true))
-		return -EINVAL;
-	if (mapping_room())
-		return -ENOMEM;
-	lock_take(&demand.lock);
-	mapping_insert((struct mapping) { .addr = addr, .len = len });
-	pages_cover(addr, len);
-	lock_drop(&demand.lock);
-	return 0;
-}
 
 void mapping_give_back(u64 addr, u64 len)
 {

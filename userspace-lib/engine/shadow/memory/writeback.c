@@ -62,7 +62,6 @@ static int batch_send(struct lane *lane, struct writeback *batch)
 {
 	struct vgpu_written answer;
 	struct iovec iov[2];
-	bool kick;
 	int ret = 0;
 	u32 i;
 
@@ -81,9 +80,7 @@ static int batch_send(struct lane *lane, struct writeback *batch)
 			memcpy(page_orig(page), page_live(page), PAGE_SIZE);
 		page_unclaim(page);
 	}
-	kick = demand.waiting;
-	lock_drop(&demand.lock);
-	demand_woken(kick);
+	demand_drop();
 	batch->nr = 0;
 	return ret;
 }
