@@ -3,7 +3,6 @@
  * Lanes of a shadow. Each lane has a thread, whose fd table holds the lane's file only: the
  * host module takes every other file in the table after a call for output of the call.
  */
-#include <linux/close_range.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>

@@ -4,7 +4,6 @@
  * numbers its messages, and a call names the number up to which messages must be applied first.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Grants: the guest's rights to use exports. */
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/sysmacros.h>
 
 #include "engine/base/agent.h"

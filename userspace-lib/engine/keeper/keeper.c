@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The keeper's window, and its connection to the engine, which is told about the window. */
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "engine/base/packet.h"
 #include "engine/keeper/keeper.h"

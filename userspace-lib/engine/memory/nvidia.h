@@ -22,7 +22,6 @@
 #ifndef VGPU_ENGINE_NVIDIA_H
 #define VGPU_ENGINE_NVIDIA_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "../../../drivers/common/nvidia_rm.h"

@@ -20,7 +20,6 @@
 #include "engine/base/agent.h"
 #include "engine/base/closer.h"
 #include "engine/base/lasting.h"
-#include "engine/memory/nvidia.h"
 #include "engine/memory/owner.h"
 #include "engine/object/file.h"
 #include "engine/object/object.h"

@@ -5,7 +5,6 @@
  * object that it was requested on.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 

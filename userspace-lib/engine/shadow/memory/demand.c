@@ -5,7 +5,6 @@
  */
 #include <linux/errno.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/mapping.h"

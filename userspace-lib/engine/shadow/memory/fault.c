@@ -4,17 +4,13 @@
  * another thread's claim, or fails. All of this runs in the pager.
  */
 #include <linux/errno.h>
-#include <linux/uio.h>
 
-#include "engine/shadow/base/lib.h"
-#include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
 #include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/fault.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/writeback.h"
-#include "shadow/layout.h"
 #include "shadow/message.h"
 
 struct fault faults[SHADOW_LANES];

@@ -2,7 +2,6 @@
 /* The table of mappings: parts of the address space that are no demand pages. */
 #include <linux/errno.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/memory/mapping.h"
 #include "shadow/layout.h"

@@ -14,7 +14,6 @@
 #include <linux/mman.h>
 #include <linux/userfaultfd.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/watch.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"

@@ -8,13 +8,11 @@
 #include <linux/magic.h>
 #include <linux/mman.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/place.h"
 #include "engine/shadow/thread/syscall.h"
 #include "shadow/keys.h"
-#include "shadow/layout.h"
 
 /* --- unmaps --------------------------------------------------------------------- */
 

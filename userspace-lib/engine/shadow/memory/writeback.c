@@ -6,7 +6,6 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/writeback.h"

@@ -7,7 +7,6 @@
 
 #include <linux/vgpu_host.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "shadow/keys.h"

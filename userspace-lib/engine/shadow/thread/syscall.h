@@ -3,7 +3,6 @@
 #ifndef ESHADOW_SYSCALL_H
 #define ESHADOW_SYSCALL_H
 
-#include "shadow/sys.h"
 #include "wire.h"
 
 struct thread;
