@@ -13,6 +13,7 @@
 #include <asm/sigcontext.h>
 #include <asm/socket.h>
 #include <asm/ucontext.h>
+#include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/uio.h>
 
@@ -469,7 +470,7 @@ void lane_start(int sock_fd)
 		if (!slot)
 			break;
 		slot->lane_fd = lane.out_fd;
-		slot_start(slot, lane_main, slot, 0);
+		thread_run(&slot->thread, 0, lane_main, slot);
 	}
 	sys3(__NR_dup3, lane.out_fd, KEPT_FIRST + nr_kept++ % KEPT_MAX, 0);
 	sys2(__NR_close, lane.out_fd, 0);

@@ -5,42 +5,29 @@
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
-#include <linux/mman.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
 #include <stddef.h>
 
 #include <linux/vgpu_host.h>
 
-#include "keys.h"
 #include "lane.h"
 #include "sys.h"
+#include "thread.h"
 
-#define GUARD_SIZE	4096UL
-#define STACK_SIZE	(64UL << 10)
 #define SCRATCH_SIZE	(64UL << 10)
-#define SLOT_SIZE	(GUARD_SIZE + STACK_SIZE + SCRATCH_SIZE)
-
-#define KERNEL_SIGSET	8	/* bytes of a sigset_t in the kernel */
+#define SLOT_SIZE	(THREAD_GUARD + THREAD_STACK + SCRATCH_SIZE)
 
 /**
- * struct slot - memory of one thread
- * @tid: ID of the thread; 0: the slot is free. It is set before the thread starts. The kernel
- *	clears it when the thread no longer uses the address space (CLONE_CHILD_CLEARTID): only
- *	then may the memory be used again
+ * struct slot - one thread
+ * @thread: the thread, whose room for calls is the lane's scratch
  * @lane_fd: file of the lane, until its thread has a copy
- * @memory: guard page, stack and scratch; kept for later threads
- * @fn: function that the thread runs
- * @arg: argument of @fn
  *
  * Only the main thread looks for free slots.
  */
 struct slot {
-	volatile int tid;
+	struct thread thread;
 	int lane_fd;
-	unsigned char *memory;
-	void (*fn)(void *arg);
-	void *arg;
 };
 
 /*
@@ -97,23 +84,7 @@ int lane_signals(void)
 /* Map the memory of a slot, which is kept for later threads. Return: 0 or a negative errno. */
 static int slot_prepare(struct slot *slot)
 {
-	long memory, stack;
-
-	if (slot->memory)
-		return 0;
-	memory = sys_mmap(slots_base + (slot - slots) * SLOT_SIZE, SLOT_SIZE, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (sys_is_error(memory))
-		return memory;
-	/* The lowest page stays without access, so that an overflow of the stack faults. */
-	stack = memory + GUARD_SIZE;
-	if (keys_give(stack, STACK_SIZE, KEY_OWN) ||
-	    keys_give(stack + STACK_SIZE, SCRATCH_SIZE, KEY_SHARED)) {
-		sys2(__NR_munmap, memory, SLOT_SIZE);
-		return -ENOMEM;
-	}
-	slot->memory = (unsigned char *)memory;
-	return 0;
+	return thread_map(&slot->thread, slots_base + (slot - slots) * SLOT_SIZE, SCRATCH_SIZE, 0);
 }
 
 void lane_prepare(void)
@@ -130,56 +101,9 @@ static struct slot *slot_find(void)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
-		if (!slots[i].tid)
+		if (!slots[i].thread.tid)
 			return slot_prepare(&slots[i]) ? NULL : &slots[i];
 	return NULL;
-}
-
-/* First C code of a new thread, on the thread's own stack. */
-static void __attribute__((noreturn, used)) slot_main(struct slot *slot)
-{
-	slot->fn(slot->arg);
-	for (;;)
-		sys2(__NR_exit, 0, 0);
-}
-
-/*
- * Start a thread. clone() returns a second time in the new thread, on an empty stack: no
- * compiled code may stand between the system call and the jump.
- */
-HIDDEN long slot_clone(unsigned long flags, void *stack, volatile int *tid, struct slot *slot);
-__asm__(".globl slot_clone\n"
-	".hidden slot_clone\n"
-	"slot_clone:\n"			/* rdi flags, rsi stack, rdx tid, rcx slot */
-	"	mov %rcx, %r9\n"	/* the syscall clobbers rcx, keeps r9 */
-	"	mov %rdx, %r10\n"	/* child_tid: cleared at the thread's end */
-	"	xor %r8d, %r8d\n"	/* tls */
-	"	mov $56, %eax\n"	/* clone */
-	"	syscall\n"
-	"	test %rax, %rax\n"
-	"	jnz 1f\n"
-	"	xor %ebp, %ebp\n"
-	"	mov %r9, %rdi\n"
-	"	call slot_main\n"
-	"	hlt\n"
-	"1:	ret\n");
-
-static int slot_start(struct slot *slot, void (*fn)(void *arg), void *arg, int share_files)
-{
-	unsigned long flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-			      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-	long ret;
-
-	if (share_files)
-		flags |= CLONE_FILES;
-	slot->fn = fn;
-	slot->arg = arg;
-	ret = slot_clone(flags, slot->memory + GUARD_SIZE + STACK_SIZE, &slot->tid, slot);
-	if (ret < 0) {
-		slot->tid = 0;
-		return ret;
-	}
-	return 0;
 }
 
 int lane_thread(void (*fn)(void *arg), void *arg, int share_files)
@@ -188,7 +112,7 @@ int lane_thread(void (*fn)(void *arg), void *arg, int share_files)
 
 	if (!slot)
 		return -ENOMEM;
-	return slot_start(slot, fn, arg, share_files);
+	return thread_run(&slot->thread, share_files ? CLONE_FILES : 0, fn, arg);
 }
 
 static void lane_main(void *arg)
@@ -197,7 +121,7 @@ static void lane_main(void *arg)
 	struct vgpu_lane_serve serve = {
 		.size = sizeof(serve),
 		.flags = keys_on ? VGPU_LANE_KEYS : 0,
-		.scratch = (unsigned long)slot->memory + GUARD_SIZE + STACK_SIZE,
+		.scratch = (unsigned long)thread_room(&slot->thread),
 		.scratch_len = SCRATCH_SIZE,
 	};
 	long event;
@@ -226,13 +150,6 @@ static void lane_main(void *arg)
 		}
 		ret = sys3(__NR_ioctl, SHADOW_FD_LANE, VGPU_LANE_SERVE, (long)&serve);
 	} while (!ret || ret == VGPU_LANE_NEEDS_EVENT || ret == -EINTR);
-
-	/*
-	 * Block all signals until the thread ends: as soon as the kernel has cleared the slot's
-	 * tid, the main thread may reuse the stack.
-	 */
-	mask = ~0UL;
-	sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SIGSET);
 }
 
 void lane_start(int sock_fd)
@@ -253,7 +170,7 @@ void lane_start(int sock_fd)
 		return;
 
 	slot->lane_fd = lane.out_fd;
-	slot_start(slot, lane_main, slot, 0);
+	thread_run(&slot->thread, 0, lane_main, slot);
 	/* The new thread, if it was started, has a copy of this file in its table. */
 	sys2(__NR_close, lane.out_fd, 0);
 }

@@ -34,9 +34,8 @@ struct fd_cmsg {
 #define MSG_CMSG_CLOEXEC	0x40000000
 
 /*
- * Receive a message, which begins at @buf. @flags: MSG_DONTWAIT, or 0. @fd: set to the file that came
- * with the message, or -1. Return: length of the message, 0 at the end of the connection, or a
- * negative errno.
+ * Receive a message. @flags: MSG_DONTWAIT, or 0. @fd: set to the file that came with the message,
+ * or -1. Return: length of the message, 0 at the end of the connection, or a negative errno.
  */
 static inline long message_receive(int sock, void *buf, unsigned long len, int flags, int *fd)
 {

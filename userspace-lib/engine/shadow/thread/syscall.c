@@ -12,7 +12,6 @@
 #include "shadow/keys.h"
 #include "shadow/layout.h"
 
-#define KERNEL_SIGSET	8	/* size in bytes of the kernel's sigset_t */
 #define SIGNAL_BIT(nr)	(1UL << ((nr) - 1))
 
 /* Gives the thread access to memory of all keys. Clobbers rax, rcx and rdx. */
