@@ -32,12 +32,10 @@ static void give_up(unsigned long start, unsigned long end)
 	 * special mappings. A separate munmap() tells that error from one of the demand
 	 * mapping.
 	 */
-	if (sys2(__NR_munmap, start, end - start))
-		sys_exit_group(SHADOW_EXIT_MAP);
+	sys_exit_if(sys2(__NR_munmap, start, end - start), SHADOW_EXIT_MAP);
 	ret = sys_mmap(start, end - start, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		       SHADOW_FD_FILE, start);
-	if (ret != (long)start)
-		sys_exit_group(SHADOW_EXIT_DEMAND);
+	sys_exit_if(ret != (long)start, SHADOW_EXIT_DEMAND);
 }
 
 /*
@@ -108,19 +106,15 @@ void shadow_main(const long *start)
 	/* exec has made the process dumpable again. */
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	name_take(start);
-	if (keys_init())
-		sys_exit_group(SHADOW_EXIT_KEYS);
-	if (lane_signals())
-		sys_exit_group(SHADOW_EXIT_SIGNAL);
+	sys_exit_if(keys_init(), SHADOW_EXIT_KEYS);
+	sys_exit_if(lane_signals(), SHADOW_EXIT_SIGNAL);
 
 	give_up(SHADOW_DEMAND_START, SHADOW_RESERVED_BASE);
 	give_up(SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE, SHADOW_DEMAND_END);
-	if (changes_forbid() || exec_forbid())
-		sys_exit_group(SHADOW_EXIT_SECCOMP);
+	sys_exit_if(changes_forbid() || exec_forbid(), SHADOW_EXIT_SECCOMP);
 
 	lane_prepare();
-	if (lane_thread(service, NULL, 1) < 0)
-		sys_exit_group(SHADOW_EXIT_THREAD);
+	sys_exit_if(lane_thread(service, NULL, 1) < 0, SHADOW_EXIT_THREAD);
 
 	while ((fd = next_lane()) >= 0)
 		lane_start(fd);

@@ -40,6 +40,13 @@ static inline _Noreturn void sys_exit_group(int status)
 		sys2(__NR_exit_group, status, 0);
 }
 
+/* End the program with a status if something that it cannot do without has failed. */
+static inline void sys_exit_if(_Bool failed, int status)
+{
+	if (failed)
+		sys_exit_group(status);
+}
+
 static inline long sys_mmap(unsigned long addr, unsigned long len, int prot, int flags, int fd,
 			    unsigned long offset)
 {

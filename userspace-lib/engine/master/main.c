@@ -51,8 +51,7 @@ void master_main(void)
 	long ret;
 	int fd;
 
-	if (exec_forbid())
-		sys_exit_group(SHADOW_EXIT_SECCOMP);
+	sys_exit_if(exec_forbid(), SHADOW_EXIT_SECCOMP);
 	/* exec made the process dumpable again. */
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	while (device) {

@@ -43,8 +43,7 @@ static void open_mem(void)
 	long mem = sys4(__NR_openat, ESHADOW_FD_PROC, (long)"self/mem", O_RDONLY | O_CLOEXEC, 0);
 
 	fd_mem = fd_up(mem, FILES_OWN);
-	if (fd_mem < 0)
-		sys_exit_group(SHADOW_EXIT_MAP);
+	sys_exit_if(fd_mem < 0, SHADOW_EXIT_MAP);
 }
 
 static void place_files(void)
@@ -146,15 +145,13 @@ void shadow_main(const long *start)
 	 * file.
 	 */
 	open_mem();
-	if (keys_init())
-		sys_exit_group(SHADOW_EXIT_KEYS);
+	sys_exit_if(keys_init(), SHADOW_EXIT_KEYS);
 	/* Start the tracer before tracing is forbidden to all. */
 	tracer_start();
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	name_take(start);
 	mapping_keep_args(start);
-	if (signals_init())
-		sys_exit_group(SHADOW_EXIT_SIGNAL);
+	sys_exit_if(signals_init(), SHADOW_EXIT_SIGNAL);
 	shared_init();
 	place_files();
 	page_init();
@@ -163,8 +160,7 @@ void shadow_main(const long *start)
 	rooms_init();
 	lanes_init();
 	/* Threads inherit the filter. */
-	if (exec_forbid())
-		sys_exit_group(SHADOW_EXIT_SECCOMP);
+	sys_exit_if(exec_forbid(), SHADOW_EXIT_SECCOMP);
 	pager_init();
 
 	for (;;) {

@@ -178,11 +178,9 @@ static void *share_page(int fd, int prot, u64 at)
 {
 	long ret = sys_mmap(0, PAGE_SIZE, prot, MAP_SHARED, fd, 0);
 
-	if (sys_is_error(ret))
-		sys_exit_group(ESHADOW_EXIT_SHARED);
+	sys_exit_if(sys_is_error(ret), ESHADOW_EXIT_SHARED);
 	ret = sys6(__NR_mremap, ret, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
-	if (sys_is_error(ret))
-		sys_exit_group(ESHADOW_EXIT_SHARED);
+	sys_exit_if(sys_is_error(ret), ESHADOW_EXIT_SHARED);
 	/* Keep drivers from writable pages, where a driver would spoil the counters. */
 	if ((prot & PROT_WRITE) && keys_give(at, PAGE_SIZE, KEY_OWN))
 		sys_exit_group(SHADOW_EXIT_KEYS);

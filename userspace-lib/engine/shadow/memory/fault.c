@@ -109,8 +109,7 @@ static void page_spoil(u64 addr)
 	if (!page) {
 		page = page_add_bad(addr);
 		/* Without an entry for a bad page, nothing can end the access. */
-		if (!page)
-			sys_exit_group(ESHADOW_EXIT_PAGES);
+		sys_exit_if(!page, ESHADOW_EXIT_PAGES);
 		page_unclaim(page);
 	}
 	/* A mapped page is about to be hidden: the access is retried. */

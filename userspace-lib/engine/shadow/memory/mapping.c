@@ -45,8 +45,7 @@ void mapping_init(void)
 {
 	max_mappings = eshadow_mappings_max(&shared->limits);
 	mappings = memory_get((max_mappings * sizeof(*mappings) + PAGE_SIZE - 1) & PAGE_MASK);
-	if (!mappings)
-		sys_exit_group(SHADOW_EXIT_MAP);
+	sys_exit_if(!mappings, SHADOW_EXIT_MAP);
 }
 
 int mapping_room(void)

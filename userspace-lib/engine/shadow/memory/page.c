@@ -59,10 +59,8 @@ static void give_up(u64 start, u64 end)
 	 * MAP_FIXED would also replace what is there, but the kernel may refuse that for its own
 	 * special mappings. A separate munmap() tells the two errors apart.
 	 */
-	if (sys2(__NR_munmap, start, end - start))
-		sys_exit_group(SHADOW_EXIT_MAP);
-	if (demand_cover(start, end - start))
-		sys_exit_group(ESHADOW_EXIT_ROOM);
+	sys_exit_if(sys2(__NR_munmap, start, end - start), SHADOW_EXIT_MAP);
+	sys_exit_if(demand_cover(start, end - start), ESHADOW_EXIT_ROOM);
 }
 
 bool page_has_bytes(const struct page *page)
@@ -88,8 +86,7 @@ void page_init(void)
 
 	max_pages = shared->limits.pages;
 	ret = sys3(__NR_ioctl, ESHADOW_FD_FAULTS, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
-	if (ret < 0)
-		sys_exit_group(ESHADOW_EXIT_FAULTS);
+	sys_exit_if(ret < 0, ESHADOW_EXIT_FAULTS);
 	demand.faults = fd_up(ret, FILES_OWN);
 	sys2(__NR_close, ESHADOW_FD_FAULTS, 0);
 	if (sys3(__NR_ioctl, demand.faults, UFFDIO_API, (long)&api))
@@ -99,8 +96,7 @@ void page_init(void)
 	give_up(SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE, SHADOW_DEMAND_END);
 
 	ret = sys2(__NR_memfd_secret, O_CLOEXEC, 0);
-	if (ret < 0)
-		sys_exit_group(ESHADOW_EXIT_SECRET);
+	sys_exit_if(ret < 0, ESHADOW_EXIT_SECRET);
 	demand.secret = fd_up(ret, FILES_OWN);
 	if (sys2(__NR_ftruncate, demand.secret, max_pages * PAGE_SIZE))
 		sys_exit_group(ESHADOW_EXIT_SECRET);
@@ -108,8 +104,7 @@ void page_init(void)
 	if (sys_is_error(ret))
 		sys_exit_group(ret == -EAGAIN ? ESHADOW_EXIT_MEMLOCK : ESHADOW_EXIT_SECRET);
 	/* Accesses of drivers at these addresses would bypass userfaultfd. */
-	if (keys_give(ret, max_pages * PAGE_SIZE, KEY_OWN))
-		sys_exit_group(SHADOW_EXIT_KEYS);
+	sys_exit_if(keys_give(ret, max_pages * PAGE_SIZE, KEY_OWN), SHADOW_EXIT_KEYS);
 	demand.live = (u8 *)ret;
 	demand.orig = memory_get(max_pages * PAGE_SIZE);
 	demand.pages = memory_get((2 * max_pages * sizeof(struct page) + PAGE_SIZE - 1) &
@@ -119,8 +114,7 @@ void page_init(void)
 	if (!demand.orig || !demand.pages || sys_is_error(ret))
 		sys_exit_group(SHADOW_EXIT_MAP);
 	blank = ret;
-	if (demand_cover(blank, BLANK_PAGES * PAGE_SIZE))
-		sys_exit_group(ESHADOW_EXIT_ROOM);
+	sys_exit_if(demand_cover(blank, BLANK_PAGES * PAGE_SIZE), ESHADOW_EXIT_ROOM);
 	for (i = 2 * max_pages; i > 0; i--)
 		page_release(&demand.pages[i - 1]);
 }
@@ -226,8 +220,7 @@ void page_show(struct page *page)
 			       MAP_SHARED | MAP_FIXED, demand.secret,
 			       (page - demand.pages) * PAGE_SIZE);
 	/* The kernel may have no more VMAs, and those who wait for the page would wait for ever. */
-	if (sys_is_error(ret))
-		sys_exit_group(ESHADOW_EXIT_ROOM);
+	sys_exit_if(sys_is_error(ret), ESHADOW_EXIT_ROOM);
 	page->mapped = true;
 	demand.nr_mapped++;
 }
@@ -246,8 +239,7 @@ static void blank_move(u64 addr, u32 nr)
 
 	ret = sys6(__NR_mremap, blank, nr * PAGE_SIZE, nr * PAGE_SIZE,
 		   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, addr, 0);
-	if (ret != (long)addr)
-		sys_exit_group(ESHADOW_EXIT_ROOM);
+	sys_exit_if(ret != (long)addr, ESHADOW_EXIT_ROOM);
 }
 
 void pages_hide(struct page **pages, u32 nr)
@@ -323,8 +315,7 @@ void page_open(struct page *page)
 	/*
 	 * The pager runs this, so it must not move blank memory, as the move waits for the pager.
 	 */
-	if (demand_report(page->addr, PAGE_SIZE))
-		sys_exit_group(ESHADOW_EXIT_ROOM);
+	sys_exit_if(demand_report(page->addr, PAGE_SIZE), ESHADOW_EXIT_ROOM);
 }
 
 void demand_cover_moving(u64 addr, u64 len)

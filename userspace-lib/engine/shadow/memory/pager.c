@@ -40,8 +40,7 @@ static void faults_read(void)
 		 * A fault elsewhere is in the blank memory for moves (page.c), which must never be
 		 * accessed.
 		 */
-		if (!mapping_range_ok(addr, PAGE_SIZE))
-			sys_exit_group(ESHADOW_EXIT_FAULTS);
+		sys_exit_if(!mapping_range_ok(addr, PAGE_SIZE), ESHADOW_EXIT_FAULTS);
 		lane = lane_by_tid(msgs[i].arg.pagefault.feat.ptid);
 		if (!lane || !lane_in_call(lane)) {
 			fault_refuse(addr);

@@ -63,8 +63,7 @@ void mapping_unmap(u64 addr, u64 len)
 		ret = mapping_unmap_locked(addr, addr + len);
 	lock_drop(&map_lock);
 	/* The old mapping may still be there, so this shadow must end. */
-	if (ret)
-		sys_exit_group(ESHADOW_EXIT_ROOM);
+	sys_exit_if(ret, ESHADOW_EXIT_ROOM);
 }
 
 /* --- memory for a call's arguments ------------------------------------------------- */
@@ -94,8 +93,7 @@ int mapping_place(u64 addr, u64 len, int key)
 			ret = -ENOMEM;
 	}
 	lock_drop(&map_lock);
-	if (sys_is_error(ret) && ret != -EINVAL)
-		sys_exit_group(ESHADOW_EXIT_ROOM);
+	sys_exit_if(sys_is_error(ret) && ret != -EINVAL, ESHADOW_EXIT_ROOM);
 	return sys_is_error(ret) ? ret : 0;
 }
 
@@ -109,8 +107,7 @@ void mapping_displace(u64 addr, u64 len)
 	mapping_remove(mapping_index(addr));
 	lock_drop(&demand.lock);
 	lock_drop(&map_lock);
-	if (ret)
-		sys_exit_group(ESHADOW_EXIT_ROOM);
+	sys_exit_if(ret, ESHADOW_EXIT_ROOM);
 }
 
 /* --- memory of the guest that drivers keep ------------------------------------------- */

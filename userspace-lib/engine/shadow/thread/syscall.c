@@ -478,6 +478,5 @@ void thread_signal_stack(const u8 *room)
 		u64 size;
 	} stack = { .memory = room, .size = THREAD_SIGNALS };
 
-	if (sys2(__NR_sigaltstack, (long)&stack, 0))
-		sys_exit_group(SHADOW_EXIT_SIGNAL);
+	sys_exit_if(sys2(__NR_sigaltstack, (long)&stack, 0), SHADOW_EXIT_SIGNAL);
 }

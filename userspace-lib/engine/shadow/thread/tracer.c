@@ -230,8 +230,7 @@ static void tracer_main(void *arg)
 		!sys3(__NR_close_range, ESHADOW_FD_ENGINE + 1, ~0U, 0) &&
 		step_await(TRACER_NEW) &&
 		!trace(PTRACE_SEIZE, process, 0, PTRACE_O_EXITKILL);
-	if (tracer_confine())
-		sys_exit_group(SHADOW_EXIT_SECCOMP);
+	sys_exit_if(tracer_confine(), SHADOW_EXIT_SECCOMP);
 	step_go(TRACER_DONE);
 	while (traced && hear())
 		;
@@ -267,8 +266,7 @@ void tracer_start(void)
 	process = sys2(__NR_getpid, 0, 0);
 	tracer = process_start(tracer_main, stack + sizeof(stack));
 	/* Without processes or memory there can be no shadow, either. */
-	if (tracer < 0)
-		sys_exit_group(SHADOW_EXIT_THREAD);
+	sys_exit_if(tracer < 0, SHADOW_EXIT_THREAD);
 	/* Yama may need this. Without Yama the call fails, which is ignored. */
 	sys2(__NR_prctl, PR_SET_PTRACER, tracer);
 	/* The tracer may have stopped waiting. */
@@ -277,6 +275,5 @@ void tracer_start(void)
 		word_wake(&step);
 		step_await(TRACER_MAY);
 	}
-	if (tracing_forbid())
-		sys_exit_group(SHADOW_EXIT_SECCOMP);
+	sys_exit_if(tracing_forbid(), SHADOW_EXIT_SECCOMP);
 }
