@@ -21,11 +21,6 @@ void keeper_end(int status)
 	exit(status);
 }
 
-bool keeper_has_engine(void)
-{
-	return engine.fd >= 0;
-}
-
 int keeper_connect(int fd, void (*ready)(struct source *source, uint32_t events))
 {
 	engine.fd = fd;

@@ -28,9 +28,6 @@ void keeper_end(int status) __attribute__((noreturn));
  */
 void keeper_tell(const struct keeper_msg *msg, int fd);
 
-/* Return: true if an engine is connected. */
-bool keeper_has_engine(void);
-
 /**
  * keeper_connect - use the connection to an engine
  * @fd: the connection, which becomes keeper.c's; the connection before was ended

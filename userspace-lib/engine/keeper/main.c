@@ -78,9 +78,8 @@ static void agent_ready(struct source *source, uint32_t events)
 		ram_module(fd);
 		return;
 	}
-	/* A guest has one engine at a time, so the earlier engine is ending. */
-	if (keeper_has_engine())
-		engine_gone();
+	/* A guest has one engine at a time, so the earlier engine, if any, is ending. */
+	engine_gone();
 	if (keeper_connect(fd, engine_ready))
 		keeper_end(KEEPER_EXIT_START);
 	ram_tell();
