@@ -16,7 +16,6 @@
 #include "engine/object/file.h"
 #include "engine/object/object.h"
 #include "engine/object/poller.h"
-#include "engine/process/given.h"
 #include "engine/process/shadow.h"
 #include "engine/process/tgid.h"
 #include "engine/session/kept.h"

@@ -16,7 +16,6 @@
 #include "engine/memory/owner.h"
 #include "engine/memory/window.h"
 #include "engine/object/event.h"
-#include "engine/process/given.h"
 #include "engine/process/shadow.h"
 #include "engine/process/tgid.h"
 #include "engine/session/master.h"

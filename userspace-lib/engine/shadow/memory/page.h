@@ -119,8 +119,8 @@ void pages_cover(u64 addr, u64 len);
 void page_wake(u64 addr);
 
 /*
- * Drops demand.lock after claims have ended, and wakes threads that wait for that; also the pager, if
- * faults wait.
+ * Drops demand.lock after claims have ended, and wakes threads that wait for that, and also the
+ * pager if faults wait.
  */
 void demand_drop(void);
 /*
