@@ -251,7 +251,7 @@ static void change_handlers(unsigned long *state)
 	} action = {
 		.handler = draw(state) % 4 ? (unsigned long)lane_signal_handler : draw(state) % 2,
 		.flags = SA_RESTORER | (draw(state) & flags),
-		.restorer = lane_signal_restorer,
+		.restorer = signal_restorer,
 		.mask = draw(state),
 	};
 	int signr = 1 + draw(state) % 64;

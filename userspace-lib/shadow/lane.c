@@ -39,46 +39,30 @@ static struct slot slots[SHADOW_LANES_MAX + 1];	/* one is the service's */
 /*
  * Handler of the cancel signal. The signal only has to end a wait, so the handler does nothing.
  * The kernel starts a handler with access to key 0 only, and the return address is on a stack
- * with another key: the handler with keys first clears PKRU. Without a libc, the restorer is
- * needed, too.
+ * with another key: the handler with keys first clears PKRU.
  */
-HIDDEN void lane_signal_handler(int signr);
-HIDDEN void lane_signal_handler_keys(int signr);
-HIDDEN void lane_signal_restorer(void);
-__asm__(".globl lane_signal_handler, lane_signal_handler_keys, lane_signal_restorer\n"
-	".hidden lane_signal_handler, lane_signal_handler_keys, lane_signal_restorer\n"
+HIDDEN void lane_signal_handler(int nr, void *info, struct ucontext *ucontext);
+HIDDEN void lane_signal_handler_keys(int nr, void *info, struct ucontext *ucontext);
+__asm__(".globl lane_signal_handler, lane_signal_handler_keys\n"
+	".hidden lane_signal_handler, lane_signal_handler_keys\n"
 	"lane_signal_handler_keys:\n"
 	"	xor %eax, %eax\n"
 	"	xor %ecx, %ecx\n"
 	"	xor %edx, %edx\n"
 	"	wrpkru\n"
 	"lane_signal_handler:\n"
-	"	ret\n"
-	"lane_signal_restorer:\n"
-	"	mov $15, %eax\n"	/* rt_sigreturn */
-	"	syscall\n"
-	"	hlt\n");
+	"	ret\n");
 
 int lane_signals(void)
 {
-	struct {
-		void (*handler)(int signr);
-		unsigned long flags;
-		void (*restorer)(void);
-		unsigned long mask;
-	} action = {
-		.handler = keys_on ? lane_signal_handler_keys : lane_signal_handler,
-		.flags = SA_RESTORER,
-		.restorer = lane_signal_restorer,
-		.mask = ~0UL,
-	};
 	unsigned long all = ~0UL;
 	int ret;
 
 	ret = sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, KERNEL_SIGSET);
 	if (ret)
 		return ret;
-	return sys4(__NR_rt_sigaction, VGPU_LANE_SIGNAL, (long)&action, 0, KERNEL_SIGSET);
+	return signal_handle(VGPU_LANE_SIGNAL,
+			     keys_on ? lane_signal_handler_keys : lane_signal_handler, 0, all);
 }
 
 /* Map the memory of a slot, which is kept for later threads. Return: 0 or a negative errno. */

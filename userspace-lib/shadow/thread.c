@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Threads of shadows, and their memory. */
+/* Threads of shadows, their memory, and handlers of signals. */
 #include <linux/errno.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
@@ -77,4 +77,28 @@ int thread_run(struct thread *thread, unsigned long flags, void (*fn)(void *arg)
 	if (ret < 0)
 		thread->tid = 0;
 	return ret < 0 ? ret : 0;
+}
+
+__asm__(".globl signal_restorer\n"
+	".hidden signal_restorer\n"
+	"signal_restorer:\n"
+	"	mov $15, %eax\n"	/* rt_sigreturn */
+	"	syscall\n"
+	"	hlt\n");
+
+long signal_handle(int nr, signal_handler *handler, unsigned long flags, unsigned long mask)
+{
+	const struct {
+		signal_handler *handler;
+		unsigned long flags;
+		void (*restorer)(void);
+		unsigned long mask;
+	} action = {
+		.handler = handler,
+		.flags = flags | SA_RESTORER,
+		.restorer = signal_restorer,
+		.mask = mask,
+	};
+
+	return sys4(__NR_rt_sigaction, nr, (long)&action, 0, KERNEL_SIGSET);
 }

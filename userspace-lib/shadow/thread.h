@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of shadows, and their memory. */
+/* Threads of shadows, their memory, and handlers of signals. */
 #ifndef VGPU_SHADOW_THREAD_H
 #define VGPU_SHADOW_THREAD_H
 
@@ -11,6 +11,7 @@
 #define KERNEL_SIGSET	8	/* size in bytes of the kernel's sigset_t */
 
 struct syscall;
+struct ucontext;
 
 /**
  * struct thread - a thread and its memory
@@ -54,5 +55,14 @@ int thread_run(struct thread *thread, unsigned long flags, void (*fn)(void *arg)
 /* Call clone(). The new thread or process runs @fn of @thread, on @stack. Return: its number. */
 HIDDEN long thread_clone(unsigned long flags, void *stack, volatile int *tid,
 			 struct thread *thread);
+
+typedef void signal_handler(int nr, void *info, struct ucontext *ucontext);
+
+/*
+ * Set the handler of a signal, which blocks the signals of @mask while it runs. Without a libc, the
+ * program has to tell the kernel how to return from it. Return: 0, or a negative errno.
+ */
+HIDDEN void signal_restorer(void);
+long signal_handle(int nr, signal_handler *handler, unsigned long flags, unsigned long mask);
 
 #endif /* VGPU_SHADOW_THREAD_H */

@@ -335,14 +335,6 @@ bool copy_checked(void *to, const void *from, u64 len, int key)
 
 /* --- signals --------------------------------------------------------------- */
 
-HIDDEN void signal_restorer(void);
-__asm__(".globl signal_restorer\n"
-	".hidden signal_restorer\n"
-	"signal_restorer:\n"
-	"	mov $15, %eax\n"	/* rt_sigreturn */
-	"	syscall\n"
-	"	hlt\n");
-
 static bool between(u64 ip, const char *begin, const char *end)
 {
 	return ip >= (u64)begin && ip < (u64)end;
@@ -412,40 +404,23 @@ __asm__(".globl on_fault, on_fault_keys\n"
 	"	jmp cancel_over\n");
 _Static_assert(EOPNOTSUPP == 95, "as assembled");
 
-typedef void handler_fn(int nr, void *info, struct ucontext *ucontext);
-
-static long signal_handle(int nr, handler_fn *handler, unsigned long flags)
-{
-	const struct {
-		handler_fn *handler;
-		unsigned long flags;
-		void (*restorer)(void);
-		unsigned long mask;
-	} action = {
-		.handler = handler,
-		.flags = flags | SA_RESTORER | SA_SIGINFO | SA_RESTART,
-		.restorer = signal_restorer,
-	};
-
-	return sys4(__NR_rt_sigaction, nr, (long)&action, 0, KERNEL_SIGSET);
-}
-
 int signals_init(void)
 {
 	unsigned long blocked = ~(SIGNAL_BIT(VGPU_LANE_SIGNAL) | SIGNAL_BIT(SIGSEGV) |
 				  SIGNAL_BIT(SIGBUS));
-	handler_fn *fault = keys_on ? on_fault_keys : on_fault;
+	signal_handler *fault = keys_on ? on_fault_keys : on_fault;
 	/* Handlers do not return, so they must run with the thread's own signal mask. */
-	const unsigned long flags = SA_ONSTACK | SA_NODEFER;
+	const unsigned long flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO | SA_RESTART;
 	long ret;
 
 	ret = sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&blocked, 0, KERNEL_SIGSET);
 	if (!ret)
-		ret = signal_handle(SIGSEGV, fault, flags);
+		ret = signal_handle(SIGSEGV, fault, flags, 0);
 	if (!ret)
-		ret = signal_handle(SIGBUS, fault, flags);
+		ret = signal_handle(SIGBUS, fault, flags, 0);
 	if (!ret)
-		ret = signal_handle(VGPU_LANE_SIGNAL, keys_on ? on_cancel_keys : on_cancel, flags);
+		ret = signal_handle(VGPU_LANE_SIGNAL, keys_on ? on_cancel_keys : on_cancel, flags,
+				    0);
 	return ret;
 }
 
