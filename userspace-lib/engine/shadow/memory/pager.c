@@ -62,10 +62,8 @@ static u32 answer_room(struct fault *fault, u8 **to)
 {
 	u32 fixed = sizeof(fault->answer.fetched), at, i;
 
-	if (fault->have < sizeof(fault->answer.hdr)) {
-		*to = (u8 *)&fault->answer + fault->have;
-		return sizeof(fault->answer.hdr) - fault->have;
-	}
+	if (fault->have < sizeof(fault->answer.hdr))
+		fixed = sizeof(fault->answer.hdr);
 	if (fault->have < fixed) {
 		*to = (u8 *)&fault->answer + fault->have;
 		return fixed - fault->have;
@@ -156,10 +154,8 @@ static void lane_ready(struct lane *lane)
 	 * upcall_end() the lane's thread continues, and its call may end.
 	 */
 	watch_arm(lane, true);
-	if (ret < 0)
-		upcall_end(lane, ret);
-	else if (ret)
-		upcall_end(lane, 0);
+	if (ret)
+		upcall_end(lane, ret < 0 ? ret : 0);
 }
 
 /* --- the loop ---------------------------------------------------------------- */
