@@ -11,7 +11,6 @@
  * watches the sockets of lanes whose calls run. Each lane has a thread that makes its calls.
  * Another process with the same memory traces these threads.
  */
-#include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/prctl.h>
 
@@ -30,8 +29,6 @@
 #include "engine/shadow/thread/thread.h"
 #include "engine/shadow/thread/tracer.h"
 #include "shadow/exec.h"
-#include "shadow/keys.h"
-#include "shadow/layout.h"
 
 #define POLLIN		0x0001
 

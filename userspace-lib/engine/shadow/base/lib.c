@@ -4,8 +4,6 @@
 #include <linux/time.h>
 
 #include "engine/shadow/base/lib.h"
-#include "shadow/keys.h"
-#include "shadow/layout.h"
 
 /* The host module's VGPU_TSC_CLOSE and VGPU_TSC_TRIES, where they are explained. */
 #define TSC_CLOSE	100000

@@ -10,7 +10,10 @@
 #ifndef ESHADOW_LIB_H
 #define ESHADOW_LIB_H
 
-#include "shadow/sys.h"
+#include <linux/errno.h>
+
+#include "shadow/keys.h"
+#include "shadow/message.h"
 #include "shared/proto.h"
 #include "wire.h"
 

@@ -3,8 +3,6 @@
  * Demand pages and calls. A call that starts makes all pages too old; a call that ends writes
  * back what its driver wrote. The rules are in fresh.h, and are those of the host module.
  */
-#include <linux/errno.h>
-
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/mapping.h"

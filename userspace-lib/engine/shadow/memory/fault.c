@@ -3,15 +3,12 @@
  * Faults of lanes' threads. A fault becomes an upcall on the lane's socket, waits for the end of
  * another thread's claim, or fails. All of this runs in the pager.
  */
-#include <linux/errno.h>
-
 #include "engine/shadow/lane/watch.h"
 #include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/fault.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/writeback.h"
-#include "shadow/message.h"
 
 struct fault faults[SHADOW_LANES];
 bool fault_waits[SHADOW_LANES];

@@ -3,9 +3,7 @@
 #ifndef ESHADOW_FAULT_H
 #define ESHADOW_FAULT_H
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/lane.h"
-#include "fresh.h"
 
 struct page;
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The table of mappings: parts of the address space that are no demand pages. */
-#include <linux/errno.h>
-
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/memory/mapping.h"
-#include "shadow/layout.h"
 
 struct mapping *mappings;
 u32 nr_mappings;

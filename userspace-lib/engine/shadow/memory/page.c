@@ -9,7 +9,6 @@
  * page is shown by mapping it over this memory, and hidden by moving such memory over it
  * (mremap). The kernel does the move in one step, so a driver finds either one or the other.
  */
-#include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/userfaultfd.h>
@@ -20,8 +19,6 @@
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "kept.h"
-#include "shadow/keys.h"
-#include "shadow/layout.h"
 
 struct demand demand = { .secret = -1, .faults = -1 };
 

@@ -6,7 +6,6 @@
  * A fault of a lane's thread becomes an upcall on the lane's socket. Without an upcall, the
  * socket can only have a CANCEL, or its end, and then the lane's thread gets a signal.
  */
-#include <linux/errno.h>
 #include <linux/eventpoll.h>
 #include <linux/userfaultfd.h>
 
@@ -18,8 +17,6 @@
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/pager.h"
 #include "engine/shadow/thread/thread.h"
-#include "shadow/layout.h"
-#include "shadow/message.h"
 
 #define PAGER_EVENTS	16
 static void faults_read(void)

@@ -4,7 +4,6 @@
  * guest's memory.
  */
 #include <asm/statfs.h>
-#include <linux/errno.h>
 #include <linux/magic.h>
 #include <linux/mman.h>
 
@@ -12,7 +11,6 @@
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/place.h"
 #include "engine/shadow/thread/syscall.h"
-#include "shadow/keys.h"
 
 /* --- unmaps --------------------------------------------------------------------- */
 

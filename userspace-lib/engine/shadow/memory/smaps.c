@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Properties of a mapping in the kernel, by /proc/self/smaps. */
-#include <linux/errno.h>
-
 #include "engine/shadow/memory/smaps.h"
 #include "engine/shadow/thread/thread.h"
 

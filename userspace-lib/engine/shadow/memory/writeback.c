@@ -3,9 +3,6 @@
  * Write-back: bytes that a driver wrote to demand pages are sent to the guest, and no other bytes
  * of the pages, as other threads of the guest write there, too.
  */
-#include <linux/errno.h>
-#include <linux/uio.h>
-
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/writeback.h"

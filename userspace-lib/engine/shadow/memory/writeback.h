@@ -4,7 +4,6 @@
 #define ESHADOW_WRITEBACK_H
 
 #include "engine/shadow/base/lib.h"
-#include "wire.h"
 
 struct iovec;
 struct lane;

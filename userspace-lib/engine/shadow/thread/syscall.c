@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* System calls and copies that run drivers' functions, and the signals that interrupt them. */
 #include <linux/signal.h>
-#include <linux/errno.h>
 #include <asm/sigcontext.h>
 #include <asm/ucontext.h>
 
@@ -9,8 +8,6 @@
 
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
-#include "shadow/keys.h"
-#include "shadow/layout.h"
 
 #define SIGNAL_BIT(nr)	(1UL << ((nr) - 1))
 

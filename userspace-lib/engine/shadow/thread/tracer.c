@@ -15,7 +15,6 @@
  * its files, so the socket ends after all memory of both processes.
  */
 #include <linux/audit.h>
-#include <linux/errno.h>
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
@@ -29,7 +28,6 @@
 #include "engine/shadow/thread/thread.h"
 #include "engine/shadow/thread/tracer.h"
 #include "shadow/exec.h"
-#include "shadow/layout.h"
 
 #define STACK_SIZE	(16UL << 10)
 /* Time in milliseconds that the shadow and its tracer wait for each other at the start. */
