@@ -20,6 +20,11 @@
 
 static int instance = -1;
 static uint64_t last_tag;
+/* Tags of the files that existed at the last look, in rising order. */
+static uint64_t *tags;
+static size_t nr_tags, max_tags;
+/* True if the last look has failed. */
+static bool unknown;
 
 int lasting_add(int file, uint64_t *tag)
 {
@@ -56,49 +61,48 @@ static int tag_compare(const void *one, const void *other)
 	return (*a > *b) - (*a < *b);
 }
 
-ssize_t lasting_tags(uint64_t **tags)
+/* Return: false if there is no memory. */
+static bool tag_found(uint64_t tag)
 {
-	size_t nr = 0, max = 0, size = 0;
-	uint64_t *found = NULL, tag;
-	char *line = NULL;
-	int err = 0;
-	FILE *list;
+	if (nr_tags == max_tags) {
+		size_t max = max_tags ? 2 * max_tags : 64;
+		uint64_t *more = reallocarray(tags, max, sizeof(*tags));
 
-	*tags = NULL;
-	if (instance < 0)
-		return 0;
-	list = list_open();
-	if (!list)
-		return -errno;
-	while (getline(&line, &size, list) > 0) {
-		if (sscanf(line, "tfd: %*d events: %*x data: %" SCNx64, &tag) != 1)
-			continue;
-		if (nr == max) {
-			uint64_t *more = reallocarray(found, max ? 2 * max : 64, sizeof(*found));
-
-			err = more ? 0 : ENOMEM;
-			if (err)
-				break;
-			max = max ? 2 * max : 64;
-			found = more;
-		}
-		found[nr++] = tag;
+		if (!more)
+			return false;
+		tags = more;
+		max_tags = max;
 	}
-	if (!err && !feof(list))
-		err = EIO;
-	free(line);
-	fclose(list);
-	if (err) {
-		free(found);
-		return -err;
-	}
-	if (nr)
-		qsort(found, nr, sizeof(*found), tag_compare);
-	*tags = found;
-	return nr;
+	tags[nr_tags++] = tag;
+	return true;
 }
 
-bool lasting_has(const uint64_t *tags, size_t nr, uint64_t tag)
+void lasting_look(void)
 {
-	return nr && bsearch(&tag, tags, nr, sizeof(*tags), tag_compare);
+	char *line = NULL;
+	size_t size = 0;
+	uint64_t tag;
+	FILE *list;
+
+	nr_tags = 0;
+	unknown = false;
+	if (instance < 0)
+		return;
+	list = list_open();
+	unknown = !list;
+	if (!list)
+		return;
+	while (!unknown && getline(&line, &size, list) > 0)
+		if (sscanf(line, "tfd: %*d events: %*x data: %" SCNx64, &tag) == 1)
+			unknown = !tag_found(tag);
+	unknown |= !feof(list);
+	free(line);
+	fclose(list);
+	if (nr_tags)
+		qsort(tags, nr_tags, sizeof(*tags), tag_compare);
+}
+
+bool lasting_has(uint64_t tag)
+{
+	return unknown || (nr_tags && bsearch(&tag, tags, nr_tags, sizeof(*tags), tag_compare));
 }

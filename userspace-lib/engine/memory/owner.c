@@ -277,20 +277,16 @@ static void count_less(uint64_t len)
 static void leavings_look(void)
 {
 	struct leaving *leaving, *next;
-	uint64_t *tags;
-	ssize_t nr;
 
-	nr = lasting_tags(&tags);
-	for (leaving = LIST_FIRST(&leavings); nr >= 0 && leaving; leaving = next) {
+	lasting_look();
+	for (leaving = LIST_FIRST(&leavings); leaving; leaving = next) {
 		next = LIST_NEXT(leaving, node);
-		if (lasting_has(tags, nr, leaving->tag))
+		if (lasting_has(leaving->tag))
 			continue;
 		LIST_REMOVE(leaving, node);
 		count_less(leaving->len);
 		free(leaving);
 	}
-	if (nr >= 0)
-		free(tags);
 	client_look();
 }
 

@@ -189,9 +189,9 @@ static void file_released(struct tgid_file *file)
 }
 
 /* Return: true if the file exists, or its driver may still be releasing it. */
-static bool file_is_used(struct tgid_file *file, const uint64_t *tags, ssize_t nr)
+static bool file_is_used(struct tgid_file *file)
 {
-	if (file->tag && (nr < 0 || lasting_has(tags, nr, file->tag)))
+	if (file->tag && lasting_has(file->tag))
 		return true;
 	if (!file->gone_ms)
 		file->gone_ms = now_ms();
@@ -208,17 +208,14 @@ static void look_later(unsigned int ms)
 static void look(struct timer *timer)
 {
 	struct tgid_file *file, *next;
-	uint64_t *tags;
-	ssize_t nr = lasting_tags(&tags);
 
 	(void)timer;
+	lasting_look();
 	for (file = LIST_FIRST(&closed_files); file; file = next) {
 		next = LIST_NEXT(file, closed_node);
-		if (!file_is_used(file, tags, nr))
+		if (!file_is_used(file))
 			file_released(file);
 	}
-	if (nr >= 0)
-		free(tags);
 	if (!LIST_EMPTY(&closed_files))
 		look_later(2 * look_ms);
 }
