@@ -25,7 +25,7 @@ static struct source channel = { .fd = -1, .ready = channel_ready };
 static void channel_silent(struct timer *timer)
 {
 	(void)timer;
-	keeper_end(KEEPER_EXIT_SILENT);
+	exit(KEEPER_EXIT_SILENT);
 }
 
 static struct timer silence = { .expired = channel_silent };
@@ -54,7 +54,7 @@ static void request(uint32_t type, const void *payload, uint32_t size, int fd)
 
 	/* If the hypervisor gets only a part, it does not answer, and the deadline passes. */
 	if (packet_send(channel.fd, iov, 2, fd))
-		keeper_end(KEEPER_EXIT_SILENT);
+		exit(KEEPER_EXIT_SILENT);
 	timer_set(&silence, ANSWER_TIMEOUT_MS);
 }
 
@@ -91,13 +91,13 @@ static void channel_ready(struct source *source, uint32_t events)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (len <= 0)
-		keeper_end(EXIT_SUCCESS);
+		exit(EXIT_SUCCESS);
 	in_have += len;
 	if (in_have < want)
 		return;
 	in_have = 0;
 	if (in.hdr.size != sizeof(in.value))
-		keeper_end(KEEPER_EXIT_PROTOCOL);
+		exit(KEEPER_EXIT_PROTOCOL);
 	memcpy(&value, in.value, sizeof(value));
 	answered(value);
 }
@@ -110,5 +110,5 @@ void channel_use(int fd, void (*handler)(uint64_t value))
 	channel.fd = fd;
 	/* If epoll does not accept the file, it is no socket. */
 	if (source_add(&channel, EPOLLIN))
-		keeper_end(KEEPER_EXIT_PROTOCOL);
+		exit(KEEPER_EXIT_PROTOCOL);
 }

@@ -16,11 +16,6 @@ static bool told;
 /* Number of the last KEEPER_READY that was sent to any engine. */
 static uint64_t last_ready;
 
-void keeper_end(int status)
-{
-	exit(status);
-}
-
 int keeper_connect(int fd, void (*ready)(struct source *source, uint32_t events))
 {
 	engine.fd = fd;

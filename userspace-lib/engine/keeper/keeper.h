@@ -14,12 +14,6 @@ struct source;
 extern struct keeper_msg window;
 
 /**
- * keeper_end - end the keeper, and with it the guest's window
- * @status: reason, for vgpud's log; EXIT_SUCCESS if the hypervisor or vgpud has ended
- */
-void keeper_end(int status) __attribute__((noreturn));
-
-/**
  * keeper_tell - send a message to the engine, if there is one
  * @msg: the message
  * @fd: file to be sent with the message, which stays the caller's; -1: none

@@ -71,7 +71,7 @@ static void agent_ready(struct source *source, uint32_t events)
 	if (len == -EAGAIN || len == -EINTR)
 		return;
 	if (len != sizeof(msg))
-		keeper_end(EXIT_SUCCESS);
+		exit(EXIT_SUCCESS);
 	if (fd < 0)
 		return;
 	if (msg.type == KEEPER_MEMORY) {
@@ -81,7 +81,7 @@ static void agent_ready(struct source *source, uint32_t events)
 	/* A guest has one engine at a time, so the earlier engine, if any, is ending. */
 	engine_gone();
 	if (keeper_connect(fd, engine_ready))
-		keeper_end(KEEPER_EXIT_START);
+		exit(KEEPER_EXIT_START);
 	ram_tell();
 	region_look();
 }

@@ -66,7 +66,7 @@ static struct qemu_msg {
 static void need(bool ok)
 {
 	if (!ok)
-		keeper_end(KEEPER_EXIT_PROTOCOL);
+		exit(KEEPER_EXIT_PROTOCOL);
 }
 
 /* --- answers ---------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static void reply(const void *payload, uint32_t size)
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 
 	if (sendmsg(qemu.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)(sizeof(hdr) + size))
-		keeper_end(KEEPER_EXIT_SILENT);
+		exit(KEEPER_EXIT_SILENT);
 }
 
 static void reply_u64(uint64_t value)
@@ -204,7 +204,7 @@ static void handle(void)
 	case VHOST_SET_PROTOCOL_FEATURES:
 		need(in.hdr.size == sizeof(in.payload.u64));
 		if ((in.payload.u64 & NEEDED) != NEEDED)
-			keeper_end(KEEPER_EXIT_FEATURES);
+			exit(KEEPER_EXIT_FEATURES);
 		break;
 	case VHOST_SET_BACKEND_REQ_FD:
 		set_channel();
@@ -287,7 +287,7 @@ static bool receive(void)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (len <= 0)
-		keeper_end(EXIT_SUCCESS);
+		exit(EXIT_SUCCESS);
 	files_take(&msg);
 	in.have += len;
 	if (in.have < sizeof(in.hdr))

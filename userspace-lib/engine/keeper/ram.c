@@ -93,7 +93,7 @@ static void say_state(void)
 		(nr_giant ? KEEPER_STATE_GIANT : 0);
 
 	if (pwrite(KEEPER_FD_STATE, &state, sizeof(state), 0) != sizeof(state))
-		keeper_end(KEEPER_EXIT_START);
+		exit(KEEPER_EXIT_START);
 }
 
 void ram_appeared(const struct ram_part *part, int fd)
@@ -106,7 +106,7 @@ void ram_appeared(const struct ram_part *part, int fd)
 	 */
 	if (nr_rams >= KEEPER_MEM_SLOTS || !part->len || part->len > UINT64_MAX - part->addr ||
 	    part->len > UINT64_MAX - part->offset)
-		keeper_end(KEEPER_EXIT_PROTOCOL);
+		exit(KEEPER_EXIT_PROTOCOL);
 	/* Only tmpfs and hugetlbfs have seals. This call asks no other file system anything. */
 	if (fcntl(fd, F_GET_SEALS) < 0) {
 		closer_close(fd, NULL, NULL);
@@ -114,7 +114,7 @@ void ram_appeared(const struct ram_part *part, int fd)
 	}
 	ram = malloc(sizeof(*ram));
 	if (!ram)
-		keeper_end(KEEPER_EXIT_START);
+		exit(KEEPER_EXIT_START);
 	*ram = (struct ram) {
 		.addr = part->addr, .len = part->len, .offset = part->offset, .fd = fd,
 		.huge = huge_page(fd),

@@ -229,7 +229,7 @@ static void region_answer(uint64_t value)
 	struct showing *showing = being_asked();
 
 	if (!showing || showing->settled)
-		keeper_end(KEEPER_EXIT_PROTOCOL);
+		exit(KEEPER_EXIT_PROTOCOL);
 	if (!value && showing->state == SHOWING_OLD && !showing->answered) {
 		showing->answered = true;
 		channel_ask_settled();
@@ -250,7 +250,7 @@ static void region_answer(uint64_t value)
 		asked_over(showing, 0);
 	} else {
 		/* It is unknown whether the guest still sees the memory. */
-		keeper_end(KEEPER_EXIT_PROTOCOL);
+		exit(KEEPER_EXIT_PROTOCOL);
 	}
 }
 
@@ -258,7 +258,7 @@ void region_channel(int fd)
 {
 	/* Requests on the earlier channel may or may not have been done, which cannot be known. */
 	if (nr_showings)
-		keeper_end(KEEPER_EXIT_PROTOCOL);
+		exit(KEEPER_EXIT_PROTOCOL);
 	channel_use(fd, region_answer);
 }
 
