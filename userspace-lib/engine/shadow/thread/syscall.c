@@ -11,12 +11,15 @@
 
 #define SIGNAL_BIT(nr)	(1UL << ((nr) - 1))
 
-/* Gives the thread access to memory of all keys. Clobbers rax, rcx and rdx. */
-#define REACH_ALL			\
-	"	xor %eax, %eax\n"	\
+/* Gives the thread the rights to memory that eax has (keys_only()). Clobbers rcx and rdx. */
+#define REACH_EAX			\
 	"	xor %ecx, %ecx\n"	\
 	"	xor %edx, %edx\n"	\
 	"	wrpkru\n"
+/* Gives the thread access to memory of all keys. Clobbers rax, rcx and rdx. */
+#define REACH_ALL			\
+	"	xor %eax, %eax\n"	\
+	REACH_EAX
 /*
  * Does the same at the start of a signal handler, and keeps its third argument (rdx). Clobbers
  * r8, too.
@@ -79,9 +82,7 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"	mov %r12d, %eax\n"
 	"	test %eax, %eax\n"
 	"	jz 1f\n"
-	"	xor %ecx, %ecx\n"
-	"	xor %edx, %edx\n"
-	"	wrpkru\n"
+	REACH_EAX
 	"1:	mov %r13, %rax\n"
 	"	mov %r14, %rdx\n"
 	"	syscall\n"
@@ -140,9 +141,7 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"	mov %r12d, %eax\n"
 	"	test %eax, %eax\n"
 	"	jz 1f\n"
-	"	xor %ecx, %ecx\n"
-	"	xor %edx, %edx\n"
-	"	wrpkru\n"
+	REACH_EAX
 	"1:	mov %r13, %rax\n"
 	"	mov %r14, %rcx\n"
 	"	mov %r15, %rdx\n"
@@ -297,9 +296,7 @@ __asm__(".globl copy_reach, copy_begin, copy_end\n"
 	"	test %ebx, %ebx\n"
 	"	jz 1f\n"
 	"	mov %ebx, %eax\n"
-	"	xor %ecx, %ecx\n"
-	"	xor %edx, %edx\n"
-	"	wrpkru\n"
+	REACH_EAX
 	"1:	mov %r8, %rcx\n"
 	"	mov %rdi, %rax\n"
 	"	or %rsi, %rax\n"
