@@ -87,9 +87,7 @@ int closer_init(void)
 	pthread_t thread;
 
 	ready.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ready.fd < 0)
-		return -errno;
-	if (source_add(&ready, EPOLLIN))
+	if (ready.fd < 0 || source_add(&ready, EPOLLIN))
 		return -errno;
 	return -pthread_create(&thread, NULL, closer_main, NULL);
 }

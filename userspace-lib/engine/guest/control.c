@@ -48,14 +48,8 @@ static unsigned int silence;
 static void (*handle)(const struct vgpu_hdr *msg);
 
 static void control_ready(struct source *source, uint32_t events);
-static void control_stuck(struct timer *timer);
-static void control_silent(struct timer *timer);
-static void control_torn(struct timer *timer);
 
 static struct source control = { .fd = ENGINE_FD_CONTROL, .ready = control_ready };
-static struct timer sending = { .expired = control_stuck };
-static struct timer pinging = { .expired = control_silent };
-static struct timer receiving = { .expired = control_torn };
 
 /* --- messages to the guest ---------------------------------------------------- */
 
@@ -65,11 +59,7 @@ static void control_stuck(struct timer *timer)
 	engine_end("the guest does not receive messages");
 }
 
-static void control_torn(struct timer *timer)
-{
-	(void)timer;
-	engine_end("the guest did not send the rest of a message in time");
-}
+static struct timer sending = { .expired = control_stuck };
 
 /* Move waiting messages to the buffer. Half of the buffer is kept for messages that cannot wait. */
 static void later_take(void)
@@ -159,7 +149,17 @@ static void control_silent(struct timer *timer)
 	timer_set(timer, start.ping_timeout_ms / 2 ? start.ping_timeout_ms / 2 : 1);
 }
 
+static struct timer pinging = { .expired = control_silent };
+
 /* --- messages from the guest --------------------------------------------------- */
+
+static void control_torn(struct timer *timer)
+{
+	(void)timer;
+	engine_end("the guest did not send the rest of a message in time");
+}
+
+static struct timer receiving = { .expired = control_torn };
 
 static void control_take(void)
 {

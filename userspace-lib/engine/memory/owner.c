@@ -63,10 +63,7 @@ struct leaving {
 	uint64_t len;
 };
 
-static void leavings_late(struct timer *timer);
-
 static LIST_HEAD(, leaving) leavings = LIST_HEAD_INITIALIZER(leavings);
-static struct timer leavings_timer = { .expired = leavings_late };
 static unsigned int leavings_ms;
 static LIST_HEAD(, shown) showns = LIST_HEAD_INITIALIZER(showns);
 static uint64_t last_shown;
@@ -299,6 +296,8 @@ static void leavings_late(struct timer *timer)
 		leavings_ms *= 2;
 	timer_set(timer, leavings_ms);
 }
+
+static struct timer leavings_timer = { .expired = leavings_late };
 
 static int lend_by_card(const struct nvidia_memory *memory, int file, struct leaving *leaving)
 {

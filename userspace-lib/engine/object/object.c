@@ -78,21 +78,15 @@ bool object_is_video(const struct object *object)
 	return object->grant && vgpu_export_is_video(object->grant->policy.kind);
 }
 
-/* Return: true if the object's file is this very file, not just one of the same device. */
-static bool file_same(const struct object *object, int fd, const struct stat *st)
-{
-	pid_t self = getpid();
-
-	return object->dev == st->st_dev && object->ino == st->st_ino &&
-	       !syscall(SYS_kcmp, self, self, KCMP_FILE, object->fd, fd);
-}
-
 struct object *object_of_file(int fd, const struct stat *st)
 {
 	struct object *object;
+	pid_t self = getpid();
 
+	/* Find the very file, not just one of the same device. */
 	LIST_FOREACH(object, &all_objects, node)
-		if (file_same(object, fd, st))
+		if (object->dev == st->st_dev && object->ino == st->st_ino &&
+		    !syscall(SYS_kcmp, self, self, KCMP_FILE, object->fd, fd))
 			return object;
 	return NULL;
 }
