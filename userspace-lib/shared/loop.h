@@ -41,6 +41,11 @@ struct timer {
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
+/* Visit the entries of a LIST, each of which may be removed. @next: variable of the macro's own. */
+#define LIST_FOREACH_SAFE(entry, head, node, next) \
+	for ((entry) = LIST_FIRST(head); (entry) && ((next) = LIST_NEXT(entry, node), true); \
+	     (entry) = (next))
+
 int loop_init(void);
 /* Run until loop_stop(). Return: 0 or a negative errno. */
 int loop_run(void);

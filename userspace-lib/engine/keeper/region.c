@@ -28,6 +28,7 @@
 #include "engine/keeper/ram.h"
 #include "engine/keeper/region.h"
 #include "engine/keeper/vhost.h"
+#include "shared/loop.h"
 
 #define PAGE_MASK		4095ULL
 
@@ -325,8 +326,7 @@ static void driver_gone(void)
 {
 	struct showing *showing, *next;
 
-	for (showing = LIST_FIRST(&showings); showing; showing = next) {
-		next = LIST_NEXT(showing, node);
+	LIST_FOREACH_SAFE(showing, &showings, node, next) {
 		showing->abandoned = true;
 		showing->outlived = true;
 		if (showing->state == SHOWING_NEW && !showing->asked)
@@ -429,8 +429,7 @@ void region_abandon(void)
 {
 	struct showing *showing, *next;
 
-	for (showing = LIST_FIRST(&showings); showing; showing = next) {
-		next = LIST_NEXT(showing, node);
+	LIST_FOREACH_SAFE(showing, &showings, node, next) {
 		showing->abandoned = true;
 		if (showing->state == SHOWING_NEW && !showing->asked)
 			showing_free(showing);

@@ -276,8 +276,7 @@ static void leavings_look(void)
 	struct leaving *leaving, *next;
 
 	lasting_look();
-	for (leaving = LIST_FIRST(&leavings); leaving; leaving = next) {
-		next = LIST_NEXT(leaving, node);
+	LIST_FOREACH_SAFE(leaving, &leavings, node, next) {
 		if (lasting_has(leaving->tag))
 			continue;
 		LIST_REMOVE(leaving, node);
@@ -459,11 +458,9 @@ void owner_shadow_gone(const struct shadow *shadow)
 {
 	struct shown *shown, *next;
 
-	for (shown = LIST_FIRST(&showns); shown; shown = next) {
-		next = LIST_NEXT(shown, node);
+	LIST_FOREACH_SAFE(shown, &showns, node, next)
 		if (shown->shadow == shadow)
 			shown_end(shown);
-	}
 }
 
 uint64_t owner_last_shown(void)

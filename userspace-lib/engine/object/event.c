@@ -83,9 +83,7 @@ void events_object_gone(uint32_t object)
 {
 	struct event *event, *next;
 
-	for (event = LIST_FIRST(&events); event; event = next) {
-		next = LIST_NEXT(event, node);
+	LIST_FOREACH_SAFE(event, &events, node, next)
 		if (event->object == object)
 			event_free(event);
-	}
 }

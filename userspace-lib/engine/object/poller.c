@@ -126,8 +126,7 @@ static size_t poll_fill(struct pollfd **polls, struct object ***objects, size_t 
 	size_t nr = 1;
 
 	(*polls)[0] = (struct pollfd) { .fd = kick_fd, .events = POLLIN };
-	for (object = LIST_FIRST(&polled); object; object = next) {
-		next = LIST_NEXT(object, poll_node);
+	LIST_FOREACH_SAFE(object, &polled, poll_node, next) {
 		if (!object->poll.events) {
 			LIST_REMOVE(object, poll_node);
 			object->poll.listed = false;

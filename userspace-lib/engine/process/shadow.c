@@ -173,11 +173,9 @@ void givens_acked(struct shadow *shadow, uint32_t lane)
 {
 	struct given *given, *next;
 
-	for (given = LIST_FIRST(&shadow->givens); given; given = next) {
-		next = LIST_NEXT(given, node);
+	LIST_FOREACH_SAFE(given, &shadow->givens, node, next)
 		if (given->lane == lane)
 			given_free(shadow, given);
-	}
 }
 
 void given_forget(uint32_t object, uint32_t reference)

@@ -211,11 +211,9 @@ static void look(struct timer *timer)
 
 	(void)timer;
 	lasting_look();
-	for (file = LIST_FIRST(&closed_files); file; file = next) {
-		next = LIST_NEXT(file, closed_node);
+	LIST_FOREACH_SAFE(file, &closed_files, closed_node, next)
 		if (!file_is_used(file))
 			file_released(file);
-	}
 	if (!LIST_EMPTY(&closed_files))
 		look_later(2 * look_ms);
 }
