@@ -49,8 +49,8 @@ u64 tsc_with_clock(u64 *clock);
 extern struct lock map_lock;
 
 /*
- * Allocates zeroed pages in the reserved range that drivers cannot reach. Return: the pages, or
- * NULL.
+ * Allocates zeroed pages in the reserved range that drivers cannot reach. The kernel rounds @len up
+ * to whole pages. Return: the pages, or NULL.
  */
 void *memory_get(u64 len);
 /* Does the same with another protection key (keys.h). */

@@ -160,7 +160,7 @@ void demand_store(u64 addr, const u8 *bytes)
 		return;
 	lock_take(&demand.lock);
 	if (vgpu_fresh_takes_sent(&demand.fresh) && !page_find(addr) && !mapping_at(addr)) {
-		page = page_add(addr);
+		page = page_add(addr, false);
 		if (page) {
 			memcpy(page_live(page), bytes, PAGE_SIZE);
 			memcpy(page_orig(page), bytes, PAGE_SIZE);

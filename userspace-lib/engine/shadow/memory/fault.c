@@ -104,7 +104,7 @@ static void page_spoil(u64 addr)
 	struct page *page = page_find(addr);
 
 	if (!page) {
-		page = page_add_bad(addr);
+		page = page_add(addr, true);
 		/* Without an entry for a bad page, nothing can end the access. */
 		sys_exit_if(!page, ESHADOW_EXIT_PAGES);
 		page_unclaim(page);
@@ -361,7 +361,7 @@ static void fault_claim_ahead(struct lane *lane)
 
 		if (page_find(addr))
 			break;
-		fault->pages[fault->nr] = page_add(addr);
+		fault->pages[fault->nr] = page_add(addr, false);
 		if (!fault->pages[fault->nr])
 			break;
 	}
@@ -438,7 +438,7 @@ void fault_serve(struct lane *lane)
 	if (page)
 		page->busy = true;
 	else
-		page = page_add(fault->addr);
+		page = page_add(fault->addr, false);
 	fault->pages[0] = page;
 	fault->nr = 1;
 	dirty = page_differs(page);

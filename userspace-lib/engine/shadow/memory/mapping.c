@@ -41,7 +41,7 @@ u64 mapping_next(u64 addr)
 void mapping_init(void)
 {
 	max_mappings = eshadow_mappings_max(&shared->limits);
-	mappings = memory_get((max_mappings * sizeof(*mappings) + PAGE_SIZE - 1) & PAGE_MASK);
+	mappings = memory_get(max_mappings * sizeof(*mappings));
 	sys_exit_if(!mappings, SHADOW_EXIT_MAP);
 }
 

@@ -104,8 +104,7 @@ void page_init(void)
 	sys_exit_if(keys_give(ret, max_pages * PAGE_SIZE, KEY_OWN), SHADOW_EXIT_KEYS);
 	demand.live = (u8 *)ret;
 	demand.orig = memory_get(max_pages * PAGE_SIZE);
-	demand.pages = memory_get((2 * max_pages * sizeof(struct page) + PAGE_SIZE - 1) &
-				  PAGE_MASK);
+	demand.pages = memory_get(2 * max_pages * sizeof(struct page));
 	ret = sys_mmap(0, BLANK_PAGES * PAGE_SIZE, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!demand.orig || !demand.pages || sys_is_error(ret))
@@ -131,9 +130,10 @@ struct page *page_find(u64 addr)
 	return page;
 }
 
-static struct page *page_use(struct page **list, u64 addr)
+struct page *page_add(u64 addr, bool bad)
 {
-	struct page *page = *list, **bucket = page_bucket(addr);
+	struct page **list = bad ? &demand.free_bad : &demand.free, *page = *list;
+	struct page **bucket = page_bucket(addr);
 
 	if (!page)
 		return NULL;
@@ -143,21 +143,9 @@ static struct page *page_use(struct page **list, u64 addr)
 	};
 	*bucket = page;
 	demand.nr_pages++;
-	return page;
-}
-
-struct page *page_add(u64 addr)
-{
-	struct page *page = page_use(&demand.free, addr);
-
-	if (page)
+	if (!bad)
 		demand.top = max(demand.top, (u32)(page - demand.pages) + 1);
 	return page;
-}
-
-struct page *page_add_bad(u64 addr)
-{
-	return page_use(&demand.free_bad, addr);
 }
 
 void page_free(struct page *page)

@@ -78,10 +78,11 @@ extern struct demand demand;
 /* Sets up the pages. If something is missing, exits with a status that says what. */
 void page_init(void);
 struct page *page_find(u64 addr);
-/* Adds a claimed page. Return: the page, or NULL at the limit. */
-struct page *page_add(u64 addr);
-/* Adds a claimed page that can only be bad. Such pages have a limit of their own. */
-struct page *page_add_bad(u64 addr);
+/*
+ * Adds a claimed page. @bad: it can only be bad; such pages have a limit of their own. Return: the
+ * page, or NULL at the limit.
+ */
+struct page *page_add(u64 addr, bool bad);
 bool page_has_bytes(const struct page *page);
 void page_free(struct page *page);
 /* Maps the page at its address. */

@@ -9,12 +9,10 @@
 
 _Static_assert(WRITEBACK_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX, "one message");
 
-#define BATCH_BYTES	((sizeof(struct writeback) + PAGE_SIZE - 1) & PAGE_MASK)
-
 int writeback_prepare(struct lane *lane)
 {
 	if (!lane->batch)
-		lane->batch = memory_get(BATCH_BYTES);
+		lane->batch = memory_get(sizeof(struct writeback));
 	return lane->batch ? 0 : -ENOMEM;
 }
 
