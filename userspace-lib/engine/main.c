@@ -30,7 +30,7 @@
 #include "engine/session/reference.h"
 #include "engine/session/session.h"
 #include "engine/session/sync.h"
-#include "shadow/exec.h"
+#include "shadow/sys.h"
 #include "shared/log.h"
 #include "shared/loop.h"
 #include "shared/proto.h"

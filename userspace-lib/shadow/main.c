@@ -17,7 +17,6 @@
 
 #include <linux/vgpu_host.h>
 
-#include "exec.h"
 #include "keys.h"
 #include "lane.h"
 #include "message.h"

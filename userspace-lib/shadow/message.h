@@ -5,7 +5,6 @@
 
 #include <asm/socket.h>
 #include <linux/uio.h>
-#include <stddef.h>
 
 #include "shadow/sys.h"
 

@@ -25,7 +25,7 @@
 #include "engine/keeper/qemu.h"
 #include "engine/keeper/ram.h"
 #include "engine/keeper/region.h"
-#include "shadow/exec.h"
+#include "shadow/sys.h"
 #include "shared/loop.h"
 
 /* --- the engine ----------------------------------------------------------------- */

@@ -14,7 +14,6 @@
 #include <linux/prctl.h>
 #include <linux/stat.h>
 
-#include "shadow/exec.h"
 #include "shadow/layout.h"
 #include "shadow/message.h"
 #include "shared/proto.h"

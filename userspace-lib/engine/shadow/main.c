@@ -28,7 +28,6 @@
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "engine/shadow/thread/tracer.h"
-#include "shadow/exec.h"
 
 #define POLLIN		0x0001
 

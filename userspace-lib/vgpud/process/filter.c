@@ -28,7 +28,7 @@ static int allow_if(int nr, struct scmp_arg_cmp condition)
 
 /*
  * Allow what a program needs at its start. execveat() executes the program; by seccomp() the
- * program forbids itself execveat() and seccomp() afterwards (shadow/exec.h). exec makes a
+ * program forbids itself execveat() and seccomp() afterwards (shadow/sys.h). exec makes a
  * process dumpable, and prctl(PR_SET_DUMPABLE, 0) undoes that.
  */
 static int allow_start(int program)

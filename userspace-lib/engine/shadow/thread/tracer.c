@@ -27,7 +27,6 @@
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "engine/shadow/thread/tracer.h"
-#include "shadow/exec.h"
 
 #define STACK_SIZE	(16UL << 10)
 /* Time in milliseconds that the shadow and its tracer wait for each other at the start. */
