@@ -63,16 +63,6 @@ struct object *object_find(uint32_t id)
 	return NULL;
 }
 
-struct object *object_by_fd(int fd)
-{
-	struct object *object;
-
-	LIST_FOREACH(object, &all_objects, node)
-		if (object->fd == fd)
-			return object;
-	return NULL;
-}
-
 bool object_is_video(const struct object *object)
 {
 	return object->grant && vgpu_export_is_video(object->grant->policy.kind);

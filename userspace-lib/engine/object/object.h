@@ -87,7 +87,6 @@ uint64_t object_space(const struct object *object);
 struct object *object_find(uint32_t id);
 /* Return: the object whose file is @fd, or NULL. @st: result of fstat() of @fd. */
 struct object *object_of_file(int fd, const struct stat *st);
-struct object *object_by_fd(int fd);
 /* Return: true if the object is a file of V4L2; the media controller is none. */
 bool object_is_video(const struct object *object);
 /* Describe the object, and the reference that the guest got last. */

@@ -328,7 +328,9 @@ static void signal_ready(struct source *source, uint32_t events)
 		return;
 	}
 	revents = info.ssi_band & VGPU_POLL_EVENTS;
-	object = object_by_fd(info.ssi_fd);
+	LIST_FOREACH(object, &all_objects, node)
+		if (object->fd == info.ssi_fd)
+			break;
 	if (!object || !revents)
 		return;
 	pthread_mutex_lock(&lock);
