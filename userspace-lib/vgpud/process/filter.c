@@ -48,8 +48,9 @@ static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mp
 
 /*
  * Build the filter of the host module's shadows: the system calls of the files in shadow/, and no
- * others. The module works in a shadow's threads without system calls. After its start a shadow forbids itself mremap(), and mprotect() and
- * pkey_mprotect() of memory outside its reserved range (changes_forbid()).
+ * others. The module works in a shadow's threads without system calls. After its start a shadow
+ * forbids itself mremap(), and mprotect() and pkey_mprotect() of memory outside its reserved range
+ * (changes_forbid()).
  */
 static int build_filter(void)
 {
