@@ -23,20 +23,16 @@
 #include "engines/patience.h"
 #include "keeper/process.h"
 #include "policy.h"
-#include "process/pair.h"
 #include "process/spawn.h"
 #include "shared/log.h"
 
 struct engine_list all_engines = LIST_HEAD_INITIALIZER(all_engines);
 static const struct host_events *events;
 static uint32_t last_engine;
-static int engine_program = -1;
 
-int engines_init(const struct host_events *handlers)
+void engines_init(const struct host_events *handlers)
 {
 	events = handlers;
-	engine_program = spawn_program_open("vgpu-engine");
-	return engine_program < 0 ? engine_program : 0;
 }
 
 struct engine *engine_find(uint32_t number)
@@ -145,53 +141,40 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 
 static int engine_start(struct engine *engine, int sock_fd)
 {
-	struct spawn_file files[] = {
-		{ -1, ENGINE_FD_AGENT },
-		{ sock_fd, ENGINE_FD_CONTROL },
-		{ engine->shared_fd, ENGINE_FD_SHARED },
-		{ SPAWN_FD_PROC, ENGINE_FD_PROC },
-		{ -1, ENGINE_FD_SESSIONS },
-	};
-	const struct spawn_program program = {
-		.kind = SPAWN_ENGINE,
-		.name = "vgpu-engine",
-		.fd = engine_program,
-		.at = ENGINE_FD_PROGRAM,
-		.files = files,
-		.nr_files = sizeof(files) / sizeof(files[0]),
-	};
-	const struct engine_start start = {
+	struct engine_start start = {
 		.type = ENGINE_START,
 		.ping_timeout_ms = settings.ping_timeout_ms,
 		.features = engine->shared->features,
 		.limits = engine->shared->limits,
 	};
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)&start, .iov_len = sizeof(start) };
-	int pair[2], sessions[2], ret;
+	struct spawn_program spawn = {
+		.kind = SPAWN_ENGINE,
+		.first = { &start, sizeof(start) },
+		.files = {
+			{ SPAWN_FD_LINK, ENGINE_FD_AGENT },
+			{ sock_fd, ENGINE_FD_CONTROL },
+			{ engine->shared_fd, ENGINE_FD_SHARED },
+			{ SPAWN_FD_PROC, ENGINE_FD_PROC },
+			{ -1, ENGINE_FD_SESSIONS },
+		},
+	};
+	int sessions[2], ret;
 
-	ret = pair_make(pair);
-	if (ret)
-		return ret;
-	engine->agent_fd = pair[0];
-	if (pipe2(sessions, O_CLOEXEC | O_NONBLOCK)) {
-		ret = -errno;
-		close(pair[1]);
-		return ret;
-	}
+	if (pipe2(sessions, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
 	/* Each session causes up to three messages: ENGINE_CLOSED twice, and ENGINE_REAP. */
 	fcntl(sessions[1], F_SETPIPE_SZ, 1 << 20);
 	engine->source.fd = sessions[0];
 	engine->source.ready = engine_ready;
+	spawn.files[4].fd = sessions[1];
 	ret = source_add(&engine->source, EPOLLIN);
 	if (!ret)
-		ret = packet_send(pair[0], &iov, 1, -1);
-	files[0].fd = pair[1];
-	files[4].fd = sessions[1];
-	if (!ret)
-		ret = spawn_program(engine->sandbox, &program, &engine->pid);
-	close(pair[1]);
+		ret = spawn_program(engine->sandbox, &spawn, &engine->pid);
 	close(sessions[1]);
-	return ret;
+	if (ret < 0)
+		return ret;
+	engine->agent_fd = ret;
+	return 0;
 }
 
 int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)

@@ -60,8 +60,8 @@ struct engine {
 LIST_HEAD(engine_list, engine);
 extern struct engine_list all_engines;
 
-/* Open the program. @handlers stays the caller's. Return: 0 or a negative errno. */
-int engines_init(const struct host_events *handlers);
+/* Set the handlers of events. @handlers stays the caller's. */
+void engines_init(const struct host_events *handlers);
 struct engine *engine_find(uint32_t number);
 /*
  * Send a message to an engine. An engine that does not read its messages is ended. Return: 0, or

@@ -73,18 +73,6 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Start vgpu-engine-master. Return: the engine's end of the socket to it, or a negative errno. */
-static int master_spawn(const struct engine *engine, const struct offer *offer)
-{
-	int node = node_open(engine->nodes_fd, offer->number), fd;
-
-	if (node < 0)
-		return node;
-	fd = master_start(engine->number, offer->number, engine->sandbox, node);
-	close(node);
-	return fd;
-}
-
 /*
  * Start the process that makes programs of the guest DRM masters, if the export allows masters.
  * A program that has CAP_SYS_ADMIN in the guest becomes master through this process. Without
@@ -98,7 +86,7 @@ static int master_make(struct engine *engine, const struct offer *offer)
 	if (!offer->master || le32_to_cpu(offer->add.kind) != VGPU_EXPORT_DRM_PRIMARY ||
 	    major(offer->rdev) != DRM_MAJOR)
 		return 0;
-	fd = master_spawn(engine, offer);
+	fd = master_start(engine, offer);
 	if (fd < 0) {
 		log_guest(engine->cid, engine->port,
 			  "the guest's programs cannot become DRM master by CAP_SYS_ADMIN: %s",

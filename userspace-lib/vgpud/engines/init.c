@@ -11,6 +11,7 @@
 #include "engines/need.h"
 #include "engines/node.h"
 #include "engines/shadow.h"
+#include "process/spawn.h"
 #include "shared/log.h"
 
 #define LOCK_FILE	"/run/vgpu/engine.lock"
@@ -41,8 +42,10 @@ int engine_init(const struct host_events *handlers)
 
 	if (faults_fd < 0)
 		return faults_fd;
-	ret = engines_init(handlers);
-	other = engine_shadows_init(faults_fd);
+	engines_init(handlers);
+	engine_shadows_init(faults_fd);
+	ret = spawn_open(SPAWN_ENGINE);
+	other = spawn_open(SPAWN_ENGINE_SHADOW);
 	if (ret || other)
 		return -ENOENT;
 	ret = lock_take();

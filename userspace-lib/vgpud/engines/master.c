@@ -3,16 +3,16 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/queue.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engines/engine.h"
 #include "engines/master.h"
+#include "engines/node.h"
+#include "engines/offer.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shared/log.h"
-#include "shared/proto.h"
 
 /**
  * struct master - a process that makes DRM masters
@@ -37,58 +37,34 @@ struct master {
 };
 
 static LIST_HEAD(, master) masters = LIST_HEAD_INITIALIZER(masters);
-/* File of the program, opened when first needed; -1: not opened. */
-static int master_program = -1;
 
-/* Start the process. Return: the engine's end of the connection, or a negative errno. */
-static int master_spawn(struct master *master, struct sandbox *sandbox, int node_fd)
+int master_start(const struct engine *engine, const struct offer *offer)
 {
-	struct spawn_file files[] = {
-		{ -1, MASTER_FD_ENGINE }, { node_fd, MASTER_FD_NODE },
-	};
-	const struct spawn_program program = {
+	struct spawn_program spawn = {
 		.kind = SPAWN_MASTER,
-		.name = "vgpu-engine-master",
-		.fd = master_program,
-		.at = MASTER_FD_PROGRAM,
-		.files = files,
-		.nr_files = sizeof(files) / sizeof(files[0]),
+		.files = { { SPAWN_FD_LINK, MASTER_FD_ENGINE }, { -1, MASTER_FD_NODE } },
 	};
-	int pair[2], ret;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	files[0].fd = pair[1];
-	ret = spawn_program(sandbox, &program, &master->pid);
-	close(pair[1]);
-	if (!ret)
-		return pair[0];
-	close(pair[0]);
-	return ret;
-}
-
-int master_start(uint32_t peer, uint32_t export, struct sandbox *sandbox, int node_fd)
-{
 	struct master *master;
-	int fd;
+	int node, fd;
 
-	if (master_program < 0)
-		master_program = spawn_program_open("vgpu-engine-master");
-	if (master_program < 0)
-		return master_program;
+	node = node_open(engine->nodes_fd, offer->number);
+	if (node < 0)
+		return node;
+	spawn.files[1].fd = node;
 	master = calloc(1, sizeof(*master));
-	if (!master)
-		return -ENOMEM;
-	master->peer = peer;
-	master->export = export;
-	master->cid = sandbox->cid;
-	master->port = sandbox->port;
-	master->uid = sandbox->uid;
-	fd = master_spawn(master, sandbox, node_fd);
+	fd = master ? spawn_open(SPAWN_MASTER) : -ENOMEM;
+	if (!fd)
+		fd = spawn_program(engine->sandbox, &spawn, &master->pid);
+	close(node);
 	if (fd < 0) {
 		free(master);
 		return fd;
 	}
+	master->peer = engine->number;
+	master->export = offer->number;
+	master->cid = engine->cid;
+	master->port = engine->port;
+	master->uid = engine->sandbox->uid;
 	LIST_INSERT_HEAD(&masters, master, node);
 	return fd;
 }

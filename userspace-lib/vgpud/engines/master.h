@@ -10,18 +10,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct sandbox;
+struct engine;
+struct offer;
 
 /**
  * master_start - start the process that makes an export's files DRM masters
- * @peer: number of the guest's peer and engine
- * @export: number of the export
- * @sandbox: sandbox of the guest's programs
- * @node_fd: file of the export's node; the process accepts only files of this device
+ * @engine: the guest's engine
+ * @offer: the export, of whose device the process accepts files
  *
  * Return: the engine's end of the connection to the process, or a negative errno.
  */
-int master_start(uint32_t peer, uint32_t export, struct sandbox *sandbox, int node_fd);
+int master_start(const struct engine *engine, const struct offer *offer);
 /* Kill the processes of a guest and an export; 0: of all exports. */
 void masters_end(uint32_t peer, uint32_t export);
 

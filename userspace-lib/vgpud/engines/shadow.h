@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Open the program. @faults: file of /dev/userfaultfd. Return: 0 or a negative errno. */
-int engine_shadows_init(int faults);
+/* Set the file of /dev/userfaultfd that shadows get. */
+void engine_shadows_init(int faults);
 /* Make the file of a new shadow; see hostdev_shadow(). */
 int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions);
 /* Start a shadow. @shadow_fd is the shadow's end of its connection to the engine. */

@@ -15,6 +15,7 @@
 #include "keeper/list.h"
 #include "keeper/nested.h"
 #include "keeper/process.h"
+#include "process/spawn.h"
 #include "shared/log.h"
 
 /* Time in milliseconds between one accepted connection of a hypervisor and the next. */
@@ -158,7 +159,7 @@ int keeper_window_create(struct vgpu_host_window_create *arg)
 
 	if (keeper_has_window(arg->cid, arg->port))
 		return -EEXIST;
-	ret = keeper_program_open();
+	ret = spawn_open(SPAWN_KEEPER);
 	if (ret)
 		return ret;
 	keeper = calloc(1, sizeof(*keeper));

@@ -13,7 +13,6 @@
 #include "engine/base/packet.h"
 #include "keeper/list.h"
 #include "keeper/process.h"
-#include "process/pair.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shared/log.h"
@@ -21,16 +20,6 @@
 #include "shared/vfio.h"
 
 bool keepers_show;
-
-/* File of the keeper's program, opened when the first window is made; -1: not opened. */
-static int keeper_program = -1;
-
-int keeper_program_open(void)
-{
-	if (keeper_program < 0)
-		keeper_program = spawn_program_open("vgpu-keeper");
-	return keeper_program < 0 ? keeper_program : 0;
-}
 
 /* Close the connection to the keeper. Return: true if it was open. */
 static bool keeper_leave(struct keeper *keeper)
@@ -80,7 +69,7 @@ int keeper_connect(uint32_t cid, uint32_t port)
 {
 	const struct keeper_msg msg = { .type = KEEPER_ENGINE };
 	struct keeper *keeper = keeper_find(cid, port);
-	int pair[2], ret;
+	int pair[2];
 
 	if (!keeper || keeper->agent_fd < 0)
 		return -1;
@@ -92,12 +81,7 @@ int keeper_connect(uint32_t cid, uint32_t port)
 		return -1;
 	if (pair_open(pair))
 		return -1;
-	ret = keeper_tell(keeper, &msg, pair[0]);
-	close(pair[0]);
-	if (!ret)
-		return pair[1];
-	close(pair[1]);
-	return -1;
+	return pair_rest(pair, keeper_tell(keeper, &msg, pair[0]));
 }
 
 void keeper_memory_give(uint32_t cid, uint32_t port, int fd)
@@ -130,19 +114,16 @@ static int state_make(void)
 int keeper_start(struct keeper *keeper, int qemu_fd)
 {
 	struct keeper_msg start = { .type = KEEPER_START, .len = keeper->size };
-	struct iovec iov = { .iov_base = &start, .iov_len = sizeof(start) };
-	struct spawn_file files[] = {
-		{ -1, KEEPER_FD_AGENT }, { qemu_fd, KEEPER_FD_QEMU }, { -1, KEEPER_FD_STATE },
-	};
-	const struct spawn_program program = {
+	struct spawn_program spawn = {
 		.kind = SPAWN_KEEPER,
-		.name = "vgpu-keeper",
-		.fd = keeper_program,
-		.at = ENGINE_FD_PROGRAM,
-		.files = files,
-		.nr_files = sizeof(files) / sizeof(files[0]),
+		.first = { &start, sizeof(start) },
+		.files = {
+			{ SPAWN_FD_LINK, KEEPER_FD_AGENT },
+			{ qemu_fd, KEEPER_FD_QEMU },
+			{ -1, KEEPER_FD_STATE },
+		},
 	};
-	int pair[2], state, ret;
+	int state, agent;
 
 	/* The window's ID is random, so no earlier window had it, and it is never 0. */
 	if (!sandbox_take_user(&keeper->sandbox) ||
@@ -152,23 +133,13 @@ int keeper_start(struct keeper *keeper, int qemu_fd)
 	state = state_make();
 	if (state < 0)
 		return state;
-	ret = pair_make(pair);
-	if (ret) {
+	spawn.files[2].fd = state;
+	agent = spawn_program(&keeper->sandbox, &spawn, &keeper->pid);
+	if (agent < 0) {
 		close(state);
-		return ret;
+		return agent;
 	}
-	files[0].fd = pair[1];
-	files[2].fd = state;
-	ret = packet_send(pair[0], &iov, 1, -1);
-	if (!ret)
-		ret = spawn_program(&keeper->sandbox, &program, &keeper->pid);
-	close(pair[1]);
-	if (ret) {
-		close(pair[0]);
-		close(state);
-		return ret;
-	}
-	keeper->agent_fd = pair[0];
+	keeper->agent_fd = agent;
 	keeper->state_fd = state;
 	return 0;
 }

@@ -12,8 +12,6 @@ struct keeper;
 /* True if keepers show device memory: engines serve the guests. */
 extern bool keepers_show;
 
-/* Open the program, unless it is open. Return: 0, or a negative errno, which was logged. */
-int keeper_program_open(void);
 /* Start the process for a hypervisor, whose connection is @qemu_fd. Return: 0 or -errno. */
 int keeper_start(struct keeper *keeper, int qemu_fd);
 /* End the process. keeper_reaped() is called later. */
@@ -43,7 +41,7 @@ void keeper_memory_give(uint32_t cid, uint32_t port, int fd);
  * @cid: the guest's context ID
  * @port: the port by which the guest connects
  *
- * Return: the engine's end of the connection, or -1 if there is no keeper.
+ * Return: the engine's end of the connection, or a negative number if there is no keeper.
  */
 int keeper_connect(uint32_t cid, uint32_t port);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Start of the programs of guests: fork, confinement and exec. */
+/* Start of the programs of guests: fork, confinement and exec, and their connections. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <linux/sched.h>
 #include <linux/mount.h>
 #include <signal.h>
@@ -15,18 +14,42 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "engine/base/packet.h"
 #include "process/cgroup.h"
-#include "process/confine.h"
 #include "process/namespace.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shadow/layout.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 
 /* Lowest number of the copies that the child makes of its files, so that none is overwritten. */
 #define FD_ASIDE	64
 
-static int program_fd = -1, null_fd = -1;
+/**
+ * struct program - a program of guests
+ * @name: argv[0], and the file's name in the directory of the module's shadow
+ * @at: number that the program's own file gets; larger than those of its other files
+ * @fd: file of the program; -1: not opened
+ * @is_roomy: true if pair_open() makes the program's connection
+ * @is_mute: true if nothing can be sent to vgpud by the connection. A message could bring files,
+ *	which vgpud would have to close, and the last close of a device file may wait for its driver
+ */
+static struct program {
+	const char *name;
+	int at;
+	int fd;
+	bool is_roomy;
+	bool is_mute;
+} programs[SPAWN_KINDS] = {
+	[SPAWN_SHADOW] = { "vgpu-shadow", SHADOW_FD_PROGRAM, -1, false, false },
+	[SPAWN_ENGINE] = { "vgpu-engine", ENGINE_FD_PROGRAM, -1, true, true },
+	[SPAWN_ENGINE_SHADOW] = { "vgpu-engine-shadow", ESHADOW_FD_PROGRAM, -1, false, true },
+	[SPAWN_KEEPER] = { "vgpu-keeper", ENGINE_FD_PROGRAM, -1, true, true },
+	[SPAWN_MASTER] = { "vgpu-engine-master", MASTER_FD_PROGRAM, -1, false, false },
+};
+
+static int null_fd = -1;
 
 /*
  * Limits of the log for children of each kind that cannot be confined. vgpud and its children
@@ -40,9 +63,9 @@ int spawn_init(void)
 	unsigned int i;
 
 	/* The program is opened now: it does not exist in the empty root directory of a shadow. */
-	program_fd = open(settings.shadow, O_RDONLY | O_CLOEXEC);
+	programs[SPAWN_SHADOW].fd = open(settings.shadow, O_RDONLY | O_CLOEXEC);
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (program_fd < 0 || null_fd < 0)
+	if (programs[SPAWN_SHADOW].fd < 0 || null_fd < 0)
 		return -errno;
 	child_limits = mmap(NULL, SPAWN_KINDS * sizeof(*child_limits), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -53,18 +76,56 @@ int spawn_init(void)
 	return 0;
 }
 
-int spawn_program_open(const char *name)
+int spawn_open(enum spawn_kind kind)
 {
-	char path[4096];
+	struct program *program = &programs[kind];
 	const char *slash = strrchr(settings.shadow, '/');
-	int fd;
+	char path[4096];
 
+	if (program->fd >= 0)
+		return 0;
 	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash - settings.shadow) + 1 : 0,
-		 settings.shadow, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		log_error("%s: %s", path, strerror(errno));
-	return fd < 0 ? -errno : fd;
+		 settings.shadow, program->name);
+	program->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (program->fd >= 0)
+		return 0;
+	log_error("%s: %s", path, strerror(errno));
+	return -errno;
+}
+
+int pair_open(int pair[2])
+{
+	const int room = 16 << 20;
+	unsigned int i;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	for (i = 0; i < 2; i++)
+		setsockopt(pair[i], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	return 0;
+}
+
+int pair_rest(const int pair[2], int error)
+{
+	close(pair[0]);
+	if (!error)
+		return pair[1];
+	close(pair[1]);
+	return error;
+}
+
+/* Make the connection of a program, whose end is pair[0]. Return: 0 or a negative errno. */
+static int pair_make(const struct program *program, int pair[2])
+{
+	int ret = 0;
+
+	if (program->is_roomy)
+		ret = pair_open(pair);
+	else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		ret = -errno;
+	if (!ret && program->is_mute && shutdown(pair[1], SHUT_RD))
+		ret = pair_rest(pair, -errno);
+	return ret;
 }
 
 /*
@@ -87,12 +148,13 @@ static int proc_open(void)
 	return ret;
 }
 
-static int file_aside(int fd)
+/* Copy a file of a program to a number that no file of the program gets. @link: its connection. */
+static int file_aside(int fd, int link)
 {
 	int proc, ret;
 
 	if (fd != SPAWN_FD_PROC) {
-		ret = fcntl(fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+		ret = fcntl(fd == SPAWN_FD_LINK ? link : fd, F_DUPFD_CLOEXEC, FD_ASIDE);
 		return ret < 0 ? -errno : ret;
 	}
 	proc = proc_open();
@@ -105,24 +167,25 @@ static int file_aside(int fd)
 }
 
 /* Put the program's files where it expects them, and close all others except stderr. */
-static int place_files(const struct spawn_program *program)
+static int place_files(const struct spawn_program *spawn, int link)
 {
+	const struct program *program = &programs[spawn->kind];
 	int aside[SPAWN_FILES_MAX], fd, null;
-	unsigned int i;
+	unsigned int nr, i;
 
-	for (i = 0; i < program->nr_files; i++) {
-		aside[i] = file_aside(program->files[i].fd);
-		if (aside[i] < 0)
-			return aside[i];
+	for (nr = 0; nr < SPAWN_FILES_MAX && spawn->files[nr].at; nr++) {
+		aside[nr] = file_aside(spawn->files[nr].fd, link);
+		if (aside[nr] < 0)
+			return aside[nr];
 	}
-	fd = file_aside(program->fd);
+	fd = file_aside(program->fd, link);
 	if (fd < 0)
 		return fd;
-	null = file_aside(null_fd);
+	null = file_aside(null_fd, link);
 	if (null < 0)
 		return null;
-	for (i = 0; i < program->nr_files; i++)
-		if (dup2(aside[i], program->files[i].at) < 0)
+	for (i = 0; i < nr; i++)
+		if (dup2(aside[i], spawn->files[i].at) < 0)
 			return -errno;
 	if (dup3(fd, program->at, O_CLOEXEC) < 0)
 		return -errno;
@@ -137,51 +200,54 @@ static int place_files(const struct spawn_program *program)
 }
 
 /* Check for a shadow. Dead shadows are reaped one by one, apart from vgpud's other children. */
-static bool is_shadow(const struct spawn_program *program)
+static bool is_shadow(enum spawn_kind kind)
 {
-	return program->kind == SPAWN_SHADOW || program->kind == SPAWN_ENGINE_SHADOW;
+	return kind == SPAWN_SHADOW || kind == SPAWN_ENGINE_SHADOW;
 }
 
 static void __attribute__((noreturn))
-child(const struct sandbox *sandbox, const struct spawn_program *program)
+child(const struct sandbox *sandbox, const struct spawn_program *spawn, int link)
 {
-	char *argv[] = { (char *)(uintptr_t)program->name, (char *)(uintptr_t)program->comm, NULL };
+	const struct program *program = &programs[spawn->kind];
+	char *argv[] = { (char *)(uintptr_t)program->name, (char *)(uintptr_t)spawn->comm, NULL };
 	char *envp[] = { NULL };
 	const char *step;
 	int ret;
 
 	/* Both child and parent set the group: the child may exec, or vgpud wait for it, first. */
 	step = "process group";
-	ret = is_shadow(program) && setpgid(0, 0) ? -errno : 0;
+	ret = is_shadow(spawn->kind) && setpgid(0, 0) ? -errno : 0;
 	if (!ret) {
 		step = "namespaces";
 		ret = confine_enter(sandbox);
 	}
 	if (!ret) {
 		step = "files";
-		ret = place_files(program);
+		ret = place_files(spawn, link);
 	}
 	if (!ret)
-		ret = confine_self(sandbox, program->kind, &step);
+		ret = confine_self(sandbox, spawn->kind, &step);
 	if (ret) {
 		/*
 		 * The child can still log here: a seccomp filter, which is the last step, is
 		 * not in force.
 		 */
-		log_within(&child_limits[program->kind], sandbox->cid, sandbox->port, LOG_ERR,
+		log_within(&child_limits[spawn->kind], sandbox->cid, sandbox->port, LOG_ERR,
 			   "%s of guest %u:%u: %s: %s", program->name, sandbox->cid, sandbox->port,
 			   step, strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
 	/* Their libc needs a stderr: not vgpud's terminal or journal, but /dev/null. */
-	if ((program->kind == SPAWN_ENGINE || program->kind == SPAWN_KEEPER) &&
+	if ((spawn->kind == SPAWN_ENGINE || spawn->kind == SPAWN_KEEPER) &&
 	    dup3(program->at + 1, 2, 0) < 0)
 		_exit(SHADOW_EXIT_EXEC);
 	syscall(SYS_execveat, program->at, "", argv, envp, AT_EMPTY_PATH);
 	_exit(SHADOW_EXIT_EXEC);
 }
 
-int spawn_program(struct sandbox *sandbox, const struct spawn_program *program, pid_t *pid)
+/* Fork, and have the child execute the program. Return: 0 or a negative errno. */
+static int child_start(struct sandbox *sandbox, const struct spawn_program *spawn, int link,
+		       pid_t *pid)
 {
 	/*
 	 * Each program is the first process of a pid namespace: it sees no other process, and
@@ -205,40 +271,42 @@ int spawn_program(struct sandbox *sandbox, const struct spawn_program *program, 
 	args.flags = flags;
 	ret = syscall(SYS_clone3, &args, sizeof(args));
 	if (ret == 0)
-		child(sandbox, program);
+		child(sandbox, spawn, link);
 	if (ret < 0)
 		return -errno;
-	if (is_shadow(program))
+	if (is_shadow(spawn->kind))
 		setpgid(ret, ret);
 	*pid = ret;
 	return 0;
 }
 
+int spawn_program(struct sandbox *sandbox, const struct spawn_program *spawn, pid_t *pid)
+{
+	struct iovec first = spawn->first;
+	int pair[2], ret;
+
+	ret = pair_make(&programs[spawn->kind], pair);
+	if (ret)
+		return ret;
+	if (first.iov_base)
+		ret = packet_send(pair[1], &first, 1, -1);
+	if (!ret)
+		ret = child_start(sandbox, spawn, pair[0], pid);
+	return pair_rest(pair, ret);
+}
+
 int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t *pid,
 		 int *lanes_fd)
 {
-	struct spawn_file files[] = {
-		{ shadow_fd, SHADOW_FD_FILE }, { -1, SHADOW_FD_LANES },
-	};
-	const struct spawn_program program = {
+	const struct spawn_program spawn = {
 		.kind = SPAWN_SHADOW,
-		.name = "vgpu-shadow",
 		.comm = comm,
-		.fd = program_fd,
-		.at = SHADOW_FD_PROGRAM,
-		.files = files,
-		.nr_files = sizeof(files) / sizeof(files[0]),
+		.files = {
+			{ shadow_fd, SHADOW_FD_FILE },
+			{ SPAWN_FD_LINK, SHADOW_FD_LANES },
+		},
 	};
-	int pair[2], ret;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	files[1].fd = pair[1];
-	ret = spawn_program(sandbox, &program, pid);
-	close(pair[1]);
-	if (ret)
-		close(pair[0]);
-	else
-		*lanes_fd = pair[0];
-	return ret;
+	*lanes_fd = spawn_program(sandbox, &spawn, pid);
+	return *lanes_fd < 0 ? *lanes_fd : 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Start of the programs of guests: fork, confinement and exec. */
+/* Start of the programs of guests, and the connections between them. */
 #ifndef VGPUD_SPAWN_H
 #define VGPUD_SPAWN_H
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "process/confine.h"
 
@@ -11,8 +12,9 @@ struct sandbox;
 
 #define SPAWN_FILES_MAX	8
 
-/* Value of spawn_file.fd for /proc of the program's own pid namespace, with its processes only. */
-#define SPAWN_FD_PROC	(-2)
+/* Values of spawn_file.fd: the program's end of its connection; /proc of its own pid namespace. */
+#define SPAWN_FD_LINK	(-2)
+#define SPAWN_FD_PROC	(-3)
 
 struct spawn_file {
 	int fd;
@@ -20,39 +22,33 @@ struct spawn_file {
 };
 
 /**
- * struct spawn_program - a program that runs confined
+ * struct spawn_program - a program that runs confined, and has a connection
  * @kind: kind of the program
- * @name: argv[0]
  * @comm: argv[1]; NULL: none
- * @fd: file of the program
- * @at: number that the program's own file gets; larger than those in @files
- * @files: array of the files that the program gets, with their numbers
- * @nr_files: number of entries of @files, at most SPAWN_FILES_MAX
+ * @first: first message that the program receives by the connection; its base is NULL: none
+ * @files: array of the files that the program gets, with their numbers; a number 0 ends it
  */
 struct spawn_program {
 	enum spawn_kind kind;
-	const char *name;
 	const char *comm;
-	int fd;
-	int at;
-	const struct spawn_file *files;
-	unsigned int nr_files;
+	struct iovec first;
+	struct spawn_file files[SPAWN_FILES_MAX];
 };
 
-/*
- * Start a program. Return: 0 or a negative errno. A failure in the child shows in its exit
- * status.
- */
-int spawn_program(struct sandbox *sandbox, const struct spawn_program *program, pid_t *pid);
-
-/*
- * Open program @name in the directory of the module's shadow. Return: a file, or a negative
- * errno, which was logged.
- */
-int spawn_program_open(const char *name);
-
-/* Open the program of shadows. Return: 0 or a negative errno. */
+/* Prepare, and open the program of the module's shadows. Return: 0 or a negative errno. */
 int spawn_init(void);
+
+/*
+ * Open a program in the directory of the module's shadow, unless it is open. Return: 0, or a
+ * negative errno, which was logged.
+ */
+int spawn_open(enum spawn_kind kind);
+
+/*
+ * Start a program, which has been opened. Return: the other end of its connection, or a negative
+ * errno. A failure in the child shows in its exit status.
+ */
+int spawn_program(struct sandbox *sandbox, const struct spawn_program *spawn, pid_t *pid);
 
 /*
  * Start a shadow of the host module. @shadow_fd: file that the module made for it;
@@ -61,5 +57,26 @@ int spawn_init(void);
  */
 int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t *pid,
 		 int *lanes_fd);
+
+/**
+ * pair_open - make a pair of connected sockets between an engine and another process
+ * @pair: filled in: the sockets
+ *
+ * No sender waits until the other end reads: a sender that finds the buffer full gives the other
+ * end up. The buffers therefore have room for all messages that may be sent at once: each mapping
+ * of a shadow may end twice, and all mappings of a window may end together.
+ *
+ * Return: 0, or a negative errno.
+ */
+int pair_open(int pair[2]);
+
+/**
+ * pair_rest - close the first socket of a pair, of which a process has got a copy
+ * @pair: the sockets
+ * @error: 0; or a negative errno if the process has got none, and the second socket is closed, too
+ *
+ * Return: the second socket, or @error.
+ */
+int pair_rest(const int pair[2], int error);
 
 #endif /* VGPUD_SPAWN_H */
