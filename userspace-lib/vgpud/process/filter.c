@@ -8,43 +8,80 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 
-#include <linux/vgpu_host.h>
-
 #include "process/filter.h"
 #include "shadow/layout.h"
 #include "shared/proto.h"
 
-static scmp_filter_ctx filter, engine_filters[2], master_filter;
+/* Filters by program; keepers have that of engines. */
+static scmp_filter_ctx filters[SPAWN_KINDS];
+/* Filter that is being built, and the first error of that; 0: none. */
+static scmp_filter_ctx filter;
+static int error;
 
-static int allow(int nr)
+static void allow(int call)
 {
-	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 0);
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
 }
 
-static int allow_if(int nr, struct scmp_arg_cmp condition)
+static void allow_all(const int *calls, size_t nr)
 {
-	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 1, condition);
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		allow(calls[i]);
+}
+
+static void allow_if(int call, struct scmp_arg_cmp condition)
+{
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, condition);
+}
+
+static void allow_prctl(int option, unsigned long value)
+{
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 2,
+					 SCMP_A0(SCMP_CMP_EQ, option),
+					 SCMP_A1(SCMP_CMP_EQ, value));
+}
+
+static void allow_ioctls(const unsigned long *commands, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, commands[i]));
 }
 
 /*
- * Allow what a program needs at its start. execveat() executes the program; by seccomp() the
- * program forbids itself execveat() and seccomp() afterwards (shadow/sys.h). exec makes a
- * process dumpable, and prctl(PR_SET_DUMPABLE, 0) undoes that.
+ * Begin a filter with what a program needs at its start. execveat() executes the program, whose
+ * file is @program; by seccomp() the program forbids itself execveat() and seccomp() afterwards
+ * (shadow/sys.h). exec makes a process dumpable, and prctl(PR_SET_DUMPABLE, 0) undoes that.
  */
-static int allow_start(int program)
+static void filter_begin(enum spawn_kind kind, int program)
 {
-	int ret = allow_if(SCMP_SYS(execveat), SCMP_A0(SCMP_CMP_EQ, program));
-
-	if (!ret)
-		ret = allow(SCMP_SYS(seccomp));
-	if (ret)
-		return ret;
-	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 2,
-				SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0));
+	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	filters[kind] = filter;
+	if (!filter && !error)
+		error = -ENOMEM;
+	allow_if(SCMP_SYS(execveat), SCMP_A0(SCMP_CMP_EQ, program));
+	allow(SCMP_SYS(seccomp));
+	allow_prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* Calls whose third argument is the protection of memory. PROT_EXEC is never allowed. */
-static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mprotect) };
+/* Allow memory that does not become executable, and threads with names, but no processes. */
+static void allow_threads(void)
+{
+	static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mprotect) };
+	size_t i;
+
+	/* The third argument of these calls is the protection of the memory. */
+	for (i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	allow_if(SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+	allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+}
 
 /*
  * Build the filter of the host module's shadows: the system calls of the files in shadow/, and no
@@ -52,9 +89,9 @@ static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mp
  * forbids itself mremap(), and mprotect() and pkey_mprotect() of memory outside its reserved range
  * (changes_forbid()).
  */
-static int build_filter(void)
+static void build_shadow(void)
 {
-	static const int plain[] = {
+	static const int calls[] = {
 		SCMP_SYS(munmap), SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(dup3),
 		SCMP_SYS(eventfd2),
 		SCMP_SYS(recvmsg), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
@@ -65,25 +102,11 @@ static int build_filter(void)
 	static const unsigned long commands[] = {
 		VGPU_SHADOW_LANE, VGPU_SHADOW_SERVICE, VGPU_LANE_SERVE,
 	};
-	unsigned int i;
-	int ret = 0;
 
-	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	if (!filter)
-		return -ENOMEM;
-	for (i = 0; !ret && i < sizeof(plain) / sizeof(plain[0]); i++)
-		ret = allow(plain[i]);
-	for (i = 0; !ret && i < sizeof(commands) / sizeof(commands[0]); i++)
-		ret = allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, commands[i]));
-	for (i = 0; !ret && i < sizeof(maps) / sizeof(maps[0]); i++)
-		ret = allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	/* Threads may be made, but no processes. */
-	if (!ret)
-		ret = allow_if(SCMP_SYS(clone),
-			       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
-	if (!ret)
-		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
-	return ret ? ret : allow_start(SHADOW_FD_PROGRAM);
+	filter_begin(SPAWN_SHADOW, SHADOW_FD_PROGRAM);
+	allow_all(calls, sizeof(calls) / sizeof(calls[0]));
+	allow_ioctls(commands, sizeof(commands) / sizeof(commands[0]));
+	allow_threads();
 }
 
 /*
@@ -113,7 +136,7 @@ static const int engine_calls[] = {
  * Allow ioctl() by the entry for 32-bit programs, by which a shadow runs the ioctls of a 32-bit
  * program. No other call is allowed by that entry.
  */
-static int allow_compat_ioctl(scmp_filter_ctx to)
+static int compat_ioctl(void)
 {
 	scmp_filter_ctx compat = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int ret;
@@ -127,7 +150,7 @@ static int allow_compat_ioctl(scmp_filter_ctx to)
 		ret = seccomp_rule_add(compat, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 0);
 	/* seccomp_merge() takes over @compat if it succeeds. */
 	if (!ret)
-		ret = seccomp_merge(to, compat);
+		ret = seccomp_merge(filter, compat);
 	if (ret)
 		seccomp_release(compat);
 	return ret;
@@ -137,124 +160,70 @@ static int allow_compat_ioctl(scmp_filter_ctx to)
  * Allow a shadow to start its tracer. Shadow and tracer later forbid themselves the calls that
  * they do not need any more (engine/shadow/thread/tracer.c).
  */
-static int allow_tracer(void)
+static void allow_tracer(void)
 {
 	static const int requests[] = {
 		PTRACE_SEIZE, PTRACE_GETREGS, PTRACE_POKEUSER, PTRACE_CONT, PTRACE_LISTEN,
 	};
-	unsigned int i;
-	int ret;
+	size_t i;
 
-	ret = allow_if(SCMP_SYS(clone), SCMP_A0(SCMP_CMP_EQ, CLONE_VM | SIGCHLD));
-	for (i = 0; !ret && i < sizeof(requests) / sizeof(requests[0]); i++)
-		ret = allow_if(SCMP_SYS(ptrace), SCMP_A0(SCMP_CMP_EQ, requests[i]));
-	if (!ret)
-		ret = allow(SCMP_SYS(wait4));
-	if (!ret)
-		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_PTRACER));
-	if (ret)
-		return ret;
-	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 2,
-				SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG),
-				SCMP_A1(SCMP_CMP_EQ, SIGKILL));
+	allow_if(SCMP_SYS(clone), SCMP_A0(SCMP_CMP_EQ, CLONE_VM | SIGCHLD));
+	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		allow_if(SCMP_SYS(ptrace), SCMP_A0(SCMP_CMP_EQ, requests[i]));
+	allow(SCMP_SYS(wait4));
+	allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_PTRACER));
+	allow_prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-static int build_engine_filters(void)
+/* Build the filter of engines or of their shadows. */
+static void build_engine(enum spawn_kind kind, int program)
 {
-	static const int programs[] = { ENGINE_FD_PROGRAM, ESHADOW_FD_PROGRAM };
-	scmp_filter_ctx shadow = filter;
-	unsigned int i, kind;
-	int ret = 0;
-
-	for (kind = 0; !ret && kind < 2; kind++) {
-		filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-		if (!filter)
-			return -ENOMEM;
-		engine_filters[kind] = filter;
-		for (i = 0; !ret && i < sizeof(engine_calls) / sizeof(engine_calls[0]); i++)
-			ret = allow(engine_calls[i]);
-		/*
-		 * No memory becomes executable, and no process is made except a shadow's
-		 * tracer.
-		 */
-		for (i = 0; !ret && i < sizeof(maps) / sizeof(maps[0]); i++)
-			ret = allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-		if (!ret)
-			ret = allow_if(SCMP_SYS(clone),
-				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
-		/*
-		 * A filter cannot see clone3()'s flags, which are in memory. libc falls back to
-		 * clone().
-		 */
-		if (!ret)
-			ret = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-		if (!ret)
-			ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
-		if (!ret)
-			ret = allow_start(programs[kind]);
-		if (!ret && programs[kind] == ESHADOW_FD_PROGRAM)
-			ret = allow_tracer();
-	}
-	if (!ret)
-		ret = allow_compat_ioctl(engine_filters[1]);
-	filter = shadow;
-	return ret;
+	filter_begin(kind, program);
+	allow_all(engine_calls, sizeof(engine_calls) / sizeof(engine_calls[0]));
+	allow_threads();
+	/*
+	 * A filter cannot see clone3()'s flags, which are in memory. libc falls back to
+	 * clone().
+	 */
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (kind == SPAWN_ENGINE)
+		return;
+	allow_tracer();
+	if (!error)
+		error = compat_ioctl();
 }
 
 /*
  * Build the filter of vgpu-engine-master, which makes two ioctls on files that the engine
  * sends.
  */
-static int build_master_filter(void)
+static void build_master(void)
 {
-	static const int plain[] = {
+	static const int calls[] = {
 		SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(fstat), SCMP_SYS(close),
 		SCMP_SYS(exit_group),
 	};
 	static const unsigned long commands[] = { MASTER_SET, MASTER_DROP };
-	scmp_filter_ctx shadow = filter;
-	unsigned int i;
-	int ret = 0;
 
-	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	if (!filter)
-		return -ENOMEM;
-	master_filter = filter;
-	for (i = 0; !ret && i < sizeof(plain) / sizeof(plain[0]); i++)
-		ret = allow(plain[i]);
-	for (i = 0; !ret && i < sizeof(commands) / sizeof(commands[0]); i++)
-		ret = allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, commands[i]));
-	if (!ret)
-		ret = allow_start(MASTER_FD_PROGRAM);
-	filter = shadow;
-	return ret;
-}
-
-static scmp_filter_ctx filter_of(enum spawn_kind kind)
-{
-	switch (kind) {
-	case SPAWN_SHADOW:
-		return filter;
-	case SPAWN_MASTER:
-		return master_filter;
-	default:
-		return engine_filters[kind == SPAWN_ENGINE_SHADOW];
-	}
+	filter_begin(SPAWN_MASTER, MASTER_FD_PROGRAM);
+	allow_all(calls, sizeof(calls) / sizeof(calls[0]));
+	allow_ioctls(commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 int filters_init(bool engines)
 {
-	int ret = build_filter();
-
+	build_shadow();
+	build_engine(SPAWN_ENGINE, ENGINE_FD_PROGRAM);
 	/* Keepers use the filter of engines, also beside the host module. */
-	if (!ret)
-		ret = build_engine_filters();
-	return ret || !engines ? ret : build_master_filter();
+	filters[SPAWN_KEEPER] = filters[SPAWN_ENGINE];
+	build_engine(SPAWN_ENGINE_SHADOW, ESHADOW_FD_PROGRAM);
+	if (engines)
+		build_master();
+	return error;
 }
 
 int filter_load(enum spawn_kind kind)
 {
-	scmp_filter_ctx its = filter_of(kind);
-
-	return its ? seccomp_load(its) : -EINVAL;
+	return filters[kind] ? seccomp_load(filters[kind]) : -EINVAL;
 }
