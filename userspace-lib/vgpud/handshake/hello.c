@@ -12,7 +12,7 @@
 #include "handshake/hello.h"
 #include "handshake/list.h"
 #include "host/hostdev.h"
-#include "keeper/list.h"
+#include "keeper/keeper.h"
 #include "process/confine.h"
 #include "shadow/layout.h"
 #include "shared/log.h"
@@ -53,7 +53,7 @@ void handshake_welcome(struct handshake *handshake)
 	 */
 	if (!hostdev_is_engine() && !keeper_is_connected(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
-	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
+	if (hostdev_is_engine() && !keeper_find(handshake->cid, handshake->port))
 		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);
 	/*
 	 * Devices cannot keep such pages, and a program's memory may lie anywhere in the

@@ -22,8 +22,6 @@
 #include "engines/shadow.h"
 #include "host/hostdev.h"
 #include "keeper/keeper.h"
-#include "keeper/list.h"
-#include "keeper/nested.h"
 #include "keeper/process.h"
 #include "process/spawn.h"
 #include "shadow/layout.h"
@@ -325,7 +323,7 @@ int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain)
 	};
 
 	if (engines)
-		return keeper_has_window(cid, port) ? -EOPNOTSUPP : -ENOENT;
+		return keeper_find(cid, port) ? -EOPNOTSUPP : -ENOENT;
 	return hostdev_ioctl(VGPU_HOST_WINDOW_DRAIN, &arg);
 }
 

@@ -10,7 +10,6 @@
 #include "host/hostdev.h"
 #include "host/window.h"
 #include "keeper/keeper.h"
-#include "keeper/nested.h"
 #include "shared/log.h"
 
 const char *window_size_mistake(uint64_t size)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Keepers: the sockets of windows, to which the hypervisors of guests connect. */
+/* Keepers: the sockets of windows, to which the hypervisors of guests connect, and their list. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,26 +10,75 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "keeper/keeper.h"
-#include "keeper/list.h"
-#include "keeper/nested.h"
 #include "keeper/process.h"
 #include "process/spawn.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 
 /* Time in milliseconds between one accepted connection of a hypervisor and the next. */
 #define PAUSE_MS	1000
 /* Size of the window of a keeper that shows nothing: a device must have some memory. */
 #define MEMORY_WINDOW	(1U << 20)
+#define NESTED_FILE	"/sys/module/kvm_intel/parameters/nested"
+/* Directory that shows that sysfs is there: without it, a missing NESTED_FILE proves nothing. */
+#define NESTED_SYSFS	"/sys/module"
 
+struct keeper_list keepers = LIST_HEAD_INITIALIZER(keepers);
 static void (*came)(uint32_t cid, uint32_t port);
 
 void keepers_init(bool engines, void (*on_connect)(uint32_t cid, uint32_t port))
 {
 	keepers_show = engines;
 	came = on_connect;
+}
+
+/* Compare the guest of a keeper with another one, for the order of the list. */
+static int keeper_compare(const struct keeper *keeper, uint32_t cid, uint32_t port)
+{
+	if (keeper->cid != cid)
+		return keeper->cid < cid ? -1 : 1;
+	return keeper->port == port ? 0 : keeper->port < port ? -1 : 1;
+}
+
+struct keeper *keeper_find(uint32_t cid, uint32_t port)
+{
+	struct keeper *keeper;
+
+	/* A destroyed window stays in the list until its keeper has ended. */
+	LIST_FOREACH(keeper, &keepers, node)
+		if (keeper->source.fd >= 0 && !keeper_compare(keeper, cid, port))
+			return keeper;
+	return NULL;
+}
+
+/* Check for Linux 6.13 and later, whose KVM keeps no pages of device memory that is taken away. */
+static bool kernel_is_new(void)
+{
+	unsigned int major, minor;
+	struct utsname name;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 13));
+}
+
+int nested_check(void)
+{
+	char value;
+	ssize_t len;
+	int fd;
+
+	if (kernel_is_new())
+		return 0;
+	fd = open(NESTED_FILE, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT && !access(NESTED_SYSFS, F_OK) ? 0 : -EPERM;
+	len = read(fd, &value, 1);
+	close(fd);
+	return len == 1 && (value == 'N' || value == '0') ? 0 : -EPERM;
 }
 
 /*
@@ -46,12 +96,6 @@ static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
 		return false;
 	}
 	return !keeper_beside_vfio(keeper, pid);
-}
-
-static void keeper_came(const struct keeper *keeper)
-{
-	log_limited(keeper->cid, keeper->port, "a hypervisor has connected to its window");
-	came(keeper->cid, keeper->port);
 }
 
 /* Return the process ID of the peer, or 0 if its process is not visible in this pid namespace. */
@@ -78,7 +122,8 @@ static void keeper_let_in(struct keeper *keeper, int fd)
 		return;
 	}
 	keeper->hypervisor = pid;
-	keeper_came(keeper);
+	log_limited(keeper->cid, keeper->port, "a hypervisor has connected to its window");
+	came(keeper->cid, keeper->port);
 }
 
 static void keeper_ready(struct source *source, uint32_t events)
@@ -157,7 +202,7 @@ int keeper_window_create(struct vgpu_host_window_create *arg)
 	struct keeper *keeper;
 	int ret;
 
-	if (keeper_has_window(arg->cid, arg->port))
+	if (keeper_find(arg->cid, arg->port))
 		return -EEXIST;
 	ret = spawn_open(SPAWN_KEEPER);
 	if (ret)
@@ -232,4 +277,44 @@ int keeper_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat
 	snprintf(stat->out_name, sizeof(stat->out_name), "window-%u-%u", keeper->cid,
 		 keeper->port);
 	return 0;
+}
+
+bool keeper_is_connected(uint32_t cid, uint32_t port)
+{
+	const struct keeper *keeper = keeper_find(cid, port);
+
+	return keeper && keeper->agent_fd >= 0;
+}
+
+static bool keeper_state_has(uint32_t cid, uint32_t port, uint8_t bit)
+{
+	const struct keeper *keeper = keeper_find(cid, port);
+	uint8_t state;
+
+	return keeper && keeper->agent_fd >= 0 &&
+	       pread(keeper->state_fd, &state, sizeof(state), 0) == sizeof(state) && (state & bit);
+}
+
+bool keeper_memory_is_huge(uint32_t cid, uint32_t port)
+{
+	return keeper_state_has(cid, port, KEEPER_STATE_HUGE);
+}
+
+bool keeper_memory_is_giant(uint32_t cid, uint32_t port)
+{
+	return keeper_state_has(cid, port, KEEPER_STATE_GIANT);
+}
+
+pid_t keeper_hypervisor(uint32_t cid, uint32_t port)
+{
+	const struct keeper *keeper = keeper_find(cid, port);
+
+	return keeper && keeper->agent_fd >= 0 ? keeper->hypervisor : 0;
+}
+
+const char *keeper_memory_path(uint32_t cid, uint32_t port)
+{
+	const struct keeper *keeper = keeper_find(cid, port);
+
+	return keeper ? keeper->path : NULL;
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/base/packet.h"
-#include "keeper/list.h"
+#include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"

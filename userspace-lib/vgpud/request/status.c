@@ -9,7 +9,7 @@
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "host/window.h"
-#include "keeper/list.h"
+#include "keeper/keeper.h"
 #include "process/cgroup.h"
 #include "process/confine.h"
 #include "request/json.h"
