@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "engines/page.h"
 #include "engines/patience.h"
-#include "policy.h"
+#include "process/spawn.h"
 #include "shared/proto.h"
 
 static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);

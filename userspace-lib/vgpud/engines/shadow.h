@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Shadows of engines. */
+/* Shadows of engines, and their counters. */
 #ifndef VGPUD_SHADOW_H
 #define VGPUD_SHADOW_H
 
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
+
+struct engine_counters;
+
+/**
+ * struct shadow_counters - the counters of a shadow
+ * @node: entry of struct engine's list of shadows
+ * @pid: process ID of the shadow
+ * @counters: memory that the shadow writes and vgpud reads
+ */
+struct shadow_counters {
+	LIST_ENTRY(shadow_counters) node;
+	pid_t pid;
+	const struct engine_counters *counters;
+};
 
 /* Set the file of /dev/userfaultfd that shadows get. */
 void engine_shadows_init(int faults);
@@ -15,5 +30,10 @@ int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *p
 			int *lanes_fd);
 /* Handle the end of a child of vgpud, which may be a shadow of engine_spawn_shadow(). */
 void engine_shadow_ended(pid_t pid);
+
+/* Add the values of all counters to sums, which saturate. */
+void counters_sum(struct engine_counters *sum, const struct engine_counters *counters);
+/* Free the counters of a shadow that has ended, and add their values to sums. */
+void counters_free(struct shadow_counters *shadow, struct engine_counters *ended);
 
 #endif /* VGPUD_SHADOW_H */

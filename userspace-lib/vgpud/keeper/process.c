@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Keepers: the processes, one for each hypervisor that is connected. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,24 +90,6 @@ void keeper_memory_give(uint32_t cid, uint32_t port, int fd)
 		keeper_tell(keeper, &msg, fd);
 }
 
-/*
- * Make the file of KEEPER_STATE_*. Its size is sealed against a keeper that a hypervisor took
- * over.
- */
-static int state_make(void)
-{
-	int fd = memfd_create("vgpu-keeper", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
-
-	if (fd < 0)
-		return -errno;
-	if (!fchmod(fd, 0600) && !ftruncate(fd, 1) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
-}
-
 int keeper_start(struct keeper *keeper, int qemu_fd)
 {
 	struct keeper_msg start = { .type = KEEPER_START, .len = keeper->size };
@@ -130,7 +109,8 @@ int keeper_start(struct keeper *keeper, int qemu_fd)
 	    getrandom(&start.id, sizeof(start.id), 0) != sizeof(start.id))
 		return -EAGAIN;
 	start.id |= 1;
-	state = state_make();
+	/* The size is sealed against a keeper that a hypervisor took over. */
+	state = memory_make("vgpu-keeper", 1);
 	if (state < 0)
 		return state;
 	spawn.files[2].fd = state;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Start of the programs of guests: fork, confinement and exec, and their connections. */
+/*
+ * Start of the programs of guests: fork, confinement and exec; and their connections and shared
+ * memory.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -10,6 +13,7 @@
 #include <syslog.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -125,6 +129,36 @@ static int pair_make(const struct program *program, int pair[2])
 		ret = -errno;
 	if (!ret && program->is_mute && shutdown(pair[1], SHUT_RD))
 		ret = pair_rest(pair, -errno);
+	return ret;
+}
+
+int memory_make(const char *name, size_t size)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+
+	if (fd < 0)
+		return -errno;
+	if (!fchmod(fd, 0600) && !ftruncate(fd, size) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int page_make(int *fd, void **memory)
+{
+	int ret;
+
+	*fd = memory_make("vgpu-engine", PAGE);
+	if (*fd < 0)
+		return *fd;
+	*memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (*memory != MAP_FAILED)
+		return 0;
+	ret = -errno;
+	close(*fd);
+	*fd = -1;
 	return ret;
 }
 

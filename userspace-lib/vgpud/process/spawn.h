@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Start of the programs of guests, and the connections between them. */
+/* Start of the programs of guests, their connections, and memory that they share with vgpud. */
 #ifndef VGPUD_SPAWN_H
 #define VGPUD_SPAWN_H
 
@@ -78,5 +78,15 @@ int pair_open(int pair[2]);
  * Return: the second socket, or @error.
  */
 int pair_rest(const int pair[2], int error);
+
+#define PAGE		4096
+
+/*
+ * Make a file of memory that vgpud shares with programs of guests, of a sealed size. The mode keeps
+ * them from opening the file once more, with other rights. Return: the file, or a negative errno.
+ */
+int memory_make(const char *name, size_t size);
+/* Make and map a page of such memory. Return: 0, or a negative errno; *@fd is negative then. */
+int page_make(int *fd, void **memory);
 
 #endif /* VGPUD_SPAWN_H */
