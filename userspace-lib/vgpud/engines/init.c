@@ -1,20 +1,137 @@
 // SPDX-License-Identifier: MIT
-/* Start of vgpud with user-space engines. */
+/* Start of vgpud with user-space engines, and checks for features of the kernel that they need. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
+#include <linux/userfaultfd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "engines/engine.h"
 #include "engines/init.h"
-#include "engines/need.h"
 #include "engines/node.h"
 #include "engines/shadow.h"
 #include "process/spawn.h"
 #include "shared/log.h"
+#include "shared/proto.h"
 
 #define LOCK_FILE	"/run/vgpu/engine.lock"
+#define FAULTS_DEVICE	"/dev/userfaultfd"
+#define MAPS_MAX_FILE	"/proc/sys/vm/max_map_count"
+
+/* End of messages about features of the kernel that containers and services may deny even root. */
+#define NEED	"and neither a container nor SystemCallFilter= may deny it to vgpud; the host module works without it (modprobe vgpu_host)"
+
+/* Make a userfaultfd with the features that a shadow asks for, and close it again. */
+static int faults_try(int device)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = ESHADOW_FAULTS };
+	int faults = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC), ret = 0;
+
+	if (faults < 0)
+		return -errno;
+	if (ioctl(faults, UFFDIO_API, &api))
+		ret = -errno;
+	close(faults);
+	return ret;
+}
+
+static int faults_open(void)
+{
+	int fd = open(FAULTS_DEVICE, O_RDWR | O_CLOEXEC), ret;
+
+	ret = fd < 0 ? -errno : faults_try(fd);
+	if (!ret)
+		return fd;
+	log_error(FAULTS_DEVICE ": %s: user-space engines cannot serve page faults of the kernel: this needs Linux 6.1 or later with CONFIG_USERFAULTFD, "
+		  NEED, strerror(-ret));
+	if (fd >= 0)
+		close(fd);
+	return -ENOTSUP;
+}
+
+static int secret_check(void)
+{
+	int fd = syscall(SYS_memfd_secret, 0);
+
+	if (fd < 0) {
+		log_error("memfd_secret: %s: user-space engines cannot allocate memory that drivers cannot keep: this needs CONFIG_SECRETMEM (before Linux 6.5: boot with secretmem.enable=1), "
+			  NEED, strerror(errno));
+		return -ENOTSUP;
+	}
+	close(fd);
+	return 0;
+}
+
+static int files_check(int faults_fd)
+{
+	pid_t self = getpid();
+
+	if (syscall(SYS_kcmp, self, self, KCMP_FILE, faults_fd, faults_fd)) {
+		log_error("kcmp: %s: user-space engines cannot compare open files: this needs CONFIG_KCMP, "
+			  NEED, strerror(errno));
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+static unsigned int maps_max(void)
+{
+	FILE *file = fopen(MAPS_MAX_FILE, "re");
+	unsigned int max = 0;
+
+	if (file && fscanf(file, "%u", &max) != 1)
+		max = 0;
+	if (file)
+		fclose(file);
+	return max;
+}
+
+uint32_t engine_pieces_max(void)
+{
+	return maps_max() / 2;
+}
+
+/*
+ * Warn if vm.max_map_count is too low for the limits. A mapping of a device, and a page of a
+ * program, takes up to two VMAs: its own, and that of the memory up to the next one. They get half
+ * of vm.max_map_count, as the other half is for engine_pieces_max().
+ */
+static void maps_check(void)
+{
+	const uint64_t need = 4 * ((uint64_t)settings.limits.mappings + settings.limits.pages);
+	unsigned int max = maps_max();
+
+	if (max < need)
+		log_warning("vm.max_map_count is %u, but 'mappings' and 'pages' in [limits] need %llu: raise vm.max_map_count (sysctl vm.max_map_count=%llu) or lower these limits; otherwise programs of guests that reach them are ended",
+			    max, (unsigned long long)need, (unsigned long long)need);
+}
+
+/*
+ * Check that the kernel has all that engines need. Return: the file of /dev/userfaultfd, or a
+ * negative errno; the log then names what is missing.
+ */
+static int needs_check(void)
+{
+	int faults_fd = faults_open(), ret;
+
+	if (faults_fd < 0)
+		return faults_fd;
+	ret = secret_check();
+	if (!ret)
+		ret = files_check(faults_fd);
+	if (ret) {
+		close(faults_fd);
+		return ret;
+	}
+	maps_check();
+	return faults_fd;
+}
 
 /*
  * Take the lock that lets one vgpud run with engines, and hold it until vgpud ends. Only one

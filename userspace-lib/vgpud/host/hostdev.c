@@ -17,7 +17,6 @@
 #include "engines/file.h"
 #include "engines/grant.h"
 #include "engines/init.h"
-#include "engines/need.h"
 #include "engines/offer.h"
 #include "engines/shadow.h"
 #include "host/hostdev.h"
