@@ -7,9 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "device/device.h"
 #include "engines/engine.h"
-#include "engines/file.h"
 #include "engines/grant.h"
 #include "engines/master.h"
 #include "engines/node.h"
@@ -30,40 +28,6 @@ int engine_revoke(uint32_t peer, uint32_t export)
 	node_remove(engine->nodes_fd, export);
 	masters_end(peer, export);
 	return engine_tell(engine, &msg, sizeof(msg), -1);
-}
-
-int engine_export_del(uint32_t export)
-{
-	struct offer *offer = offer_find(export);
-	struct offer_file *file;
-	struct engine *engine;
-
-	if (!offer)
-		return -ENOENT;
-	LIST_FOREACH(engine, &all_engines, node)
-		engine_revoke(engine->number, export);
-	while ((file = LIST_FIRST(&offer->files)))
-		offer_file_free(file);
-	LIST_REMOVE(offer, node);
-	free(offer);
-	return 0;
-}
-
-int engine_export_change(uint32_t export, const struct device_change *change)
-{
-	const struct engine_change msg = {
-		.type = ENGINE_CHANGE,
-		.export = export,
-		.flags = change->flags,
-		.connector = change->connector,
-		.property = change->property,
-		.wedged = change->wedged,
-	};
-	struct engine *engine;
-
-	LIST_FOREACH(engine, &all_engines, node)
-		engine_tell(engine, &msg, sizeof(msg), -1);
-	return 0;
 }
 
 static int compare(const void *a, const void *b)

@@ -5,12 +5,9 @@
 
 #include <stdint.h>
 
-struct device_change;
 struct vgpu_host_grant;
 
 /* See the functions of hostdev.h that have these names. */
-int engine_export_del(uint32_t export);
-int engine_export_change(uint32_t export, const struct device_change *change);
 int engine_grant(struct vgpu_host_grant *arg);
 int engine_revoke(uint32_t peer, uint32_t export);
 

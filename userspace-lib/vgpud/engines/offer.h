@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports, as engines know them. */
+/* Exports and the small files of their devices, as engines know them. */
 #ifndef VGPUD_OFFER_H
 #define VGPUD_OFFER_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/queue.h>
 #include <sys/types.h>
 
 #include <linux/vgpu_host.h>
 #include <linux/vgpu_wire.h>
+
+struct device_change;
+struct engine;
 
 /**
  * struct offer_file - content of a small file of an export's device
@@ -51,15 +53,18 @@ struct offer {
 LIST_HEAD(offer_list, offer);
 extern struct offer_list offers;
 
-/*
- * Copy a string. Guests accept only zeros after the end of a string: @to must have been zeroed,
- * since the bytes after the end of @from need not be 0.
- */
-#define SET_STRING(to, from) snprintf((char *)(to), sizeof(to), "%s", (const char *)(from))
-
 struct offer *offer_find(uint32_t number);
-/* Make an offer; see hostdev_export_add(). Return: 0 or a negative errno. */
+/* See the functions of hostdev.h that have these names. */
 int engine_export_add(struct vgpu_host_export_add *arg);
-void offer_file_free(struct offer_file *file);
+int engine_export_del(uint32_t export);
+int engine_export_change(uint32_t export, const struct device_change *change);
+int engine_export_file(const struct vgpu_host_export_file *arg);
+
+/*
+ * Send a file of an export with its content, or without if the file is @gone. Return: 0 or a
+ * negative errno.
+ */
+int file_tell(struct engine *engine, const struct offer *offer, const struct offer_file *file,
+	      bool gone);
 
 #endif /* VGPUD_OFFER_H */

@@ -14,7 +14,6 @@
 #include "device/device.h"
 #include "engines/engine.h"
 #include "engines/event.h"
-#include "engines/file.h"
 #include "engines/grant.h"
 #include "engines/init.h"
 #include "engines/offer.h"
