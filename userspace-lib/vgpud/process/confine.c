@@ -18,7 +18,6 @@
 #include "process/confine.h"
 #include "process/filter.h"
 #include "process/limit.h"
-#include "process/namespace.h"
 #include "process/sandbox.h"
 #include "shared/log.h"
 

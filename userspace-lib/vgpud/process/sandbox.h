@@ -34,6 +34,10 @@ void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool kee
 bool sandbox_take_user(struct sandbox *sandbox);
 /* Give the user ID back, after the last process of this user was reaped. */
 void sandbox_return_user(struct sandbox *sandbox);
+/* Make a guest's namespaces, unless it has them already. Return: 0 or a negative errno. */
+int namespaces_open(int *namespaces);
+/* Enter all namespaces. Return: 0 or a negative errno. */
+int namespaces_enter(const int *namespaces);
 /* Return the user ID, and close namespaces and control group. */
 void sandbox_close(struct sandbox *sandbox);
 

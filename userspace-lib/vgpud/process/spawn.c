@@ -20,7 +20,6 @@
 #include "config/config.h"
 #include "engine/base/packet.h"
 #include "process/cgroup.h"
-#include "process/namespace.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shadow/layout.h"
