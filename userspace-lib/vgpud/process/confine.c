@@ -90,25 +90,29 @@ static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 	return nr;
 }
 
-static int limits_set(enum spawn_kind kind)
+static int limits_each(enum spawn_kind kind, int (*fn)(const struct limit *limit))
 {
 	struct limit limits[LIMITS];
 	unsigned int i, nr = limits_of(kind, limits);
+	int ret = 0;
 
-	for (i = 0; i < nr; i++) {
-		const struct rlimit rlimit = { limits[i].value, limits[i].value };
+	for (i = 0; !ret && i < nr; i++)
+		ret = fn(&limits[i]);
+	return ret;
+}
 
-		if (setrlimit(limits[i].what, &rlimit))
-			return -errno;
-	}
-	return 0;
+static int limit_set(const struct limit *limit)
+{
+	const struct rlimit rlimit = { limit->value, limit->value };
+
+	return setrlimit(limit->what, &rlimit) ? -errno : 0;
 }
 
 /*
  * Check that a child can have the limit. Without CAP_SYS_RESOURCE vgpud cannot raise its own
  * hard limit.
  */
-static int check_limit(const struct limit *limit)
+static int limit_check(const struct limit *limit)
 {
 	struct rlimit have;
 	rlim_t hard;
@@ -128,28 +132,17 @@ static int check_limit(const struct limit *limit)
 	return -EPERM;
 }
 
-static int check_limits_of(enum spawn_kind kind)
-{
-	struct limit limits[LIMITS];
-	unsigned int i, nr = limits_of(kind, limits);
-	int ret = 0;
-
-	for (i = 0; !ret && i < nr; i++)
-		ret = check_limit(&limits[i]);
-	return ret;
-}
-
 /*
  * Check that programs can have their limits: without CAP_SYS_RESOURCE vgpud cannot raise its own.
  * Return: 0, or a negative errno, which was logged.
  */
 static int limits_check(bool engines)
 {
-	int ret = check_limits_of(engines ? SPAWN_ENGINE : SPAWN_SHADOW);
+	int ret = limits_each(engines ? SPAWN_ENGINE : SPAWN_SHADOW, limit_check);
 
 	if (!ret && engines)
-		ret = check_limits_of(SPAWN_ENGINE_SHADOW);
-	return ret ? ret : check_limits_of(SPAWN_KEEPER);
+		ret = limits_each(SPAWN_ENGINE_SHADOW, limit_check);
+	return ret ? ret : limits_each(SPAWN_KEEPER, limit_check);
 }
 
 static int drop_capabilities(enum spawn_kind kind)
@@ -203,7 +196,7 @@ int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char
 	int ret;
 
 	*step = "limits";
-	ret = limits_set(kind);
+	ret = limits_each(kind, limit_set);
 	if (ret)
 		return ret;
 
