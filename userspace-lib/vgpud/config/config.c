@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Settings: reader of vgpud.conf. */
+/* Settings: reader of vgpud.conf; and the room that the programs of guests need by them. */
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +13,32 @@
 #include "base/ini.h"
 #include "base/unixsock.h"
 #include "config/config.h"
-#include "config/room.h"
 #include "shared/log.h"
 #include "shared/number.h"
 
 #ifndef LIBEXECDIR
 #define LIBEXECDIR "/usr/libexec/vgpu"
 #endif
+
+/*
+ * Number of files of an engine or its shadow beside two for each object. A shadow numbers the
+ * files of objects from FILES_OBJECTS on (engine/shadow/thread/thread.h), which must be lower.
+ */
+#define ENGINE_FILES	4096
+
+/*
+ * Number of files of a keeper: those of the guest's memory and of the mappings in its window, and
+ * those that wait to be closed.
+ */
+#define KEEPER_FILES	4096
+
+/* Number of files of vgpu-engine-master: its own, and one that the engine sent. */
+#define MASTER_FILES	16
+
+/* Zombies that a guest may have for each session of its limit. */
+#define ZOMBIES_OF_A_SESSION	4
+/* Most seconds for which the shadow of a session that shared no file stays a zombie. */
+#define ZOMBIE_S		4
 
 struct settings settings = {
 	.port = VGPU_WIRE_PORT,
@@ -242,6 +260,32 @@ static void read_line(void *data, const struct ini_line *line)
 	}
 }
 
+unsigned long long room_files(enum spawn_kind kind)
+{
+	switch (kind) {
+	case SPAWN_MASTER:
+		return MASTER_FILES;
+	case SPAWN_KEEPER:
+		return KEEPER_FILES;
+	case SPAWN_SHADOW:
+		/*
+		 * A file of the guest may have a number of its own in each of the guest's
+		 * shadows.
+		 */
+		return VGPU_LANE_FDS + (unsigned long long)settings.limits.objects;
+	default:
+		return ENGINE_FILES + 2 * (unsigned long long)settings.limits.objects;
+	}
+}
+
+unsigned int room_zombies(void)
+{
+	unsigned int shared = ZOMBIES_OF_A_SESSION * settings.limits.sessions;
+	unsigned int paced = (PACE_BURST_S + ZOMBIE_S) * settings.session_rate;
+
+	return shared > paced ? shared : paced;
+}
+
 /* Return the number of the line that has set @member; 0 if the file did not set it. */
 static unsigned int settings_line_of(const struct settings_file *file, const void *member)
 {
@@ -258,7 +302,7 @@ static void files_check(struct settings_file *file)
 {
 	const bool kernel = settings.engine && !strcmp(settings.engine, "kernel");
 	const bool user = settings.engine && !strcmp(settings.engine, "user");
-	unsigned long long need = user ? 0 : room_files(&settings.limits, SPAWN_SHADOW), most = 0;
+	unsigned long long need = user ? 0 : room_files(SPAWN_SHADOW), most = 0;
 	unsigned int line = settings_line_of(file, &settings.limits.objects);
 	FILE *sysctl = fopen("/proc/sys/fs/nr_open", "re");
 	char at[16] = "";
@@ -269,8 +313,8 @@ static void files_check(struct settings_file *file)
 	got = fscanf(sysctl, "%llu", &most);
 	fclose(sysctl);
 	/* Engines may serve the guests if the module is not loaded. */
-	if (!kernel && room_files(&settings.limits, SPAWN_ENGINE) > need)
-		need = room_files(&settings.limits, SPAWN_ENGINE);
+	if (!kernel && room_files(SPAWN_ENGINE) > need)
+		need = room_files(SPAWN_ENGINE);
 	if (got != 1 || need <= most)
 		return;
 	if (line)

@@ -14,8 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config/room.h"
-
 /* Charge the guest for a session or a connection. Return: false if it may not begin one now. */
 bool pace_take(uint32_t cid, uint32_t port);
 /* Return the time in milliseconds after which any guest may begin at least one more. */

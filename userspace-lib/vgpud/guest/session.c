@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "config/room.h"
 #include "engine/base/packet.h"
 #include "engines/shadow.h"
 #include "guest/peer.h"
@@ -100,10 +99,10 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 	struct session *session;
 	int shadow_fd;
 
-	if (sessions_count(peer, true) >= room_zombies(&settings.limits, settings.session_rate)) {
+	if (sessions_count(peer, true) >= room_zombies()) {
 		log_guest(peer->cid, peer->port,
 			  "cannot start a shadow: %u ended ones still have open files (raise 'sessions' or 'session-rate' in [limits])",
-			  room_zombies(&settings.limits, settings.session_rate));
+			  room_zombies());
 		*error = -EMFILE;
 		return NULL;
 	}

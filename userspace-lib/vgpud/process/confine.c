@@ -72,11 +72,11 @@ static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 	/* RLIMIT_NPROC counts by user: all shadows of the guest together, including zombies. */
 	rlim_t threads = (rlim_t)settings.limits.sessions *
 		(settings.limits.lanes + EXTRA_THREADS) +
-		room_zombies(&settings.limits, settings.session_rate);
+		room_zombies();
 	unsigned int nr = 0;
 
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };
-	limits[nr++] = (struct limit) { RLIMIT_NOFILE, room_files(&settings.limits, kind),
+	limits[nr++] = (struct limit) { RLIMIT_NOFILE, room_files(kind),
 		"open files",
 		kind == SPAWN_KEEPER || kind == SPAWN_MASTER ? NULL : "objects" };
 	/* Secret memory counts as locked memory, and each page is mapped twice. */

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "config/room.h"
+#include "config/config.h"
 
 struct sandbox;
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "config/room.h"
+#include "config/config.h"
 
 /* Build the filters. @engines: see confine_init(). Return: 0 or a negative errno. */
 int filters_init(bool engines);
