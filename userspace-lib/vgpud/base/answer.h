@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages to the person who made a request or wrote a file. */
+/* Messages to the person who made a request or wrote a file, and text of many lines. */
 #ifndef VGPUD_ANSWER_H
 #define VGPUD_ANSWER_H
+
+#include <stddef.h>
 
 /**
  * struct answer - a message
@@ -21,5 +23,22 @@ struct answer {
  */
 int answer_say(struct answer *answer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/**
+ * struct text - lines of text
+ * @lines: lines, each with a newline at its end; NULL: none
+ * @len: length of @lines in bytes
+ */
+struct text {
+	char *lines;
+	size_t len;
+};
+
+/* Add a line. It is left out if there is no memory. */
+void text_add(struct text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Call @log, a function of log.h, for each line. */
+void text_log(const struct text *text,
+	      void (*log)(const char *fmt, ...) __attribute__((format(printf, 1, 2))));
+void text_free(struct text *text);
 
 #endif /* VGPUD_ANSWER_H */

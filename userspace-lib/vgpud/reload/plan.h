@@ -8,7 +8,7 @@
 
 #include <sys/queue.h>
 
-#include "base/text.h"
+#include "base/answer.h"
 #include "export/spec.h"
 
 /**

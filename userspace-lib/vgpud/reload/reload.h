@@ -3,7 +3,7 @@
 #ifndef VGPUD_RELOAD_H
 #define VGPUD_RELOAD_H
 
-#include "base/text.h"
+#include "base/answer.h"
 
 /* Check the files, and log mistakes. Return: 0, or a negative errno if there are some. */
 int reload_check(void);

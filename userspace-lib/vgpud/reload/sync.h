@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "base/text.h"
+#include "base/answer.h"
 
 struct export_spec;
 
