@@ -4,7 +4,6 @@
 
 #include "base/tsc.h"
 
-#ifdef __x86_64__
 /* Length of the measurement in nanoseconds. */
 #define MEASURED_NS	10000000
 /* Number of attempts to read both clocks. The quickest counts: others may have been interrupted. */
@@ -65,13 +64,3 @@ uint32_t tsc_khz(void)
 {
 	return khz;
 }
-#else
-void tsc_init(void)
-{
-}
-
-uint32_t tsc_khz(void)
-{
-	return 0;
-}
-#endif

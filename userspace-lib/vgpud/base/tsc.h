@@ -10,7 +10,7 @@
 
 /* Measure the rate, which takes some milliseconds. */
 void tsc_init(void);
-/* Return the rate in kHz; 0: there is no such counter. */
+/* Return the rate in kHz; 0: it is not known. */
 uint32_t tsc_khz(void);
 
 #endif /* VGPUD_TSC_H */
