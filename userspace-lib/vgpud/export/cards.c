@@ -9,8 +9,8 @@
 
 #include "config/config.h"
 #include "export/cards.h"
+#include "export/export.h"
 #include "export/hand.h"
-#include "export/list.h"
 
 /* Files that all cards share. A file that is not needed is left out if it does not exist. */
 static const struct {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "export/change.h"
-#include "export/list.h"
+#include "export/export.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "shared/log.h"

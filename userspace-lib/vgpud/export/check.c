@@ -9,8 +9,8 @@
 #include "device/device.h"
 #include "device/nvidia.h"
 #include "export/check.h"
+#include "export/export.h"
 #include "export/grant.h"
-#include "export/list.h"
 
 int export_open(const struct export_spec *spec, struct device *device, struct answer *answer)
 {

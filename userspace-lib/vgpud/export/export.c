@@ -5,17 +5,37 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/device.h"
 #include "device/exporter.h"
 #include "device/paths.h"
 #include "export/change.h"
 #include "export/check.h"
 #include "export/export.h"
 #include "export/grant.h"
-#include "export/list.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "shared/log.h"
+
+struct export_list exports = TAILQ_HEAD_INITIALIZER(exports);
+
+struct export *export_find(const char *name)
+{
+	struct export *export;
+
+	TAILQ_FOREACH(export, &exports, node)
+		if (!strcmp(export->spec.name, name))
+			return export;
+	return NULL;
+}
+
+struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port)
+{
+	struct grant *grant;
+
+	TAILQ_FOREACH(grant, &export->grants, node)
+		if (grant->cid == cid && grant->port == port)
+			return grant;
+	return NULL;
+}
 
 int export_up(struct export *export, struct answer *answer)
 {

@@ -8,10 +8,74 @@
 #ifndef VGPUD_EXPORT_H
 #define VGPUD_EXPORT_H
 
-#include "base/answer.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
 
-struct export;
-struct export_spec;
+#include "base/answer.h"
+#include "device/device.h"
+#include "device/files.h"
+#include "export/spec.h"
+#include "shared/loop.h"
+
+/**
+ * struct grant - the right of a guest to use an export
+ * @node: entry of struct export's list of grants
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects; never 0
+ * @any_port: true if the guest may connect from a port of 1024 and more (bridges change ports)
+ * @read_only: true if opens for writing fail
+ * @by_file: true if a file asks for the grant
+ * @by_hand: true if vgpuctl asked for it; a grant exists while either of both is true
+ * @seen: true if a file still asks for the grant; used while files are read
+ */
+struct grant {
+	TAILQ_ENTRY(grant) node;
+	uint32_t cid;
+	uint32_t port;
+	bool any_port;
+	bool read_only;
+	bool by_file;
+	bool by_hand;
+	bool seen;
+};
+
+/**
+ * struct export - an export
+ * @node: entry of exports
+ * @spec: description without guests, which are in @grants
+ * @grants: list of the guests' rights
+ * @origin: file that asks for the export; NULL: vgpuctl asked for it
+ * @seen: true if a file still asks for the export; used while files are read
+ * @number: number that the host module or offer.c gave the export; 0: the device is absent
+ * @device: description of the device; valid if @number is not 0
+ * @error: negative errno of the last attempt to make the export ready
+ * @change: change of the device that guests have not been notified of
+ * @told: timer that delays the next notification: guests have just got one, or files are read
+ * @asked: true if the export's files are being read before a notification
+ * @files_due: files of the device that are to be read
+ */
+struct export {
+	TAILQ_ENTRY(export) node;
+	struct export_spec spec;
+	TAILQ_HEAD(, grant) grants;
+	char *origin;
+	bool seen;
+	uint32_t number;
+	struct device device;
+	int error;
+	struct device_change change;
+	struct timer told;
+	bool asked;
+	enum files files_due;
+};
+
+TAILQ_HEAD(export_list, export);
+extern struct export_list exports;
+
+struct export *export_find(const char *name);
+/* Return the grant of the export for that guest, or NULL. */
+struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
 
 /* Make an export without guests from @spec, and take over its ioctls. Return: NULL: no memory. */
 struct export *export_new(struct export_spec *spec, const char *origin);

@@ -6,8 +6,8 @@
 
 #include "device/exporter.h"
 #include "device/nvidia.h"
+#include "export/export.h"
 #include "export/grant.h"
-#include "export/list.h"
 #include "guest/listener.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"

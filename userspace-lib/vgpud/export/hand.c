@@ -9,7 +9,6 @@
 #include "export/export.h"
 #include "export/grant.h"
 #include "export/hand.h"
-#include "export/list.h"
 #include "guest/peer.h"
 
 static int default_name(struct export_spec *spec, struct answer *answer)

@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "export/cards.h"
 #include "export/check.h"
-#include "export/list.h"
+#include "export/export.h"
 #include "reload/check.h"
 #include "reload/plan.h"
 #include "reload/section.h"

@@ -7,7 +7,6 @@
 
 #include "export/export.h"
 #include "export/grant.h"
-#include "export/list.h"
 #include "export/spec.h"
 #include "reload/plan.h"
 #include "reload/sync.h"

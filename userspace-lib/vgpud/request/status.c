@@ -5,7 +5,7 @@
 #include "base/users.h"
 #include "config/config.h"
 #include "device/identity.h"
-#include "export/list.h"
+#include "export/export.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "host/window.h"
