@@ -250,7 +250,6 @@ int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct ans
 
 bool cards_need(const struct export_spec *section, const char *name)
 {
-	char card[32];
 	unsigned int i;
 
 	if (!section->cards.any)
@@ -258,11 +257,9 @@ bool cards_need(const struct export_spec *section, const char *name)
 	for (i = 0; i < NVIDIA_SHARED; i++)
 		if (!strcmp(nvidia_shared[i].name, name))
 			return true;
-	for (i = 0; i < NVIDIA_CARDS; i++) {
-		snprintf(card, sizeof(card), "nvidia%u", i);
-		if (cards_have(&section->cards, i) && !strcmp(card, name))
+	for (i = 0; i < NVIDIA_CARDS; i++)
+		if (cards_have(&section->cards, i) && set_is_card(name, i))
 			return true;
-	}
 	return false;
 }
 

@@ -11,7 +11,6 @@
 #include "export/check.h"
 #include "export/export.h"
 #include "export/grant.h"
-#include "guest/peer.h"
 #include "host/hostdev.h"
 #include "shared/log.h"
 
@@ -44,8 +43,6 @@ int export_up(struct export *export, struct answer *answer)
 		.flags = (spec->master ? VGPU_HOST_EXPORT_MASTER : 0) |
 			 (spec->no_demand ? VGPU_HOST_EXPORT_NO_DEMAND : 0),
 	};
-	struct grant *grant;
-	struct peer *peer;
 	int fd, ret;
 
 	fd = export_open(spec, &export->device, answer);
@@ -74,9 +71,7 @@ int export_up(struct export *export, struct answer *answer)
 	export->number = arg.out_export;
 	export_files_begin(export);
 	log_info("export %s: %s, driver %s", spec->name, spec->path, export->device.driver);
-	TAILQ_FOREACH(grant, &export->grants, node)
-		LIST_FOREACH(peer, &peers, node)
-			grant_tell_or_log(export, grant, peer);
+	export_grant_all(export);
 	return 0;
 }
 

@@ -50,7 +50,8 @@ static int grant_tell(struct export *export, struct grant *grant, struct peer *p
 			  peer->port, export->spec.name, strerror(-ret));
 }
 
-void grant_tell_or_log(struct export *export, struct grant *grant, struct peer *peer)
+/* Grant an export when no client waits for the answer: a failure is logged. */
+static void grant_tell_or_log(struct export *export, struct grant *grant, struct peer *peer)
 {
 	struct answer answer;
 
@@ -196,19 +197,21 @@ bool exports_for_device(dev_t rdev)
 	return false;
 }
 
-void exports_grant_device(dev_t rdev)
+void export_grant_all(struct export *export)
 {
-	struct export *export;
 	struct grant *grant;
 	struct peer *peer;
 
-	TAILQ_FOREACH(export, &exports, node) {
-		if (!export->number || export->device.rdev != rdev)
-			continue;
-		TAILQ_FOREACH(grant, &export->grants, node)
-			LIST_FOREACH(peer, &peers, node)
-				grant_tell_or_log(export, grant, peer);
-	}
+	TAILQ_FOREACH(grant, &export->grants, node)
+		LIST_FOREACH(peer, &peers, node)
+			grant_tell_or_log(export, grant, peer);
 }
 
-/* --- exports -------------------------------------------------------------- */
+void exports_grant_device(dev_t rdev)
+{
+	struct export *export;
+
+	TAILQ_FOREACH(export, &exports, node)
+		if (export->number && export->device.rdev == rdev)
+			export_grant_all(export);
+}

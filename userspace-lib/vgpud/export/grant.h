@@ -18,8 +18,6 @@ bool grant_fits(const struct grant *grant, const struct peer *peer);
 bool grant_same_terms(const struct grant *grant, bool any_port, bool read_only);
 /* Say that a guest has an export on other terms. Return: -EEXIST. */
 int grant_taken(const struct export *export, const struct grant *grant, struct answer *answer);
-/* Grant an export when no client waits for the answer: a failure is logged. */
-void grant_tell_or_log(struct export *export, struct grant *grant, struct peer *peer);
 /*
  * Give a guest the right to use the export. An existing grant on the same terms is enough. If
  * the host refuses the right for the guest's connection, no grant is made. A card of NVIDIA's
@@ -45,6 +43,8 @@ bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port);
 bool exports_for_device(dev_t rdev);
 /* Grant a device, which no guest has got yet, to all guests that may use it. */
 void exports_grant_device(dev_t rdev);
+/* Grant an export that has become ready to all guests that may use it. */
+void export_grant_all(struct export *export);
 /* Grant a new peer all exports that it may use. */
 void exports_grant_all(struct peer *peer);
 

@@ -70,7 +70,7 @@ static bool spec_has_ioctl(const struct export_spec *spec, uint32_t cmd)
 	return false;
 }
 
-bool export_spec_same_ioctls(const struct export_spec *a, const struct export_spec *b)
+static bool same_ioctls(const struct export_spec *a, const struct export_spec *b)
 {
 	size_t i;
 
@@ -87,5 +87,5 @@ bool export_spec_same_terms(const struct export_spec *a, const struct export_spe
 {
 	return !strcmp(a->path, b->path) && a->master == b->master &&
 	       a->no_demand == b->no_demand &&
-	       export_spec_same_ioctls(a, b);
+	       same_ioctls(a, b);
 }

@@ -79,7 +79,6 @@ int export_spec_add_guest(struct export_spec *spec, uint32_t cid, uint32_t port)
 bool export_spec_has_guest(const struct export_spec *spec, uint32_t cid, uint32_t port);
 int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd);
 void export_spec_free(struct export_spec *spec);
-bool export_spec_same_ioctls(const struct export_spec *a, const struct export_spec *b);
 /* Compare the terms of two exports: all of the spec except its name and its guests. */
 bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b);
 
