@@ -17,12 +17,17 @@ static bool stopped;
 /* List of the timers that are set, sorted by deadline. Nearly all of them are handshakes'. */
 static TAILQ_HEAD(, timer) timers = TAILQ_HEAD_INITIALIZER(timers);
 
-uint64_t now_ms(void)
+uint64_t now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+uint64_t now_ms(void)
+{
+	return now_ns() / 1000000;
 }
 
 int loop_init(void)

@@ -61,6 +61,8 @@ void source_close(struct source *source);
 void timer_set(struct timer *timer, unsigned int ms);
 void timer_cancel(struct timer *timer);
 
+/* Return CLOCK_MONOTONIC in nanoseconds or milliseconds. */
+uint64_t now_ns(void);
 uint64_t now_ms(void);
 
 /*

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/tsc.h"
+#include "shared/loop.h"
 
 /* Length of the measurement in nanoseconds. */
 #define MEASURED_NS	10000000
@@ -20,14 +21,6 @@ struct look {
 	uint64_t tsc;
 	uint64_t ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static struct look look(void)
 {

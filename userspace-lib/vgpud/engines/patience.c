@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config/config.h"
 #include "engines/patience.h"
 #include "process/spawn.h"
+#include "shared/loop.h"
 #include "shared/proto.h"
 
 static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
@@ -23,10 +23,7 @@ static uint64_t patience_whole(void)
 
 static uint64_t now_us(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * UINT64_C(1000000) + ts.tv_nsec / 1000;
+	return now_ns() / 1000;
 }
 
 /*
