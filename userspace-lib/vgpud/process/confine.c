@@ -232,16 +232,6 @@ int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char
 	return filter_load(kind);
 }
 
-/* Check for protection keys, as shadows do at their start. */
-static void look_for_keys(void)
-{
-	int key = pkey_alloc(0, 0);
-
-	has_keys = key >= 0;
-	if (has_keys)
-		pkey_free(key);
-}
-
 bool confine_has_keys(void)
 {
 	return has_keys;
@@ -249,9 +239,12 @@ bool confine_has_keys(void)
 
 int confine_init(bool engines)
 {
-	int ret;
+	/* Check for protection keys, as shadows do at their start. */
+	int key = pkey_alloc(0, 0), ret;
 
-	look_for_keys();
+	has_keys = key >= 0;
+	if (has_keys)
+		pkey_free(key);
 	ret = limits_check(engines);
 	if (ret)
 		return ret;

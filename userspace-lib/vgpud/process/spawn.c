@@ -184,19 +184,18 @@ static int proc_open(void)
 /* Copy a file of a program to a number that no file of the program gets. @link: its connection. */
 static int file_aside(int fd, int link)
 {
-	int proc, ret;
+	int ret;
 
-	if (fd != SPAWN_FD_PROC) {
-		ret = fcntl(fd == SPAWN_FD_LINK ? link : fd, F_DUPFD_CLOEXEC, FD_ASIDE);
-		return ret < 0 ? -errno : ret;
+	if (fd == SPAWN_FD_LINK)
+		fd = link;
+	if (fd == SPAWN_FD_PROC) {
+		/* Exec closes this number. */
+		fd = proc_open();
+		if (fd < 0)
+			return fd;
 	}
-	proc = proc_open();
-	if (proc < 0)
-		return proc;
-	ret = fcntl(proc, F_DUPFD_CLOEXEC, FD_ASIDE);
-	ret = ret < 0 ? -errno : ret;
-	close(proc);
-	return ret;
+	ret = fcntl(fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+	return ret < 0 ? -errno : ret;
 }
 
 /* Put the program's files where it expects them, and close all others except stderr. */
