@@ -49,18 +49,18 @@ bool number_parse_size(const char *text, unsigned long long *value)
 	return true;
 }
 
-/* Parse a CID or port. 0 is the hypervisor's CID and ~0 means any, so neither is accepted. */
-static bool parse_u32(const char *text, uint32_t *value)
+/* Parse an ID. ~0 means any or none, and is not accepted. */
+static bool parse_id(const char *text, uint32_t *id)
 {
 	unsigned long long number;
 
-	if (!number_parse(text, &number) || !number || number >= UINT32_MAX)
+	if (!number_parse(text, &number) || number >= UINT32_MAX)
 		return false;
-	*value = number;
+	*id = number;
 	return true;
 }
 
-bool number_parse_guest(const char *text, uint32_t *cid, uint32_t *port)
+bool number_parse_ids(const char *text, uint32_t *first, uint32_t *second, bool *has_second)
 {
 	char copy[32];
 	char *colon;
@@ -69,8 +69,17 @@ bool number_parse_guest(const char *text, uint32_t *cid, uint32_t *port)
 		return false;
 	strcpy(copy, text);
 	colon = strchr(copy, ':');
-	*port = 0;
+	*has_second = colon;
 	if (colon)
 		*colon = '\0';
-	return parse_u32(copy, cid) && (!colon || parse_u32(colon + 1, port));
+	return parse_id(copy, first) && (!colon || parse_id(colon + 1, second));
+}
+
+bool number_parse_guest(const char *text, uint32_t *cid, uint32_t *port)
+{
+	bool has_port;
+
+	*port = 0;
+	/* 0 is the hypervisor's CID. */
+	return number_parse_ids(text, cid, port, &has_port) && *cid && (!has_port || *port);
 }

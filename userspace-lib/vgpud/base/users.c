@@ -45,21 +45,10 @@ static int user_line(const char *name, uint32_t uid, const struct passwd **user)
 	return -ENOENT;
 }
 
-/* Parse a user or group ID. Return: true if all of @text is a valid number. */
-static bool parse_id(const char *text, uint32_t *id)
-{
-	unsigned long long number;
-
-	if (!number_parse(text, &number) || number >= UINT32_MAX)
-		return false;
-	*id = number;
-	return true;
-}
-
 int user_find(const char *name, uint32_t *uid, uint32_t *gid)
 {
 	const struct passwd *user;
-	char copy[32], *colon;
+	bool has_group;
 	int ret;
 
 	if (!isdigit((unsigned char)name[0])) {
@@ -70,15 +59,9 @@ int user_find(const char *name, uint32_t *uid, uint32_t *gid)
 		}
 		return ret;
 	}
-	if (strlen(name) >= sizeof(copy))
+	if (!number_parse_ids(name, uid, gid, &has_group))
 		return -EINVAL;
-	strcpy(copy, name);
-	colon = strchr(copy, ':');
-	if (colon)
-		*colon = '\0';
-	if (!parse_id(copy, uid) || (colon && !parse_id(colon + 1, gid)))
-		return -EINVAL;
-	if (colon)
+	if (has_group)
 		return 0;
 	ret = user_line(NULL, *uid, &user);
 	if (!ret)
