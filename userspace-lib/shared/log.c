@@ -2,7 +2,6 @@
 /* The log: lines go to stderr, and lines that guests can cause are limited. */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <syslog.h>

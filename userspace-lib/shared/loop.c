@@ -2,7 +2,6 @@
 /* The event loop: epoll for files, and a sorted list of timers. */
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>

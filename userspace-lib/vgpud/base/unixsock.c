@@ -2,7 +2,6 @@
 /* UNIX sockets of guests whose vsock device is a process of the host. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

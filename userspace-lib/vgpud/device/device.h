@@ -4,7 +4,6 @@
 #define VGPUD_DEVICE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "device/identity.h"

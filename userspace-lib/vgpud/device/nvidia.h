@@ -7,8 +7,6 @@
 #define VGPUD_NVIDIA_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define NVIDIA_PROC	"/proc/driver/nvidia"

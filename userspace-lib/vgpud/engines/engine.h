@@ -11,15 +11,11 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include <linux/vgpu_host.h>
-
 #include "shared/loop.h"
 #include "shared/proto.h"
 
 struct host_events;
-struct remembered;
 struct sandbox;
-struct shadow_counters;
 
 /**
  * struct engine - the engine of a guest

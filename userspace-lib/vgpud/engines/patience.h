@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-struct engine_patience;
 struct vgpu_host_peer_stat;
 
 /**

@@ -6,9 +6,6 @@
 #ifndef VGPUD_CARDS_H
 #define VGPUD_CARDS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/answer.h"
 #include "export/spec.h"
 

@@ -8,10 +8,6 @@
 #ifndef VGPUD_EXPORT_H
 #define VGPUD_EXPORT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/queue.h>
-
 #include "base/answer.h"
 #include "device/device.h"
 #include "device/files.h"

@@ -10,8 +10,6 @@
 
 #include "device/nvidia.h"
 
-struct plan_file;
-
 #define EXPORT_IOCTLS_MAX	1024
 
 /**

@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <linux/netlink.h>
 #include <linux/vgpu_wire.h>

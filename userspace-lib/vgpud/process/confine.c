@@ -15,7 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "config/config.h"
 #include "process/confine.h"
 #include "process/filter.h"
 #include "process/sandbox.h"

@@ -10,8 +10,6 @@
 #ifndef VGPUD_CONFINE_H
 #define VGPUD_CONFINE_H
 
-#include <stdbool.h>
-
 #include "config/config.h"
 
 struct sandbox;

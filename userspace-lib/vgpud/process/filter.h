@@ -3,8 +3,6 @@
 #ifndef VGPUD_FILTER_H
 #define VGPUD_FILTER_H
 
-#include <stdbool.h>
-
 #include "config/config.h"
 
 /* Build the filters. @engines: see confine_init(). Return: 0 or a negative errno. */

@@ -17,9 +17,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "config/config.h"
 #include "engine/base/packet.h"
 #include "process/cgroup.h"
+#include "process/confine.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shadow/layout.h"

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "process/confine.h"
+#include "config/config.h"
 
 struct sandbox;
 
