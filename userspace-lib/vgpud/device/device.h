@@ -26,20 +26,6 @@ struct device {
 	char title[64];
 };
 
-/**
- * struct device_change - one or more changes that a DRM card's driver has reported
- * @flags: bit mask of VGPU_CHANGE_*; 0: no change
- * @connector: see struct vgpu_export_change
- * @property: see struct vgpu_export_change
- * @wedged: see struct vgpu_export_change
- */
-struct device_change {
-	uint32_t flags;
-	uint32_t connector;
-	uint32_t property;
-	uint32_t wedged;
-};
-
 /*
  * Find the device behind a path. The device itself is not opened. Return: an O_PATH file of the
  * node, or a negative errno: -ENOTTY: no character device; -EXDEV: a node of vgpu itself;

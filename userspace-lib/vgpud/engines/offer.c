@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "device/device.h"
 #include "engines/engine.h"
 #include "engines/grant.h"
 #include "engines/node.h"
@@ -93,11 +92,11 @@ int engine_export_del(uint32_t export)
 	return 0;
 }
 
-int engine_export_change(uint32_t export, const struct device_change *change)
+int engine_export_change(const struct vgpu_host_export_change *change)
 {
 	const struct engine_change msg = {
 		.type = ENGINE_CHANGE,
-		.export = export,
+		.export = change->export,
 		.flags = change->flags,
 		.connector = change->connector,
 		.property = change->property,

@@ -11,7 +11,6 @@
 #include <linux/vgpu_host.h>
 #include <linux/vgpu_wire.h>
 
-struct device_change;
 struct engine;
 
 /**
@@ -57,7 +56,7 @@ struct offer *offer_find(uint32_t number);
 /* See the functions of hostdev.h that have these names. */
 int engine_export_add(struct vgpu_host_export_add *arg);
 int engine_export_del(uint32_t export);
-int engine_export_change(uint32_t export, const struct device_change *change);
+int engine_export_change(const struct vgpu_host_export_change *change);
 int engine_export_file(const struct vgpu_host_export_file *arg);
 
 /*

@@ -55,9 +55,11 @@ void export_files_begin(struct export *export)
 
 static void export_tell(struct export *export)
 {
-	export->asked = false;
-	int ret = hostdev_export_change(export->number, &export->change);
+	int ret;
 
+	export->asked = false;
+	export->change.export = export->number;
+	ret = hostdev_export_change(&export->change);
 	if (ret)
 		log_warning("export %s: cannot tell guests of a change of the device: %s",
 			    export->spec.name, strerror(-ret));
@@ -104,7 +106,8 @@ void exports_files_told(uint32_t number)
  * Merge two changes. Hotplugs of two different connectors become a hotplug of any connector
  * (0), and changes of two properties one of any property.
  */
-static void change_merge(struct device_change *change, const struct device_change *more)
+static void change_merge(struct vgpu_host_export_change *change,
+			 const struct vgpu_host_export_change *more)
 {
 	uint32_t both = change->flags & more->flags;
 
@@ -121,7 +124,7 @@ static void change_merge(struct device_change *change, const struct device_chang
 	change->flags |= more->flags;
 }
 
-void exports_change(dev_t rdev, const struct device_change *change)
+void exports_change(dev_t rdev, const struct vgpu_host_export_change *change)
 {
 	struct export *export;
 

@@ -6,16 +6,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct device_change;
 struct export;
 struct timer;
+struct vgpu_host_export_change;
 
 /*
  * Handle a change that the driver of the DRM card @rdev reports (0: any card). Guests are
  * notified at once, but at most every EXPORT_CHANGE_MS: changes in between are merged.
  */
 #define EXPORT_CHANGE_MS	100
-void exports_change(dev_t rdev, const struct device_change *change);
+void exports_change(dev_t rdev, const struct vgpu_host_export_change *change);
 
 /*
  * Files of devices are read when their content may have changed, and before guests are notified

@@ -8,6 +8,8 @@
 #ifndef VGPUD_EXPORT_H
 #define VGPUD_EXPORT_H
 
+#include <linux/vgpu_host.h>
+
 #include "base/answer.h"
 #include "device/device.h"
 #include "device/files.h"
@@ -46,7 +48,8 @@ struct grant {
  * @number: number that the host module or offer.c gave the export; 0: the device is absent
  * @device: description of the device; valid if @number is not 0
  * @error: negative errno of the last attempt to make the export ready
- * @change: change of the device that guests have not been notified of
+ * @change: one or more changes of the device that guests have not been notified of; its flags are
+ *	0: no change
  * @told: timer that delays the next notification: guests have just got one, or files are read
  * @asked: true if the export's files are being read before a notification
  * @files_due: files of the device that are to be read
@@ -60,7 +63,7 @@ struct export {
 	uint32_t number;
 	struct device device;
 	int error;
-	struct device_change change;
+	struct vgpu_host_export_change change;
 	struct timer told;
 	bool asked;
 	enum files files_due;

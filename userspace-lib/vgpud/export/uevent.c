@@ -10,7 +10,6 @@
 #include <linux/netlink.h>
 #include <linux/vgpu_wire.h>
 
-#include "device/device.h"
 #include "device/paths.h"
 #include "export/change.h"
 #include "export/export.h"
@@ -83,7 +82,7 @@ static void uevent_change(const char *text, size_t len)
 {
 	const char *subsystem = uevent_get(text, len, "SUBSYSTEM");
 	const char *wedged = uevent_get(text, len, "WEDGED");
-	struct device_change change = { 0 };
+	struct vgpu_host_export_change change = { 0 };
 	dev_t rdev;
 
 	if (!subsystem || strcmp(subsystem, "drm"))
@@ -108,7 +107,7 @@ static void uevent_change(const char *text, size_t len)
 /* Handle lost uevents: devices and displays may have changed. */
 static void uevents_lost(void)
 {
-	const struct device_change change = {
+	const struct vgpu_host_export_change change = {
 		.flags = VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE
 	};
 

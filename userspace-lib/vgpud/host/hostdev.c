@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "device/device.h"
 #include "engines/engine.h"
 #include "engines/event.h"
 #include "engines/grant.h"
@@ -132,20 +131,12 @@ int hostdev_export_del(uint32_t export)
 	return hostdev_ioctl(VGPU_HOST_EXPORT_DEL, &arg);
 }
 
-int hostdev_export_change(uint32_t export, const struct device_change *change)
+int hostdev_export_change(struct vgpu_host_export_change *arg)
 {
-	struct vgpu_host_export_change arg = {
-		.size = sizeof(arg),
-		.flags = change->flags,
-		.export = export,
-		.connector = change->connector,
-		.property = change->property,
-		.wedged = change->wedged,
-	};
-
 	if (engines)
-		return engine_export_change(export, change);
-	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, &arg);
+		return engine_export_change(arg);
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, arg);
 }
 
 int hostdev_export_file(struct vgpu_host_export_file *arg)

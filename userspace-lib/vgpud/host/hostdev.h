@@ -12,7 +12,6 @@
 
 #include <linux/vgpu_host.h>
 
-struct device_change;
 struct host_events;
 struct sandbox;
 
@@ -28,7 +27,7 @@ void hostdev_close(void);
 
 int hostdev_export_add(struct vgpu_host_export_add *arg);
 int hostdev_export_del(uint32_t export);
-int hostdev_export_change(uint32_t export, const struct device_change *change);
+int hostdev_export_change(struct vgpu_host_export_change *arg);
 int hostdev_export_file(struct vgpu_host_export_file *arg);
 /* Add a guest, whose programs run in @sandbox. */
 int hostdev_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
