@@ -20,7 +20,7 @@
 #include "engines/offer.h"
 #include "engines/patience.h"
 #include "engines/shadow.h"
-#include "keeper/process.h"
+#include "keeper/keeper.h"
 #include "policy.h"
 #include "process/spawn.h"
 #include "shared/log.h"

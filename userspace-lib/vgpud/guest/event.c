@@ -9,7 +9,7 @@
 #include "guest/peer.h"
 #include "guest/session.h"
 #include "host/hostdev.h"
-#include "keeper/process.h"
+#include "keeper/keeper.h"
 
 static void on_session_gone(uint32_t number, uint64_t session)
 {

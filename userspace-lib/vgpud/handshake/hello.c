@@ -51,7 +51,7 @@ void handshake_welcome(struct handshake *handshake)
 	 * VGPU_FEATURE_KEEP makes the guest pin memory, which is useless if no keeper tells the
 	 * module where the guest's memory is.
 	 */
-	if (!hostdev_is_engine() && !keeper_is_connected(handshake->cid, handshake->port))
+	if (!hostdev_is_engine() && !keeper_connected(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine() && !keeper_find(handshake->cid, handshake->port))
 		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);
@@ -60,13 +60,13 @@ void handshake_welcome(struct handshake *handshake)
 	 * guest's.
 	 */
 	if ((features & VGPU_FEATURE_KEEP) &&
-	    keeper_memory_is_giant(handshake->cid, handshake->port)) {
+	    keeper_memory_has(handshake->cid, handshake->port, KEEPER_STATE_GIANT)) {
 		features &= ~VGPU_FEATURE_KEEP;
 		log_guest(handshake->cid, handshake->port,
 			  "its memory is in hugetlbfs pages of more than 2 MiB, so devices cannot keep any of it (use pages of 2 MiB, or no hugetlbfs)");
 	}
 	/* The guest would pin memory for calls that nearly all fail. */
-	if (keeper_memory_is_huge(handshake->cid, handshake->port))
+	if (keeper_memory_has(handshake->cid, handshake->port, KEEPER_STATE_HUGE))
 		features &= ~VGPU_FEATURE_KEEP;
 	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())
 		features &= ~VGPU_FEATURE_KEEP_ALONE;

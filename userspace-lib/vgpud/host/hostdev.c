@@ -19,7 +19,6 @@
 #include "engines/shadow.h"
 #include "host/hostdev.h"
 #include "keeper/keeper.h"
-#include "keeper/process.h"
 #include "process/spawn.h"
 #include "shadow/layout.h"
 #include "shared/log.h"
@@ -156,7 +155,7 @@ void hostdev_memory_offer(uint32_t cid, uint32_t port, uint32_t peer)
 		.out_fd = -1,
 	};
 
-	if (!keeper_is_connected(cid, port) || hostdev_ioctl(VGPU_HOST_MEMORY, &arg))
+	if (!keeper_connected(cid, port) || hostdev_ioctl(VGPU_HOST_MEMORY, &arg))
 		return;
 	keeper_memory_give(cid, port, arg.out_fd);
 	close(arg.out_fd);

@@ -181,7 +181,7 @@ static struct json_object *status_windows(void)
 		json_put_number(object, "zaps", stat.out_zaps);
 		json_put_number(object, "huge", stat.out_huge);
 		json_put_bool(object, "memory_huge",
-			      keeper_memory_is_huge(stat.out_cid, stat.out_port));
+			      keeper_memory_has(stat.out_cid, stat.out_port, KEEPER_STATE_HUGE));
 		json_put_number(object, "hypervisor",
 				keeper_hypervisor(stat.out_cid, stat.out_port));
 		json_object_array_add(array, object);
