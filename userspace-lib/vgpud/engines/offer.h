@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports and the small files of their devices, as engines know them. */
+/* Exports, the small files of their devices, and grants, as engines know them. */
 #ifndef VGPUD_OFFER_H
 #define VGPUD_OFFER_H
 
@@ -10,8 +10,6 @@
 
 #include <linux/vgpu_host.h>
 #include <linux/vgpu_wire.h>
-
-struct engine;
 
 /**
  * struct offer_file - content of a small file of an export's device
@@ -52,18 +50,12 @@ struct offer {
 LIST_HEAD(offer_list, offer);
 extern struct offer_list offers;
 
-struct offer *offer_find(uint32_t number);
 /* See the functions of hostdev.h that have these names. */
 int engine_export_add(struct vgpu_host_export_add *arg);
 int engine_export_del(uint32_t export);
 int engine_export_change(const struct vgpu_host_export_change *change);
 int engine_export_file(const struct vgpu_host_export_file *arg);
-
-/*
- * Send a file of an export with its content, or without if the file is @gone. Return: 0 or a
- * negative errno.
- */
-int file_tell(struct engine *engine, const struct offer *offer, const struct offer_file *file,
-	      bool gone);
+int engine_grant(struct vgpu_host_grant *arg);
+int engine_revoke(uint32_t peer, uint32_t export);
 
 #endif /* VGPUD_OFFER_H */
