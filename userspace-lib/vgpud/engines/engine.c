@@ -13,7 +13,6 @@
 #include "config/config.h"
 #include "engine/base/packet.h"
 #include "engines/engine.h"
-#include "engines/event.h"
 #include "engines/init.h"
 #include "engines/master.h"
 #include "engines/node.h"

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <sys/wait.h>
 
-#include "engines/engine.h"
 #include "engines/master.h"
 #include "guest/event.h"
 #include "guest/peer.h"

@@ -3,7 +3,7 @@
 #ifndef VGPUD_GUEST_EVENT_H
 #define VGPUD_GUEST_EVENT_H
 
-#include "engines/event.h"
+#include "engines/engine.h"
 
 /* Functions for hostdev_open(). */
 extern const struct host_events guest_events;

@@ -12,7 +12,6 @@
 
 #include "config/config.h"
 #include "engines/engine.h"
-#include "engines/event.h"
 #include "engines/init.h"
 #include "engines/offer.h"
 #include "engines/shadow.h"
