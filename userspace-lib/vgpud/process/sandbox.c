@@ -102,12 +102,10 @@ int namespaces_open(int *namespaces)
 	if (!settings.namespaces || namespaces[0] >= 0)
 		return 0;
 	ret = open_all(home);
+	if (!ret && unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS))
+		ret = -errno;
 	if (ret)
 		goto out_close;
-	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)) {
-		ret = -errno;
-		goto out_close;
-	}
 	ret = open_all(namespaces);
 	if (namespaces_enter(home)) {
 		/* vgpud may be left in some of the guest's namespaces: it cannot go on. */
