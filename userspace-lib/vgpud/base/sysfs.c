@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Files and links of sysfs. */
+/* Files and links of sysfs, and files of /proc/sys. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -50,4 +50,14 @@ size_t sysfs_read(const char *dir, const char *name, void *data, size_t size)
 	len = read(fd, data, size);
 	close(fd);
 	return len > 0 ? len : 0;
+}
+
+bool sysctl_read(const char *path, unsigned long long *value)
+{
+	FILE *file = fopen(path, "re");
+	bool is_read = file && fscanf(file, "%llu", value) == 1;
+
+	if (file)
+		fclose(file);
+	return is_read;
 }

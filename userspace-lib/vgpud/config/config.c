@@ -11,6 +11,7 @@
 
 #include "base/answer.h"
 #include "base/ini.h"
+#include "base/sysfs.h"
 #include "base/unixsock.h"
 #include "config/config.h"
 #include "shared/log.h"
@@ -302,20 +303,14 @@ static void files_check(struct settings_file *file)
 {
 	const bool kernel = settings.engine && !strcmp(settings.engine, "kernel");
 	const bool user = settings.engine && !strcmp(settings.engine, "user");
-	unsigned long long need = user ? 0 : room_files(SPAWN_SHADOW), most = 0;
+	unsigned long long need = user ? 0 : room_files(SPAWN_SHADOW), most;
 	unsigned int line = settings_line_of(file, &settings.limits.objects);
-	FILE *sysctl = fopen("/proc/sys/fs/nr_open", "re");
 	char at[16] = "";
-	int got;
 
-	if (!sysctl)
-		return;
-	got = fscanf(sysctl, "%llu", &most);
-	fclose(sysctl);
 	/* Engines may serve the guests if the module is not loaded. */
 	if (!kernel && room_files(SPAWN_ENGINE) > need)
 		need = room_files(SPAWN_ENGINE);
-	if (got != 1 || need <= most)
+	if (!sysctl_read("/proc/sys/fs/nr_open", &most) || need <= most)
 		return;
 	if (line)
 		snprintf(at, sizeof(at), ":%u", line);

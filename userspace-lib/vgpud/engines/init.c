@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <linux/userfaultfd.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/sysfs.h"
 #include "config/config.h"
 #include "engines/engine.h"
 #include "engines/init.h"
@@ -22,7 +22,6 @@
 
 #define LOCK_FILE	"/run/vgpu/engine.lock"
 #define FAULTS_DEVICE	"/dev/userfaultfd"
-#define MAPS_MAX_FILE	"/proc/sys/vm/max_map_count"
 
 /* End of messages about features of the kernel that containers and services may deny even root. */
 #define NEED	"and neither a container nor SystemCallFilter= may deny it to vgpud; the host module works without it (modprobe vgpu_host)"
@@ -82,14 +81,9 @@ static int files_check(int faults_fd)
 
 static unsigned int maps_max(void)
 {
-	FILE *file = fopen(MAPS_MAX_FILE, "re");
-	unsigned int max = 0;
+	unsigned long long max;
 
-	if (file && fscanf(file, "%u", &max) != 1)
-		max = 0;
-	if (file)
-		fclose(file);
-	return max;
+	return sysctl_read("/proc/sys/vm/max_map_count", &max) ? max : 0;
 }
 
 uint32_t engine_pieces_max(void)
