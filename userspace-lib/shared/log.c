@@ -26,6 +26,8 @@ log_line(int priority, const char *fmt, va_list args)
 	char line[512];
 	int saved = errno;
 
+	if (priority == LOG_DEBUG && !debug)
+		return;
 	vsnprintf(line, sizeof(line), fmt, args);
 	/* Write a line by one call: a child that fails to start writes to the same file. */
 	if (journal)
@@ -58,17 +60,7 @@ void log_##name(const char *fmt, ...)			\
 DEFINE_LOG(error, LOG_ERR)
 DEFINE_LOG(warning, LOG_WARNING)
 DEFINE_LOG(info, LOG_INFO)
-
-void log_debug(const char *fmt, ...)
-{
-	va_list args;
-
-	if (!debug)
-		return;
-	va_start(args, fmt);
-	log_line(LOG_DEBUG, fmt, args);
-	va_end(args);
-}
+DEFINE_LOG(debug, LOG_DEBUG)
 
 /*
  * Find the slot of a guest, or take a free one. Slots in use are not given to other guests,
