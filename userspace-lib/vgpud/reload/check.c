@@ -6,7 +6,7 @@
 #include "base/answer.h"
 #include "base/users.h"
 #include "export/cards.h"
-#include "export/check.h"
+#include "export/export.h"
 #include "host/window.h"
 #include "reload/check.h"
 #include "reload/mistake.h"

@@ -9,7 +9,6 @@
 #include "base/answer.h"
 #include "config/config.h"
 #include "export/cards.h"
-#include "export/check.h"
 #include "export/export.h"
 #include "reload/check.h"
 #include "reload/plan.h"
