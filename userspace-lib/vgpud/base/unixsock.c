@@ -186,8 +186,3 @@ void unixsock_refuse_files(int fd)
 	/* Linux before 6.16 lacks this option, and has no other way. */
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
-
-void unixsock_enlarge(int fd, int size)
-{
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
-}

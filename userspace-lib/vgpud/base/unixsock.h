@@ -44,7 +44,5 @@ void unixsock_remove(const struct unixsock_guest *guest, uint32_t port);
  * such a file, and its last close may wait for its driver or for a peer in the network.
  */
 void unixsock_refuse_files(int fd);
-/* Set the size in bytes of the send buffer of an accepted connection. */
-void unixsock_enlarge(int fd, int size);
 
 #endif /* VGPUD_UNIXSOCK_H */

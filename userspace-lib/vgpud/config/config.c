@@ -138,11 +138,6 @@ int config_number(const char *text, unsigned long long min, unsigned long long m
 	return *value < min || *value > max ? -EINVAL : 0;
 }
 
-int config_guest(const char *text, uint32_t *cid, uint32_t *port)
-{
-	return number_parse_guest(text, cid, port) ? 0 : -EINVAL;
-}
-
 /* Parse the words of config_bool(), or "auto". Return: 0 or -EINVAL. */
 static int config_cgroups(const char *text, enum cgroups *value)
 {

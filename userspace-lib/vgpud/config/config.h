@@ -88,9 +88,6 @@ int config_bool(const char *text, bool *value);
 int config_number(const char *text, unsigned long long min, unsigned long long max,
 		  unsigned long long *value);
 
-/* Parse CID[:PORT]; *@port is 0 if none is given. Return: 0 or -EINVAL. */
-int config_guest(const char *text, uint32_t *cid, uint32_t *port);
-
 enum spawn_kind {
 	SPAWN_SHADOW,		/* a shadow of the host module */
 	SPAWN_ENGINE,		/* a guest's engine */

@@ -100,7 +100,8 @@ static bool unixsock_accept(struct door *door)
 
 	if (fd < 0)
 		return false;
-	unixsock_enlarge(fd, settings.buffer_size);
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &settings.buffer_size,
+		   sizeof(settings.buffer_size));
 	take(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
 	return true;
 }

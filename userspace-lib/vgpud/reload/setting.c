@@ -63,7 +63,7 @@ static int add_guest(struct export_spec *spec, const char *word, struct answer *
 {
 	uint32_t cid, port;
 
-	if (config_guest(word, &cid, &port))
+	if (!number_parse_guest(word, &cid, &port))
 		return answer_say(words, -EINVAL, "'%s' is not a guest: give a context id, and a port if needed, such as 3 or 3:22590",
 				  word);
 	if (export_spec_has_guest(spec, cid, port ? port : settings.port))
