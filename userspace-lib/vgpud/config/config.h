@@ -15,7 +15,7 @@
 #define SETTINGS_UIDS_MAX	65536
 
 /**
- * enum cgroups - control groups of guests (cgroup.h)
+ * enum cgroups - control groups of guests (sandbox.h)
  * @CGROUPS_NO: no groups are made
  * @CGROUPS_YES: groups are made, or vgpud does not start
  * @CGROUPS_AUTO: groups are made if the group that vgpud runs in was delegated to vgpud

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Sandboxes: what the programs of a guest have in common that keeps them apart from all else. */
+/*
+ * Sandboxes: what the programs of a guest have in common that keeps them apart from all else.
+ *
+ * Control groups, one for each guest and one for each keeper: memory of the host processes that
+ * serve a guest, and memory that drivers allocate for them, is accounted and can be limited.
+ */
 #ifndef VGPUD_SANDBOX_H
 #define VGPUD_SANDBOX_H
 
@@ -26,6 +31,15 @@ struct sandbox {
 	int cgroup_fd;
 };
 
+/*
+ * Prepare the group in which vgpud runs, if settings.cgroups says so. The group has to be
+ * vgpud's own (systemd: Delegate=). Return: 0, also if there are no groups and the settings
+ * allow that; or a negative errno.
+ */
+int cgroup_init(void);
+/* Return true if guests have groups. */
+bool cgroup_used(void);
+
 /* Fill in a sandbox that has no user, namespaces and control group yet. */
 void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool keeper);
 /*
@@ -34,10 +48,10 @@ void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool kee
 bool sandbox_take_user(struct sandbox *sandbox);
 /* Give the user ID back, after the last process of this user was reaped. */
 void sandbox_return_user(struct sandbox *sandbox);
-/* Make a guest's namespaces, unless it has them already. Return: 0 or a negative errno. */
-int namespaces_open(int *namespaces);
 /* Enter all namespaces. Return: 0 or a negative errno. */
 int namespaces_enter(const int *namespaces);
+/* Make the namespaces and the control group, unless they are there. Return: 0 or -errno. */
+int sandbox_open(struct sandbox *sandbox);
 /* Return the user ID, and close namespaces and control group. */
 void sandbox_close(struct sandbox *sandbox);
 

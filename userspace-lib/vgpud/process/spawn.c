@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "engine/base/packet.h"
-#include "process/cgroup.h"
 #include "process/confine.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
@@ -289,15 +288,12 @@ static int child_start(struct sandbox *sandbox, const struct spawn_program *spaw
 	struct clone_args args = { .exit_signal = SIGCHLD };
 	long ret;
 
-	ret = namespaces_open(sandbox->namespaces);
+	ret = sandbox_open(sandbox);
 	if (ret)
 		return ret;
-	if (cgroup_used()) {
-		ret = cgroup_open(sandbox);
-		if (ret < 0)
-			return ret;
+	if (sandbox->cgroup_fd >= 0) {
 		flags |= CLONE_INTO_CGROUP;
-		args.cgroup = ret;
+		args.cgroup = sandbox->cgroup_fd;
 	}
 	/* Without a stack in @args, clone3() copies this one, as fork() does. */
 	args.flags = flags;
