@@ -19,9 +19,7 @@
  * @node: entry of masters until the process is reaped
  * @peer: number of the guest
  * @export: number of the export
- * @cid: context ID of the guest, for the log
- * @port: vsock port of vgpud by which the guest connects, for the log
- * @uid: user ID of the process
+ * @sandbox: sandbox of the guest's programs, which stays until master_has_uid() is false
  * @pid: ID of the process
  * @killed: true if vgpud has killed the process
  */
@@ -29,9 +27,7 @@ struct master {
 	LIST_ENTRY(master) node;
 	uint32_t peer;
 	uint32_t export;
-	uint32_t cid;
-	uint32_t port;
-	unsigned int uid;
+	const struct sandbox *sandbox;
 	pid_t pid;
 	bool killed;
 };
@@ -62,9 +58,7 @@ int master_start(const struct engine *engine, const struct offer *offer)
 	}
 	master->peer = engine->number;
 	master->export = offer->number;
-	master->cid = engine->cid;
-	master->port = engine->port;
-	master->uid = engine->sandbox->uid;
+	master->sandbox = engine->sandbox;
 	LIST_INSERT_HEAD(&masters, master, node);
 	return fd;
 }
@@ -87,7 +81,7 @@ bool master_has_uid(unsigned int uid)
 	struct master *master;
 
 	LIST_FOREACH(master, &masters, node)
-		if (master->uid == uid)
+		if (master->sandbox->uid == uid)
 			return true;
 	return false;
 }
@@ -103,7 +97,7 @@ bool master_reaped(pid_t pid, int status)
 		return false;
 	/* The process exits with status 0 when its engine ends. */
 	if (!master->killed && (WIFSIGNALED(status) || WEXITSTATUS(status)))
-		log_guest(master->cid, master->port,
+		log_guest(master->sandbox->cid, master->sandbox->port,
 			  "vgpu-engine-master has ended (%s %d): the guest's programs can no longer become DRM master by CAP_SYS_ADMIN",
 			  WIFSIGNALED(status) ? "signal" : "status",
 			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
