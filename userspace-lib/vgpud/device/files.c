@@ -96,11 +96,9 @@ static void file_tell(int dir, const char *name, const char *known, const struct
 	static struct answer_file answer;
 	ssize_t len = file_read(dir, name, answer.data, sizeof(answer.data));
 
-	if (len < 0 || strlen(known) >= sizeof(answer.name))
-		return;
-	if (!strcmp(name, NVIDIA_PROC "/params"))
+	if (len >= 0 && !strcmp(name, NVIDIA_PROC "/params"))
 		len = nvidia_params(answer.data, len, sizeof(answer.data));
-	if (len < 0)
+	if (len < 0 || strlen(known) >= sizeof(answer.name))
 		return;
 	memset(answer.name, 0, sizeof(answer.name));
 	strcpy(answer.name, known);

@@ -148,17 +148,16 @@ bool nvidia_find_pci(const char *title, char *path, size_t size)
 bool nvidia_is_divided(const char *title)
 {
 	const char *digits = title + strlen("nvidia");
-	bool is_divided;
 	char path[128];
 	glob_t found;
 
 	if (!isdigit((unsigned char)*digits))
 		return false;
 	snprintf(path, sizeof(path), NVIDIA_PROC "/capabilities/gpu%s/mig/gi[0-9]*", digits);
-	is_divided = !glob(path, GLOB_NOSORT, NULL, &found);
-	if (is_divided)
-		globfree(&found);
-	return is_divided;
+	if (glob(path, GLOB_NOSORT, NULL, &found))
+		return false;
+	globfree(&found);
+	return true;
 }
 
 ssize_t nvidia_params(char *text, size_t len, size_t size)

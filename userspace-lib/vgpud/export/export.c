@@ -207,12 +207,10 @@ struct export *export_new(struct export_spec *spec, const char *origin)
 
 	if (!export)
 		return NULL;
-	if (origin) {
-		export->origin = strdup(origin);
-		if (!export->origin) {
-			free(export);
-			return NULL;
-		}
+	export->origin = origin ? strdup(origin) : NULL;
+	if (origin && !export->origin) {
+		free(export);
+		return NULL;
 	}
 	TAILQ_INIT(&export->grants);
 	export->told.expired = export_told;

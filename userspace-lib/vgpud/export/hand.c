@@ -14,12 +14,11 @@ static int default_name(struct export_spec *spec, struct answer *answer)
 {
 	const char *slash = strrchr(spec->path, '/');
 
-	if (spec->name[0]) {
-		if (export_name_ok(spec->name))
-			return 0;
+	if (export_name_ok(spec->name))
+		return 0;
+	if (spec->name[0])
 		return answer_say(answer, -EINVAL,
 			   "'%s' is not a valid name: use 1 to 31 characters of A-Z a-z 0-9 . _ -", spec->name);
-	}
 	if (!slash || !export_name_ok(slash + 1))
 		return answer_say(answer, -EINVAL, "%s: a name cannot be made from this path: give one with --name",
 			   spec->path);
