@@ -72,8 +72,8 @@ int exit_status(int error)
 
 int open_agent(const struct options *options, struct vgpu_agent **agent)
 {
-	const char *path = options->socket ? options->socket : VGPU_AGENT_SOCKET;
-	int ret = vgpu_agent_open(options->socket, agent);
+	const char *given = options->values[OPT_SOCKET], *path = given ? given : VGPU_AGENT_SOCKET;
+	int ret = vgpu_agent_open(path, agent);
 
 	switch (ret) {
 	case 0:

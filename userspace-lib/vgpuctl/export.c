@@ -56,7 +56,7 @@ static int export_agent(const struct options *options, const struct vgpu_export_
 	ret = vgpu_agent_export(agent, request, name);
 	if (ret) {
 		ret = agent_failed(agent, ret);
-	} else if (options->json) {
+	} else if (option_given(options, OPT_JSON)) {
 		print_pairs_json("name", name, "path", request->path, NULL);
 	} else {
 		if (!request->nvidia)
@@ -74,14 +74,14 @@ static int export_agent(const struct options *options, const struct vgpu_export_
 int cmd_export(const char *path, const struct options *options)
 {
 	struct vgpu_export_request request = {
-		.name = options->name,
+		.name = options->values[OPT_NAME],
 		.cid = options->guests[0].cid,
 		.port = options->guests[0].port,
-		.any_port = options->any_port,
-		.master = options->master,
-		.no_demand = options->no_demand,
-		.read_only = options->read_only,
-		.nvidia = options->nvidia,
+		.any_port = option_given(options, OPT_ANY_PORT),
+		.master = option_given(options, OPT_MASTER),
+		.no_demand = option_given(options, OPT_NO_DEMAND),
+		.read_only = option_given(options, OPT_READ_ONLY),
+		.nvidia = option_given(options, OPT_NVIDIA),
 	};
 	char *real = NULL;
 	int ret;
@@ -90,7 +90,7 @@ int cmd_export(const char *path, const struct options *options)
 		return fail(EXIT_USAGE, "export needs --to CID (vgpuctl --help)");
 	request.others = options->guests + 1;
 	request.nr_others = options->nr_guests - 1;
-	if (options->nvidia) {
+	if (option_given(options, OPT_NVIDIA)) {
 		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_NO_DEMAND) |
 				      ALLOW(OPT_READ_ONLY)))
 			return fail(EXIT_USAGE,
@@ -118,15 +118,15 @@ int cmd_unexport(const char *name, const struct options *options)
 {
 	struct vgpu_unexport_request request = {
 		.name = name,
-		.nvidia = options->nvidia,
+		.nvidia = option_given(options, OPT_NVIDIA),
 		.guests = options->guests,
 		.nr_guests = options->nr_guests,
-		.force = options->force,
+		.force = option_given(options, OPT_FORCE),
 	};
 	struct vgpu_agent *agent;
 	int ret;
 
-	if (options->nvidia && !parse_card(name, &request.card))
+	if (option_given(options, OPT_NVIDIA) && !parse_card(name, &request.card))
 		return bad_card(name);
 	ret = open_agent(options, &agent);
 	if (ret)

@@ -14,7 +14,7 @@ static const struct option_words {
 	const char *name;
 	const char *operand;		/* NULL: none */
 	const char *help;
-} options_words[] = {
+} options_words[NR_OPTIONS] = {
 	[OPT_TO] = { "to", "CID[:PORT]",
 		     "the guest: its vsock context id, and the vsock port of\n"
 		     "this host that the guest connects to, if not the default\n"
@@ -45,8 +45,6 @@ static const struct option_words {
 	[OPT_HELP] = { "help", NULL, "print help for a command, or for all commands" },
 	[OPT_VERSION] = { "version", NULL, "print the version of vgpuctl" },
 };
-
-#define NR_OPTIONS	(sizeof(options_words) / sizeof(options_words[0]))
 
 /* Order of the options in help texts. */
 static const int options_order[] = {
@@ -206,7 +204,7 @@ static int cmd_show(const struct options *options, bool status)
 	machine.is_guest = !vgpu_nodes(&machine.nodes, &machine.nr_nodes);
 	if (machine.is_guest)
 		vgpu_reach(&machine.reach, &machine.nr_reach);
-	ret = vgpu_agent_open(options->socket, &agent);
+	ret = vgpu_agent_open(options->values[OPT_SOCKET], &agent);
 	if (!ret) {
 		ret = vgpu_agent_status(agent, &machine.host);
 		if (ret)
@@ -214,7 +212,7 @@ static int cmd_show(const struct options *options, bool status)
 		vgpu_agent_close(agent);
 	} else if (ret != -ENOENT && ret != -ECONNREFUSED) {
 		ret = fail(exit_status(ret), "agent: %s", strerror(-ret));
-	} else if (!machine.is_guest || options->socket) {
+	} else if (!machine.is_guest || options->values[OPT_SOCKET]) {
 		ret = fail(EXIT_NO_VGPU,
 			   "this machine is neither a host (vgpud does not run) nor a guest (vgpu_guest is not loaded): 'systemctl start vgpud' or 'modprobe vgpu_guest'");
 	} else {
@@ -222,12 +220,12 @@ static int cmd_show(const struct options *options, bool status)
 	}
 	if (!ret && status && machine.host && exposures_find(machine.host, &machine.exposures))
 		ret = fail(EXIT_FAILED, "%s", strerror(ENOMEM));
-	if (!ret && options->json)
+	if (!ret && option_given(options, OPT_JSON))
 		print_machine_json(&machine, status);
 	else if (!ret)
 		print_machine(&machine, status);
 	if (!ret)
-		ret = reach_status(&machine, options->json);
+		ret = reach_status(&machine, option_given(options, OPT_JSON));
 	exposures_free(machine.exposures, machine.host ? machine.host->nr_windows : 0);
 	vgpu_host_info_free(machine.host);
 	vgpu_nodes_free(machine.nodes, machine.nr_nodes);
@@ -273,50 +271,13 @@ static int take_option(int opt, struct options *options)
 	 * A second value of an option is refused, because either of the two may be the one
 	 * meant.
 	 */
-	if (optarg && opt != OPT_TO && (options->given & ALLOW(opt)))
+	if (optarg && opt != OPT_TO && option_given(options, opt))
 		return fail(EXIT_USAGE, "--%s is given twice: give this option once",
 			    option_name(opt));
 	options->given |= ALLOW(opt);
-	switch (opt) {
-	case OPT_TO:
+	if (opt == OPT_TO)
 		return take_guest(options);
-	case OPT_NAME:
-		options->name = optarg;
-		break;
-	case OPT_ANY_PORT:
-		options->any_port = true;
-		break;
-	case OPT_MASTER:
-		options->master = true;
-		break;
-	case OPT_NO_DEMAND:
-		options->no_demand = true;
-		break;
-	case OPT_READ_ONLY:
-		options->read_only = true;
-		break;
-	case OPT_FORCE:
-		options->force = true;
-		break;
-	case OPT_JSON:
-		options->json = true;
-		break;
-	case OPT_NVIDIA:
-		options->nvidia = true;
-		break;
-	case OPT_MEMORY:
-		options->memory = true;
-		break;
-	case OPT_SIZE:
-		options->size = optarg;
-		break;
-	case OPT_OWNER:
-		options->owner = optarg;
-		break;
-	case OPT_SOCKET:
-		options->socket = optarg;
-		break;
-	}
+	options->values[opt] = optarg;
 	return 0;
 }
 
@@ -347,7 +308,7 @@ static int take_options(int argc, char **argv, struct options *options)
 		if (opt == ':')
 			return fail(EXIT_USAGE, "--%s needs %s (vgpuctl --help)",
 				    option_name(optopt), options_words[optopt].operand);
-		if (opt == '?' && optopt > 0 && optopt < (int)NR_OPTIONS)
+		if (opt == '?' && optopt > 0 && optopt < NR_OPTIONS)
 			return fail(EXIT_USAGE, "--%s takes no value (vgpuctl --help)",
 				    option_name(optopt));
 		if (opt == '?' && optopt)
@@ -371,12 +332,12 @@ static int run_command(const struct command *command, int argc, char **argv,
 	unsigned int wrong = options->given & ~(command->options | COMMON_OPTIONS);
 	const char *operand = argc ? argv[0] : NULL;
 
-	if (options->given & ALLOW(OPT_HELP))
+	if (option_given(options, OPT_HELP))
 		return command_help(command);
 	if (wrong)
 		return fail(EXIT_USAGE, "%s has no option --%s (vgpuctl --help)", command->name,
 			    option_name(__builtin_ctz(wrong)));
-	if (command->operand && argc != 1 && !(options->nvidia && !argc))
+	if (command->operand && argc != 1 && !(option_given(options, OPT_NVIDIA) && !argc))
 		return fail(EXIT_USAGE, "%s needs %s (vgpuctl --help)", command->name,
 			    command->operand);
 	if (!command->operand && argc > (command->run == cmd_help ? 1 : 0))
@@ -400,14 +361,14 @@ int main(int argc, char **argv)
 	ret = take_options(argc, argv, &options);
 	if (ret)
 		return ret;
-	if (options.given & ALLOW(OPT_VERSION)) {
+	if (option_given(&options, OPT_VERSION)) {
 		puts("vgpuctl " VGPU_VERSION);
 		return EXIT_SUCCESS;
 	}
-	if (optind == argc && (options.given & ALLOW(OPT_HELP)))
+	if (optind == argc && option_given(&options, OPT_HELP))
 		return cmd_help(NULL, &options);
 	if (optind == argc) {
-		if (!options.json)
+		if (!option_given(&options, OPT_JSON))
 			usage(stderr);
 		else
 			fail(EXIT_USAGE, "a command is missing (vgpuctl help)");

@@ -17,7 +17,7 @@ static int ask(const struct options *options,
 	ret = fn(agent, &changes);
 	if (ret)
 		ret = agent_failed(agent, ret);
-	else if (options->json)
+	else if (option_given(options, OPT_JSON))
 		print_lines_json("changes", changes);
 	else
 		fputs(changes, stdout);

@@ -26,7 +26,8 @@ enum {
 };
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_FORCE,
-       OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_HELP, OPT_VERSION };
+       OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_HELP, OPT_VERSION,
+       NR_OPTIONS };
 
 #define ALLOW(option) (1U << (option))
 
@@ -36,31 +37,24 @@ enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_O
 /**
  * struct options - options of the command line
  * @given: bit mask of the options that were given, ALLOW() of each
+ * @values: array of the values of the options but --to; NULL: none was given
  * @guests: array of the guests that --to names
  * @nr_guests: number of entries of @guests
- *
- * Each other field has the name of its option.
  */
 struct options {
-	const char *socket;
-	const char *name;
-	bool any_port;
-	bool master;
-	bool no_demand;
-	bool read_only;
-	bool force;
-	bool json;
-	bool nvidia;
-	bool memory;
-	const char *size;
-	const char *owner;
 	unsigned int given;
+	const char *values[NR_OPTIONS];
 	struct vgpu_guest_name guests[GUESTS_MAX];
 	size_t nr_guests;
 };
 
 /* Return the name of an option, without its dashes. */
 const char *option_name(int option);
+
+static inline bool option_given(const struct options *options, int option)
+{
+	return options->given & ALLOW(option);
+}
 
 /* --- error.c: what went wrong, in words or as JSON ----------------------- */
 

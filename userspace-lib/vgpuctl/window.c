@@ -15,7 +15,7 @@
 /* Each of the next functions returns an exit status. */
 
 static int window_create(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-			 bool json)
+			 const struct options *options)
 {
 	char path[48];
 	int ret;
@@ -23,7 +23,7 @@ static int window_create(struct vgpu_agent *agent, const struct vgpu_window_requ
 	ret = vgpu_agent_window_create(agent, request, path);
 	if (ret)
 		return agent_failed(agent, ret);
-	if (json)
+	if (option_given(options, OPT_JSON))
 		print_pairs_json("path", path, NULL);
 	else
 		puts(path);
@@ -31,9 +31,10 @@ static int window_create(struct vgpu_agent *agent, const struct vgpu_window_requ
 }
 
 static int window_destroy(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-			  bool force)
+			  const struct options *options)
 {
-	int ret = vgpu_agent_window_destroy(agent, request->cid, request->port, force);
+	int ret = vgpu_agent_window_destroy(agent, request->cid, request->port,
+					    option_given(options, OPT_FORCE));
 
 	return ret ? agent_failed(agent, ret) : 0;
 }
@@ -66,23 +67,33 @@ static int window_await_empty(struct vgpu_agent *agent, const struct vgpu_window
 }
 
 static int window_drain(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-			bool drain)
+			const struct options *unused)
 {
-	int ret = vgpu_agent_window_drain(agent, request->cid, request->port, drain);
+	int ret = vgpu_agent_window_drain(agent, request->cid, request->port, true);
 
-	if (ret)
-		return agent_failed(agent, ret);
-	return drain ? window_await_empty(agent, request) : 0;
+	(void)unused;
+	return ret ? agent_failed(agent, ret) : window_await_empty(agent, request);
 }
 
-static int window_list(struct vgpu_agent *agent, bool json)
+static int window_fill(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+		       const struct options *unused)
+{
+	int ret = vgpu_agent_window_drain(agent, request->cid, request->port, false);
+
+	(void)unused;
+	return ret ? agent_failed(agent, ret) : 0;
+}
+
+static int window_list(struct vgpu_agent *agent, const struct vgpu_window_request *unused,
+		       const struct options *options)
 {
 	struct vgpu_host_info *host;
 	int ret = vgpu_agent_status(agent, &host);
 
+	(void)unused;
 	if (ret)
 		return agent_failed(agent, ret);
-	if (json)
+	if (option_given(options, OPT_JSON))
 		print_windows_json(host);
 	else
 		print_windows(host);
@@ -91,8 +102,9 @@ static int window_list(struct vgpu_agent *agent, bool json)
 }
 
 static int window_qemu_args(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-			    bool memory, bool json)
+			    const struct options *options)
 {
+	bool memory = option_given(options, OPT_MEMORY);
 	struct vgpu_host_info *host;
 	char *text = NULL;
 	size_t len;
@@ -109,7 +121,7 @@ static int window_qemu_args(struct vgpu_agent *agent, const struct vgpu_window_r
 	vgpu_host_info_free(host);
 	if (to)
 		fclose(to);
-	if (!ret && json)
+	if (!ret && option_given(options, OPT_JSON))
 		print_pairs_json("arguments", text, NULL);
 	else if (!ret)
 		puts(text);
@@ -117,22 +129,20 @@ static int window_qemu_args(struct vgpu_agent *agent, const struct vgpu_window_r
 	return ret;
 }
 
-enum window_verb {
-	WINDOW_CREATE, WINDOW_DRAIN, WINDOW_FILL, WINDOW_DESTROY, WINDOW_LIST, WINDOW_QEMU_ARGS,
-};
-
-static const struct {
+static const struct verb {
 	const char *name;
 	unsigned int options;
 	unsigned int needed;
+	int (*run)(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+		   const struct options *options);
 } window_verbs[] = {
-	[WINDOW_CREATE] = { "create", ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER),
-			    ALLOW(OPT_TO) | ALLOW(OPT_SIZE) },
-	[WINDOW_DRAIN] = { "drain", ALLOW(OPT_TO), ALLOW(OPT_TO) },
-	[WINDOW_FILL] = { "fill", ALLOW(OPT_TO), ALLOW(OPT_TO) },
-	[WINDOW_DESTROY] = { "destroy", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO) },
-	[WINDOW_LIST] = { "list", 0, 0 },
-	[WINDOW_QEMU_ARGS] = { "qemu-args", ALLOW(OPT_TO) | ALLOW(OPT_MEMORY), ALLOW(OPT_TO) },
+	{ "create", ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER),
+	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE), window_create },
+	{ "drain", ALLOW(OPT_TO), ALLOW(OPT_TO), window_drain },
+	{ "fill", ALLOW(OPT_TO), ALLOW(OPT_TO), window_fill },
+	{ "destroy", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO), window_destroy },
+	{ "list", 0, 0, window_list },
+	{ "qemu-args", ALLOW(OPT_TO) | ALLOW(OPT_MEMORY), ALLOW(OPT_TO), window_qemu_args },
 };
 
 #define NR_VERBS	(sizeof(window_verbs) / sizeof(window_verbs[0]))
@@ -144,60 +154,42 @@ static int window_option_error(const char *verb, const char *how, unsigned int w
 		    option_name(__builtin_ctz(which)));
 }
 
-static int window_run(struct vgpu_agent *agent, enum window_verb verb,
-		      const struct vgpu_window_request *request, const struct options *options)
-{
-	switch (verb) {
-	case WINDOW_CREATE:
-		return window_create(agent, request, options->json);
-	case WINDOW_DRAIN:
-	case WINDOW_FILL:
-		return window_drain(agent, request, verb == WINDOW_DRAIN);
-	case WINDOW_DESTROY:
-		return window_destroy(agent, request, options->force);
-	case WINDOW_LIST:
-		return window_list(agent, options->json);
-	default:
-		return window_qemu_args(agent, request, options->memory, options->json);
-	}
-}
-
 int cmd_window(const char *name, const struct options *options)
 {
 	struct vgpu_window_request request = {
 		.cid = options->guests[0].cid,
 		.port = options->guests[0].port,
-		.owner = options->owner,
+		.owner = options->values[OPT_OWNER],
 	};
 	unsigned int given = options->given & ~(ALLOW(OPT_SOCKET) | ALLOW(OPT_JSON));
+	const struct verb *verb = window_verbs;
 	unsigned long long size;
 	struct vgpu_agent *agent;
-	size_t verb = 0;
 	int ret;
 
-	while (verb < NR_VERBS && strcmp(window_verbs[verb].name, name))
+	while (verb < window_verbs + NR_VERBS && strcmp(verb->name, name))
 		verb++;
-	if (verb == NR_VERBS)
+	if (verb == window_verbs + NR_VERBS)
 		return fail(EXIT_USAGE,
 			    "window has no command %s: use create, drain, fill, destroy, list or qemu-args (vgpuctl --help)",
 			    name);
-	if (given & ~window_verbs[verb].options)
-		return window_option_error(name, "has no", given & ~window_verbs[verb].options);
-	if (window_verbs[verb].needed & ~given)
-		return window_option_error(name, "needs", window_verbs[verb].needed & ~given);
+	if (given & ~verb->options)
+		return window_option_error(name, "has no", given & ~verb->options);
+	if (verb->needed & ~given)
+		return window_option_error(name, "needs", verb->needed & ~given);
 	if (options->nr_guests > 1)
 		return fail(EXIT_USAGE, "window %s is for one guest: give --to once", name);
-	if (options->size) {
-		if (!number_parse_size(options->size, &size) || !size)
+	if (option_given(options, OPT_SIZE)) {
+		if (!number_parse_size(options->values[OPT_SIZE], &size) || !size)
 			return fail(EXIT_USAGE,
 				    "--size %s: give a number of bytes, or a number with K, M, G or T (vgpuctl --help)",
-				    options->size);
+				    options->values[OPT_SIZE]);
 		request.size = size;
 	}
 	ret = open_agent(options, &agent);
 	if (ret)
 		return ret;
-	ret = window_run(agent, verb, &request, options);
+	ret = verb->run(agent, &request, options);
 	vgpu_agent_close(agent);
 	return ret;
 }
