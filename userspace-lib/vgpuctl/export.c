@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Commands export and unexport. */
+/* Commands export, unexport, reload and diff. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -136,4 +136,39 @@ int cmd_unexport(const char *name, const struct options *options)
 		ret = agent_failed(agent, ret);
 	vgpu_agent_close(agent);
 	return ret;
+}
+
+/* Ask the agent for a text about the changes by the files of exports, and print it. */
+static int ask_changes(const struct options *options,
+		       int (*fn)(struct vgpu_agent *agent, char **changes))
+{
+	struct vgpu_agent *agent;
+	char *changes = NULL;
+	int ret;
+
+	ret = open_agent(options, &agent);
+	if (ret)
+		return ret;
+	ret = fn(agent, &changes);
+	if (ret)
+		ret = agent_failed(agent, ret);
+	else if (option_given(options, OPT_JSON))
+		print_lines_json("changes", changes);
+	else
+		fputs(changes, stdout);
+	free(changes);
+	vgpu_agent_close(agent);
+	return ret;
+}
+
+int cmd_reload(const char *unused, const struct options *options)
+{
+	(void)unused;
+	return ask_changes(options, vgpu_agent_reload);
+}
+
+int cmd_diff(const char *unused, const struct options *options)
+{
+	(void)unused;
+	return ask_changes(options, vgpu_agent_diff);
 }
