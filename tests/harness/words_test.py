@@ -26,7 +26,7 @@ class Words(unittest.TestCase):
 
     def test_counters(self):
         """Each counter has an entry in the manual's section COUNTERS, which has no others."""
-        shown = set(re.findall(r"(?:COUNTER|BYTES)\(vgpu_\w+, (\w+)\)", read("vgpuctl/counters.c")))
+        shown = set(re.findall(r"(?:COUNTER|BYTES)\(vgpu_\w+, (\w+)\)", read("libvgpu/counter.c")))
         section = self.manual.partition(".Sh COUNTERS")[2].partition(".Sh ")[0]
         explained = {name for line in re.findall(r"^\.It (Sy .*)$", section, re.M) for name in re.findall(r"[a-z_]{3,}", line)}
         self.assertGreater(len(shown), 25)

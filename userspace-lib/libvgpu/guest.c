@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "counter.h"
 
 #define CLASS_DIR	"/sys/class/vgpu"
 #define HOSTS_DIR	"/sys/module/vgpu_guest/hosts"
@@ -134,8 +135,10 @@ static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 	return ok;
 }
 
-static bool read_node(const char *name, struct vgpu_node_info *node)
+static bool read_node(const char *name, void *to)
 {
+	struct vgpu_node_info *node = to;
+	const struct counter *counter;
 	char dir[PATH_MAX], path[PATH_MAX];
 
 	snprintf(dir, sizeof(dir), CLASS_DIR "/%s", name);
@@ -149,13 +152,8 @@ static bool read_node(const char *name, struct vgpu_node_info *node)
 	node->driver = read_text(dir, "driver");
 	node->bus = read_text(dir, "bus");
 	node->state = read_text(dir, "state");
-	node->calls = read_number(dir, "calls");
-	node->round_trips = read_number(dir, "round_trips");
-	node->bytes_in = read_number(dir, "bytes_in");
-	node->bytes_out = read_number(dir, "bytes_out");
-	node->fetched_pages = read_number(dir, "fetched_pages");
-	node->window_mappings = read_number(dir, "window_mappings");
-	node->copy_mappings = read_number(dir, "copy_mappings");
+	for (counter = node_counters; counter->name; counter++)
+		*counter_in(counter, node) = read_number(dir, counter->name);
 	return read_unknown(dir, node) && node->node && node->drm_node && node->class_node &&
 	       node->name && node->host && node->path && node->driver && node->bus && node->state;
 }
@@ -165,26 +163,58 @@ static int is_node(const struct dirent *entry)
 	return !strncmp(entry->d_name, "vgpu", 4) && isdigit((unsigned char)entry->d_name[4]);
 }
 
-VGPU_PUBLIC int vgpu_nodes(struct vgpu_node_info **nodes, size_t *nr)
+static int is_host(const struct dirent *entry)
 {
-	struct vgpu_node_info *list;
+	return isdigit((unsigned char)entry->d_name[0]);
+}
+
+static bool read_host(const char *name, void *to)
+{
+	struct vgpu_reach_info *reach = to;
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), HOSTS_DIR "/%s", name);
+	reach->host = strdup(name);
+	reach->state = read_text(dir, "state");
+	reach->error = read_number(dir, "error");
+	return reach->host && reach->state;
+}
+
+/*
+ * Read the chosen entries of a directory of sysfs into an array with an element of @size bytes for
+ * each. Return: 0 or a negative errno. After -ENOMEM the caller frees the array, which may be
+ * incomplete or NULL.
+ */
+static int read_entries(const char *dir, int (*is_one)(const struct dirent *entry), size_t size,
+			bool (*read_one)(const char *name, void *to), void **list, size_t *nr)
+{
 	struct dirent **entries;
 	bool ok;
 	int i, n;
 
-	n = scandir(CLASS_DIR, &entries, is_node, versionsort);
+	n = scandir(dir, &entries, is_one, versionsort);
 	if (n < 0)
 		return -errno;
-	list = calloc(n ? n : 1, sizeof(*list));
-	ok = list;
+	*nr = n;
+	*list = calloc(n ? n : 1, size);
+	ok = *list;
 	for (i = 0; i < n; i++) {
-		ok = ok && read_node(entries[i]->d_name, &list[i]);
+		ok = ok && read_one(entries[i]->d_name, (char *)*list + i * size);
 		free(entries[i]);
 	}
 	free(entries);
-	if (!ok) {
+	return ok ? 0 : -ENOMEM;
+}
+
+VGPU_PUBLIC int vgpu_nodes(struct vgpu_node_info **nodes, size_t *nr)
+{
+	void *list = NULL;
+	size_t n = 0;
+	int ret = read_entries(CLASS_DIR, is_node, sizeof(**nodes), read_node, &list, &n);
+
+	if (ret) {
 		vgpu_nodes_free(list, n);
-		return -ENOMEM;
+		return ret;
 	}
 	*nodes = list;
 	*nr = n;
@@ -210,38 +240,15 @@ VGPU_PUBLIC void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr)
 	free(nodes);
 }
 
-static int is_host(const struct dirent *entry)
-{
-	return isdigit((unsigned char)entry->d_name[0]);
-}
-
 VGPU_PUBLIC int vgpu_reach(struct vgpu_reach_info **hosts, size_t *nr)
 {
-	struct vgpu_reach_info *list;
-	struct dirent **entries;
-	char dir[PATH_MAX];
-	bool ok;
-	int i, n;
+	void *list = NULL;
+	size_t n = 0;
+	int ret = read_entries(HOSTS_DIR, is_host, sizeof(**hosts), read_host, &list, &n);
 
-	n = scandir(HOSTS_DIR, &entries, is_host, versionsort);
-	if (n < 0)
-		return -errno;
-	list = calloc(n ? n : 1, sizeof(*list));
-	ok = list;
-	for (i = 0; i < n; i++) {
-		snprintf(dir, sizeof(dir), HOSTS_DIR "/%s", entries[i]->d_name);
-		if (ok) {
-			list[i].host = strdup(entries[i]->d_name);
-			list[i].state = read_text(dir, "state");
-			list[i].error = read_number(dir, "error");
-			ok = list[i].host && list[i].state;
-		}
-		free(entries[i]);
-	}
-	free(entries);
-	if (!ok) {
+	if (ret) {
 		vgpu_reach_free(list, n);
-		return -ENOMEM;
+		return ret;
 	}
 	*hosts = list;
 	*nr = n;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "counter.h"
 
 /* --- requests ------------------------------------------------------------- */
 
@@ -317,28 +318,10 @@ static bool read_program(struct json_object *object, void *to)
 	return program->comm;
 }
 
-static void read_counters(struct json_object *object, struct vgpu_counters *counters)
+static void read_counters(struct json_object *object, const struct counter *counter, void *to)
 {
-	counters->sessions = get_number(object, "sessions");
-	counters->lanes = get_number(object, "lanes");
-	counters->objects = get_number(object, "objects");
-	counters->mappings = get_number(object, "mappings");
-	counters->kept_bytes = get_number(object, "kept_bytes");
-	counters->owned_bytes = get_number(object, "owned_bytes");
-	counters->calls = get_number(object, "calls");
-	counters->round_trips = get_number(object, "round_trips");
-	counters->bytes_in = get_number(object, "bytes_in");
-	counters->bytes_out = get_number(object, "bytes_out");
-	counters->fetched_pages = get_number(object, "fetched_pages");
-	counters->written_pages = get_number(object, "written_pages");
-	counters->fetch_timeouts = get_number(object, "fetch_timeouts");
-	counters->patience_ms = get_number(object, "patience_ms");
-	counters->spent = get_number(object, "spent");
-	counters->cut_off = get_bool(object, "cut_off");
-	counters->refused = get_number(object, "refused");
-	counters->malformed = get_number(object, "malformed");
-	counters->stray_fds = get_number(object, "stray_fds");
-	counters->cancels = get_number(object, "cancels");
+	for (; counter->name; counter++)
+		*counter_in(counter, to) = get_number(object, counter->name);
 }
 
 static bool read_guest(struct json_object *object, void *to)
@@ -351,8 +334,10 @@ static bool read_guest(struct json_object *object, void *to)
 	guest->uid = get_number(object, "uid");
 	guest->since = get_number(object, "since");
 	guest->connected = !strcmp(get_string(object, "state"), "connected");
-	if (json_object_object_get_ex(object, "counters", &counters))
-		read_counters(counters, &guest->counters);
+	if (json_object_object_get_ex(object, "counters", &counters)) {
+		read_counters(counters, guest_counters, &guest->counters);
+		guest->counters.cut_off = get_bool(counters, "cut_off");
+	}
 	guest->programs_hidden = json_object_object_get_ex(object, "programs", &programs) && !programs;
 	return read_array(object, "programs", sizeof(*guest->programs), read_program,
 			  &guest->programs, &guest->nr_programs);
@@ -368,18 +353,8 @@ static bool read_window(struct json_object *object, void *to)
 	window->port = get_number(object, "port");
 	window->owner = strdup(owner_name(get_string(object, "owner")));
 	window->automatic = get_bool(object, "automatic");
-	window->size = get_number(object, "size");
-	window->bound_bytes = get_number(object, "bound_bytes");
-	window->bindings = get_number(object, "bindings");
-	window->opens = get_number(object, "opens");
+	read_counters(object, window_counters, window);
 	window->drain = get_bool(object, "drain");
-	window->faults = get_number(object, "faults");
-	window->resolved = get_number(object, "resolved");
-	window->dummies = get_number(object, "dummies");
-	window->failures = get_number(object, "failures");
-	window->timeouts = get_number(object, "timeouts");
-	window->zaps = get_number(object, "zaps");
-	window->huge = get_number(object, "huge");
 	window->memory_huge = get_bool(object, "memory_huge");
 	window->hypervisor = get_number(object, "hypervisor");
 	return window->path && window->memory_path && window->owner;

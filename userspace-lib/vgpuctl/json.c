@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libvgpu/counter.h"
 #include "vgpuctl.h"
 
 static void put_string(struct json_object *object, const char *key, const char *value)
@@ -120,7 +121,7 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 static void put_counters(struct json_object *object, const struct counter *counter, const void *of)
 {
 	for (; counter->name; counter++)
-		put_number(object, counter->name, counter_value(counter, of));
+		put_number(object, counter->name, *counter_in(counter, of));
 }
 
 static void put_guests(struct json_object *to, const struct vgpu_host_info *host)

@@ -8,6 +8,7 @@
 
 #include <linux/vgpu_wire.h>
 
+#include "libvgpu/counter.h"
 #include "vgpuctl.h"
 
 static const char *or_dash(const char *text)
@@ -57,6 +58,56 @@ static void table_print(struct libscols_table *table)
 	if (!table || scols_print_table(table))
 		fputs("vgpuctl: out of memory\n", stderr);
 	scols_unref_table(table);
+}
+
+/* --- counters -------------------------------------------------------------- */
+
+/* Length of the longest line of counters. */
+#define COLUMNS		96
+
+/* Format a number of bytes with the largest unit that fits. */
+static void bytes_words(uint64_t bytes, char words[24])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	uint64_t rest = 0;
+	size_t i;
+
+	for (i = 0; bytes >= 1024; i++) {
+		rest = bytes % 1024;
+		bytes /= 1024;
+	}
+	/* One digit after the point is precise enough. */
+	if (rest * 10 / 1024)
+		snprintf(words, 24, "%" PRIu64 ".%" PRIu64 " %s", bytes, rest * 10 / 1024, units[i]);
+	else
+		snprintf(words, 24, "%" PRIu64 " %s", bytes, units[i]);
+}
+
+/* Print the numbers of the struct @of, in lines that fit on the screen. */
+static void print_counters(const struct counter *counter, const void *of)
+{
+	char number[24], words[72], *underline;
+	size_t column = 0, len;
+	uint64_t value;
+
+	for (; counter->name; counter++) {
+		value = *counter_in(counter, of);
+		if (counter->bytes)
+			bytes_words(value, number);
+		else
+			snprintf(number, sizeof(number), "%" PRIu64, value);
+		snprintf(words, sizeof(words), "%s %s", counter->name, number);
+		while ((underline = strchr(words, '_')))
+			*underline = ' ';
+		len = strlen(words);
+		if (column && column + len + 2 > COLUMNS) {
+			printf(",\n");
+			column = 0;
+		}
+		printf("%s%s", column ? ", " : "  ", words);
+		column += len + 2;
+	}
+	putchar('\n');
 }
 
 /* --- exports and guests of a host ----------------------------------------- */

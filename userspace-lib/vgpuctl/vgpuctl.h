@@ -159,32 +159,6 @@ struct exposure {
 int exposures_find(const struct vgpu_host_info *host, struct exposure **exposures);
 void exposures_free(struct exposure *exposures, size_t nr);
 
-/* --- counters.c ----------------------------------------------------------- */
-
-/**
- * struct counter - a number in a struct of libvgpu
- * @name: name in JSON and the manual; the screen shows spaces for underscores
- * @offset: offset of the uint64_t in the struct, in bytes
- * @bytes: true if the number counts bytes, and is shown with a unit
- */
-struct counter {
-	const char *name;
-	size_t offset;
-	bool bytes;
-};
-
-/*
- * Arrays that describe the numbers of struct vgpu_counters, vgpu_window_status and
- * vgpu_node_info, in this order. Each array ends with an entry whose @name is NULL.
- */
-extern const struct counter guest_counters[], window_counters[], node_counters[];
-
-uint64_t counter_value(const struct counter *counter, const void *of);
-/* Format a number of bytes with the largest unit that fits. */
-void bytes_words(uint64_t bytes, char words[24]);
-/* Print the numbers of the struct @of, in lines that fit on the screen. */
-void print_counters(const struct counter *counters, const void *of);
-
 /* --- print.c, json.c ------------------------------------------------------ */
 
 /* Print the state of the machine. @status: true for all of it, false for the lists only. */

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Counters, with the names that JSON, the screen and vgpuctl(1) use. */
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "vgpuctl.h"
-
-/* Length of the longest line of counters. */
-#define COLUMNS		96
+/* Counters, with the names that vgpud, sysfs, JSON, the screen and vgpuctl(1) use. */
+#include "counter.h"
+#include "vgpu.h"
 
 #define COUNTER(type, member)	{ #member, offsetof(struct type, member), false }
 #define BYTES(type, member)	{ #member, offsetof(struct type, member), true }
@@ -61,52 +54,3 @@ const struct counter node_counters[] = {
 	COUNTER(vgpu_node_info, copy_mappings),
 	{ NULL, 0, false },
 };
-
-uint64_t counter_value(const struct counter *counter, const void *of)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)of + counter->offset, sizeof(value));
-	return value;
-}
-
-void bytes_words(uint64_t bytes, char words[24])
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	uint64_t rest = 0;
-	size_t i;
-
-	for (i = 0; bytes >= 1024; i++) {
-		rest = bytes % 1024;
-		bytes /= 1024;
-	}
-	/* One digit after the point is precise enough. */
-	if (rest * 10 / 1024)
-		snprintf(words, 24, "%" PRIu64 ".%" PRIu64 " %s", bytes, rest * 10 / 1024, units[i]);
-	else
-		snprintf(words, 24, "%" PRIu64 " %s", bytes, units[i]);
-}
-
-void print_counters(const struct counter *counter, const void *of)
-{
-	char number[24], words[72], *underline;
-	size_t column = 0, len;
-
-	for (; counter->name; counter++) {
-		if (counter->bytes)
-			bytes_words(counter_value(counter, of), number);
-		else
-			snprintf(number, sizeof(number), "%" PRIu64, counter_value(counter, of));
-		snprintf(words, sizeof(words), "%s %s", counter->name, number);
-		while ((underline = strchr(words, '_')))
-			*underline = ' ';
-		len = strlen(words);
-		if (column && column + len + 2 > COLUMNS) {
-			printf(",\n");
-			column = 0;
-		}
-		printf("%s%s", column ? ", " : "  ", words);
-		column += len + 2;
-	}
-	putchar('\n');
-}
