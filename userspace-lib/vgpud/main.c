@@ -27,8 +27,6 @@
 #include "guest/event.h"
 #include "guest/listener.h"
 #include "handshake/handshake.h"
-#include "handshake/list.h"
-#include "handshake/turn.h"
 #include "host/hostdev.h"
 #include "process/confine.h"
 #include "process/sandbox.h"
@@ -309,7 +307,6 @@ int main(int argc, char **argv)
 	raise_files();
 	check(loop_init(), "epoll");
 	check(files_init(&files_ops), "a thread for files");
-	handshakes_init(turn_come);
 	listeners_init(handshake_start);
 	exporters_init(&exporter_ops);
 	check(signals_init(), "signals");

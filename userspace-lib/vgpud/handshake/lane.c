@@ -3,11 +3,11 @@
 #include <errno.h>
 
 #include "config/config.h"
-#include "guest/pace.h"
 #include "guest/peer.h"
 #include "guest/session.h"
 #include "handshake/lane.h"
 #include "handshake/list.h"
+#include "handshake/pace.h"
 #include "shared/log.h"
 
 struct peer *lane_peer(const struct handshake *handshake)

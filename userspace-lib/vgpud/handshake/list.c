@@ -3,18 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
-#include "config/config.h"
-#include "guest/pace.h"
 #include "handshake/list.h"
 #include "shared/log.h"
 
 /* List of all handshakes in the order of their arrival, the oldest first. */
 struct handshake_list handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
-
-/* Timer that resumes a HELLO or LANE which waits for its guest's pace. */
-static struct timer turn;
 
 bool handshake_waits(const struct handshake *handshake, uint16_t type)
 {
@@ -26,16 +20,6 @@ void handshake_wait(struct handshake *handshake)
 	handshake->waiting = true;
 	/* EPOLLRDHUP is all that vsock reports of an end that is closed. */
 	source_set(&handshake->source, EPOLLRDHUP);
-}
-
-void handshake_wait_turn(struct handshake *handshake)
-{
-	log_guest(handshake->cid, handshake->port,
-		  "starts more than %u programs and connections a second: the others wait (session-rate in [limits])",
-		  settings.session_rate);
-	handshake_wait(handshake);
-	if (!turn.set)
-		timer_set(&turn, pace_wait_ms());
 }
 
 void handshake_end(struct handshake *handshake)
@@ -67,9 +51,4 @@ void handshake_refuse(struct handshake *handshake, int error)
 {
 	handshake_say_no(handshake, error);
 	handshake_end(handshake);
-}
-
-void handshakes_init(void (*turn_come)(struct timer *timer))
-{
-	turn.expired = turn_come;
 }

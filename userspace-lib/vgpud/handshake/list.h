@@ -53,13 +53,9 @@ struct handshake {
 TAILQ_HEAD(handshake_list, handshake);
 extern struct handshake_list handshakes;
 
-/* Set the handler of the timer of handshake_wait_turn(). */
-void handshakes_init(void (*turn_come)(struct timer *timer));
 /* Check whether the handshake is a message of this type that waits. */
 bool handshake_waits(const struct handshake *handshake, uint16_t type);
 void handshake_wait(struct handshake *handshake);
-/* Make a handshake wait because its guest has used up its pace. */
-void handshake_wait_turn(struct handshake *handshake);
 /* Close the connection, and free the handshake. */
 void handshake_end(struct handshake *handshake);
 /*

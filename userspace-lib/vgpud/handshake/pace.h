@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paces: how fast guests may begin sessions and connections.
+ * Paces: how fast guests may begin sessions and connections, and the handshakes that wait for it.
  *
  * Each session costs vgpud a process with namespaces, each connection costs a thread of the
  * module or an engine, and vgpud serves all guests one after the other. A connection counts as
@@ -14,9 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct handshake;
+
 /* Charge the guest for a session or a connection. Return: false if it may not begin one now. */
 bool pace_take(uint32_t cid, uint32_t port);
-/* Return the time in milliseconds after which any guest may begin at least one more. */
-unsigned int pace_wait_ms(void);
+/* Make a handshake wait because its guest has used up its pace. */
+void handshake_wait_turn(struct handshake *handshake);
 
 #endif /* VGPUD_PACE_H */
