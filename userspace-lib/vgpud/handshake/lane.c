@@ -5,8 +5,8 @@
 #include "config/config.h"
 #include "guest/peer.h"
 #include "guest/session.h"
+#include "handshake/handshake.h"
 #include "handshake/lane.h"
-#include "handshake/list.h"
 #include "handshake/pace.h"
 #include "shared/log.h"
 

@@ -7,9 +7,9 @@
 
 #include "config/config.h"
 #include "guest/peer.h"
+#include "handshake/handshake.h"
 #include "handshake/hello.h"
 #include "handshake/lane.h"
-#include "handshake/list.h"
 #include "handshake/pace.h"
 #include "shared/log.h"
 
