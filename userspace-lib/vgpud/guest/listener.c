@@ -43,76 +43,56 @@ void listeners_init(void (*taker)(int fd, uint32_t cid, uint32_t remote_port, ui
 	take = taker;
 }
 
-static int door_accept(struct door *door, struct sockaddr_vm *addr)
-{
-	socklen_t len = sizeof(*addr);
-	int fd;
-
-	memset(addr, 0, sizeof(*addr));
-	fd = source_accept(&door->source, &door->full,
-			   door->guest ? NULL : (struct sockaddr *)addr, door->guest ? NULL : &len,
-			   SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0 && door->full.set)
-		log_seldom("vgpud cannot accept connections of guests at the moment: %s%s",
-			   strerror(errno),
-			   errno == EMFILE ? " (raise LimitNOFILE of vgpud.service)" : "");
-	return fd;
-}
-
 static void door_reopen(struct timer *timer)
 {
 	source_set(&container_of(timer, struct door, full)->source, EPOLLIN);
 }
 
-/* Accept a connection. Return: true if there was one. */
-static bool vsock_accept(struct door *door)
+static void vsock_take(struct door *door, int fd, const struct sockaddr_vm *addr)
 {
-	struct sockaddr_vm addr;
-	int fd = door_accept(door, &addr);
-
-	if (fd < 0)
-		return false;
-	if (addr.svm_family != AF_VSOCK) {
+	if (addr->svm_family != AF_VSOCK) {
 		close(fd);
-	} else if (unixsock_guest(addr.svm_cid)) {
-		log_guest(addr.svm_cid, door->port, "came by vsock, but [sockets] has a path for this guest: only connections by that path are accepted");
+	} else if (unixsock_guest(addr->svm_cid)) {
+		log_guest(addr->svm_cid, door->port, "came by vsock, but [sockets] has a path for this guest: only connections by that path are accepted");
 		close(fd);
 	} else {
-		take(fd, addr.svm_cid, addr.svm_port, door->port);
+		take(fd, addr->svm_cid, addr->svm_port, door->port);
+	}
+}
+
+/* Accept a connection. Return: true if there was one. */
+static bool door_accept(struct door *door)
+{
+	struct sockaddr_vm addr = { 0 };
+	socklen_t len = sizeof(addr);
+	int fd;
+
+	fd = source_accept(&door->source, &door->full,
+			   door->guest ? NULL : (struct sockaddr *)&addr, door->guest ? NULL : &len,
+			   SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0 && door->full.set)
+		log_seldom("vgpud cannot accept connections of guests at the moment: %s%s",
+			   strerror(errno),
+			   errno == EMFILE ? " (raise LimitNOFILE of vgpud.service)" : "");
+	if (fd < 0)
+		return false;
+	if (door->guest) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &settings.buffer_size,
+			   sizeof(settings.buffer_size));
+		take(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
+	} else {
+		vsock_take(door, fd, &addr);
 	}
 	return true;
 }
 
-static void vsock_ready(struct source *source, uint32_t events)
+static void door_ready(struct source *source, uint32_t events)
 {
 	struct door *door = container_of(source, struct door, source);
 	unsigned int i;
 
 	(void)events;
-	for (i = 0; i < LOOP_ACCEPTS && vsock_accept(door); i++)
-		;
-}
-
-static bool unixsock_accept(struct door *door)
-{
-	struct sockaddr_vm unused;
-	int fd = door_accept(door, &unused);
-
-	if (fd < 0)
-		return false;
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &settings.buffer_size,
-		   sizeof(settings.buffer_size));
-	take(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
-	return true;
-}
-
-static void unixsock_ready(struct source *source, uint32_t events)
-{
-	struct door *door = container_of(source, struct door, source);
-	unsigned int i;
-
-	(void)events;
-	for (i = 0; i < LOOP_ACCEPTS && unixsock_accept(door); i++)
+	for (i = 0; i < LOOP_ACCEPTS && door_accept(door); i++)
 		;
 }
 
@@ -153,7 +133,7 @@ static int door_add(struct listener *listener, int fd, const struct unixsock_gue
 
 	if (door) {
 		door->source.fd = fd;
-		door->source.ready = guest ? unixsock_ready : vsock_ready;
+		door->source.ready = door_ready;
 		door->full.expired = door_reopen;
 		door->port = listener->port;
 		door->guest = guest;
