@@ -11,20 +11,48 @@
 #include "request/json.h"
 #include "shared/log.h"
 
-/* Add the guests of "guests" beside the guest of "cid". Return: 0 or a negative errno. */
+/* Most guests of one request. */
+#define GUESTS_MAX	512
+
+static int add_guest(struct json_object *guest, struct export_spec *spec)
+{
+	uint32_t cid = json_get_number(guest, "cid"), port = json_get_number(guest, "port");
+
+	if (export_spec_has_guest(spec, cid, port ? port : settings.port))
+		return 0;
+	return export_spec_add_guest(spec, cid, port);
+}
+
+/*
+ * Add the guests of "guests", an array of objects with a CID and an optional port, if there is one.
+ * Return: 0 or a negative errno.
+ */
 static int add_guests(struct json_object *request, struct export_spec *spec)
 {
 	struct json_object *guests, *guest;
 	size_t nr, i;
-	int ret;
+	int ret = 0;
 
-	ret = json_get_guests(request, &guests, &nr);
+	if (!json_object_object_get_ex(request, "guests", &guests))
+		return 0;
+	if (!json_object_is_type(guests, json_type_array))
+		return -EINVAL;
+	nr = json_object_array_length(guests);
+	if (nr > GUESTS_MAX)
+		return -E2BIG;
 	for (i = 0; !ret && i < nr; i++) {
 		guest = json_object_array_get_idx(guests, i);
-		ret = export_spec_add_guest(spec, json_get_number(guest, "cid"),
-					    json_get_number(guest, "port"));
+		ret = json_guest_ok(guest) ? add_guest(guest, spec) : -EINVAL;
 	}
 	return ret;
+}
+
+/* Free the guests, and make the answer for an error of the functions above. */
+static struct json_object *guests_error(struct export_spec *spec, int error)
+{
+	export_spec_free(spec);
+	return answer_error(error, error == -ENOMEM ? "out of memory" :
+			    "the list of guests is malformed or too long");
 }
 
 /* Read the card of "nvidia": a number, or true for all cards. Return: true if a card is given. */
@@ -67,7 +95,6 @@ struct json_object *request_export(struct json_object *request, const char *who)
 {
 	const char *path = json_get_string(request, "path");
 	const char *name = json_get_string(request, "name");
-	uint32_t cid = json_get_number(request, "cid");
 	struct answer words = { "" };
 	struct json_object *answer;
 	struct export_spec spec;
@@ -93,14 +120,11 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	spec.no_demand = json_get_bool(request, "no_demand");
 	spec.any_port = json_get_bool(request, "any_port");
 	spec.read_only = json_get_bool(request, "read_only");
-	ret = export_spec_add_guest(&spec, cid, json_get_number(request, "port"));
+	ret = add_guest(request, &spec);
 	if (!ret)
 		ret = add_guests(request, &spec);
-	if (ret) {
-		export_spec_free(&spec);
-		return answer_error(ret, ret == -ENOMEM ? "out of memory" :
-				    "the list of guests is malformed or too long");
-	}
+	if (ret)
+		return guests_error(&spec, ret);
 
 	ret = nvidia ? cards_export(&spec, card, &words) : export_add(&spec, &words);
 	if (ret) {
@@ -114,91 +138,54 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	return answer;
 }
 
-/* Take an export back from one guest, or from all guests (@cid is 0). */
-static int unexport_from(struct json_object *request, uint32_t cid, uint32_t port, bool force,
-			 const char *who, struct answer *words)
+static void log_unexport(const char *name, uint32_t cid, uint32_t port, const char *who)
 {
-	const char *name = json_get_string(request, "name");
-	char cards[32];
-	int card, ret;
-
-	if (get_nvidia(request, &card)) {
-		ret = cards_unexport(card, cid, port, force, words);
-		name = cards_words(card, cards);
-	} else {
-		ret = export_remove(name, cid, port, force, words);
-	}
-	if (!ret && cid)
+	if (cid)
 		log_info("export %s: guest %u:%u may not use it any more, by vgpuctl (%s)", name,
-			 cid, port ? port : settings.port, who);
-	else if (!ret)
+			 cid, port, who);
+	else
 		log_info("export %s: is taken back, by vgpuctl (%s)", name, who);
-	return ret;
-}
-
-/* Check whether the guest is also named earlier in the list, and so has lost the export already. */
-static bool named_before(struct json_object *guests, size_t guest)
-{
-	struct json_object *one = json_object_array_get_idx(guests, guest), *other;
-	uint32_t port = json_get_number(one, "port"), other_port;
-	size_t i;
-
-	for (i = 0; i < guest; i++) {
-		other = json_object_array_get_idx(guests, i);
-		other_port = json_get_number(other, "port");
-		if (json_get_number(other, "cid") == json_get_number(one, "cid") &&
-		    (other_port ? other_port : settings.port) == (port ? port : settings.port))
-			return true;
-	}
-	return false;
-}
-
-/* Check that all guests have the export and may lose it, so that either all or none lose it. */
-static int unexport_check(struct json_object *request, struct json_object *guests, size_t nr,
-			  bool force, struct answer *words)
-{
-	const char *name = json_get_string(request, "name");
-	struct json_object *guest;
-	uint32_t cid, port;
-	int card, ret = 0;
-	size_t i;
-
-	for (i = 0; !ret && i < nr; i++) {
-		guest = json_object_array_get_idx(guests, i);
-		cid = json_get_number(guest, "cid");
-		port = json_get_number(guest, "port");
-		if (get_nvidia(request, &card))
-			ret = cards_check_unexport(card, cid, port, force, words);
-		else
-			ret = export_check_remove(name, cid, port, force, words);
-	}
-	return ret;
 }
 
 struct json_object *request_unexport(struct json_object *request, const char *who)
 {
+	const char *name = json_get_string(request, "name");
 	bool force = json_get_bool(request, "force");
-	struct json_object *guests, *guest;
 	struct answer words = { "" };
+	struct export_spec spec;
+	uint32_t cid, port;
+	char cards[32];
+	bool nvidia;
 	int card, ret;
-	size_t nr, i;
+	size_t i;
 
-	if (!get_nvidia(request, &card) && !json_get_string(request, "name"))
+	memset(&spec, 0, sizeof(spec));
+	nvidia = get_nvidia(request, &card);
+	if (!nvidia && !name)
 		return answer_error(-EINVAL, "an unexport needs a name, or a card of NVIDIA's");
-	ret = json_get_guests(request, &guests, &nr);
-	if (ret || !json_number_ok(request, "cid") || !json_number_ok(request, "port"))
-		return answer_error(ret ? ret : -EINVAL,
-				    "the list of guests is malformed or too long");
-	ret = unexport_check(request, guests, nr, force, &words);
-	if (!ret && !nr)
-		ret = unexport_from(request, json_get_number(request, "cid"),
-				    json_get_number(request, "port"), force, who, &words);
-	for (i = 0; !ret && i < nr; i++) {
-		if (named_before(guests, i))
-			continue;
-		guest = json_object_array_get_idx(guests, i);
-		ret = unexport_from(request, json_get_number(guest, "cid"),
-				    json_get_number(guest, "port"), force, who, &words);
+	ret = add_guests(request, &spec);
+	if (!ret && (!json_number_ok(request, "cid") || !json_number_ok(request, "port")))
+		ret = -EINVAL;
+	/* Without a list, "cid" is the only guest, or 0: all guests lose the export then. */
+	if (!ret && !spec.nr_guests)
+		ret = add_guest(request, &spec);
+	if (ret)
+		return guests_error(&spec, ret);
+	/* Check all guests first, so that either all or none lose the export. */
+	for (i = 0; !ret && i < spec.nr_guests; i++) {
+		cid = spec.guests[i].cid;
+		port = spec.guests[i].port;
+		ret = nvidia ? cards_check_unexport(card, cid, port, force, &words) :
+		      export_check_remove(name, cid, port, force, &words);
 	}
+	for (i = 0; !ret && i < spec.nr_guests; i++) {
+		cid = spec.guests[i].cid;
+		port = spec.guests[i].port;
+		ret = nvidia ? cards_unexport(card, cid, port, force, &words) :
+		      export_remove(name, cid, port, force, &words);
+		if (!ret)
+			log_unexport(nvidia ? cards_words(card, cards) : name, cid, port, who);
+	}
+	export_spec_free(&spec);
 	return ret ? answer_error(ret, words.text) : answer_ok();
 }

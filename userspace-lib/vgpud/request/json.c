@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Members of the JSON objects of requests and answers. */
-#include <errno.h>
-
 #include "request/json.h"
 
 void json_put(struct json_object *object, const char *key, struct json_object *value)
@@ -52,9 +50,6 @@ uint32_t json_get_number(struct json_object *request, const char *key)
 	return number < 1 || number >= UINT32_MAX ? 0 : number;
 }
 
-/* Most guests of one request. */
-#define GUESTS_MAX	512
-
 bool json_number_ok(struct json_object *request, const char *key)
 {
 	struct json_object *value;
@@ -67,25 +62,6 @@ bool json_number_ok(struct json_object *request, const char *key)
 bool json_guest_ok(struct json_object *guest)
 {
 	return json_get_number(guest, "cid") && json_number_ok(guest, "port");
-}
-
-int json_get_guests(struct json_object *request, struct json_object **guests, size_t *nr)
-{
-	size_t i;
-
-	*nr = 0;
-	*guests = NULL;
-	if (!json_object_object_get_ex(request, "guests", guests))
-		return 0;
-	if (!json_object_is_type(*guests, json_type_array))
-		return -EINVAL;
-	*nr = json_object_array_length(*guests);
-	if (*nr > GUESTS_MAX)
-		return -E2BIG;
-	for (i = 0; i < *nr; i++)
-		if (!json_guest_ok(json_object_array_get_idx(*guests, i)))
-			return -EINVAL;
-	return 0;
 }
 
 struct json_object *answer_error(int error, const char *message)

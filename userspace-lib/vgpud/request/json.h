@@ -5,7 +5,6 @@
 
 #include <json-c/json.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 void json_put(struct json_object *object, const char *key, struct json_object *value);
@@ -22,11 +21,6 @@ uint32_t json_get_number(struct json_object *request, const char *key);
 bool json_number_ok(struct json_object *request, const char *key);
 /* Check that an object has a valid CID, and a valid port or none. */
 bool json_guest_ok(struct json_object *guest);
-/*
- * Read "guests", an array of objects with a CID and an optional port. If there is none,
- * *@guests is NULL and *@nr is 0. Return: 0, -EINVAL or -E2BIG.
- */
-int json_get_guests(struct json_object *request, struct json_object **guests, size_t *nr);
 
 /* Make the answer to a request that has failed with a negative errno. */
 struct json_object *answer_error(int error, const char *message);
