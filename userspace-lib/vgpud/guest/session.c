@@ -93,38 +93,35 @@ unsigned int sessions_count(const struct peer *peer, bool dead)
 	return nr;
 }
 
-static struct session *session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
-				   int *error)
+static int session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
+		       struct session **made)
 {
 	struct session *session;
-	int shadow_fd;
+	int shadow_fd, ret;
 
 	if (sessions_count(peer, true) >= room_zombies()) {
 		log_guest(peer->cid, peer->port,
 			  "cannot start a shadow: %u ended ones still have open files (raise 'sessions' or 'session-rate' in [limits])",
 			  room_zombies());
-		*error = -EMFILE;
-		return NULL;
+		return -EMFILE;
 	}
 	session = calloc(1, sizeof(*session));
-	if (!session) {
-		*error = -ENOMEM;
-		return NULL;
-	}
+	if (!session)
+		return -ENOMEM;
 	session->peer = peer;
 	session->number = le64_to_cpu(hello->session);
 	session_name(session, hello);
 
 	shadow_fd = hostdev_shadow(peer->number, session->number, sessions_count(peer, false));
 	if (shadow_fd < 0) {
-		*error = shadow_fd;
+		ret = shadow_fd;
 		goto err_free;
 	}
-	*error = hostdev_spawn_shadow(peer->number, &peer->sandbox, session->comm, shadow_fd,
-				      &session->pid, &session->lanes_fd);
+	ret = hostdev_spawn_shadow(peer->number, &peer->sandbox, session->comm, shadow_fd,
+				   &session->pid, &session->lanes_fd);
 	close(shadow_fd);
-	if (*error) {
-		log_guest(peer->cid, peer->port, "cannot start a shadow: %s", strerror(-*error));
+	if (ret) {
+		log_guest(peer->cid, peer->port, "cannot start a shadow: %s", strerror(-ret));
 		/*
 		 * The module or the engine knows the number and will report its end: do not
 		 * reuse it.
@@ -137,11 +134,12 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 	log_debug("guest %u:%u: session %llu is %s (%u), shadow %d", peer->cid, peer->port,
 		  (unsigned long long)session->number, session->comm, session->tgid,
 		  session->pid);
-	return session;
+	*made = session;
+	return 0;
 
 err_free:
 	free(session);
-	return NULL;
+	return ret;
 }
 
 static int send_lane(int lanes_fd, int sock_fd)
@@ -178,8 +176,8 @@ int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, in
 	if (!number || session_ended(peer, number) || (session && session->lanes_fd < 0))
 		return -ENODEV;
 	if (!session)
-		session = session_new(peer, hello, &ret);
-	if (!session)
+		ret = session_new(peer, hello, &session);
+	if (ret)
 		return ret == -EMFILE ? -EMFILE : -ENOMEM;
 	return send_lane(session->lanes_fd, sock_fd);
 }
