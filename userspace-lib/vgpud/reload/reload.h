@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Reloads: change exports and windows to what the files of exports.d ask for. */
+/*
+ * Reloads: change exports and windows to what the files of exports.d ask for. Only what differs is
+ * changed: guests whose files say the same as before notice nothing.
+ */
 #ifndef VGPUD_RELOAD_H
 #define VGPUD_RELOAD_H
 
+#include <stdbool.h>
+
 #include "base/answer.h"
+
+/**
+ * struct sync - a synchronisation and its results
+ * @dry: true to change nothing, and only describe the changes
+ * @changes: text with a line for each change
+ * @failures: text with a line for each change that failed
+ */
+struct sync {
+	bool dry;
+	struct text changes;
+	struct text failures;
+};
 
 /* Check the files, and log mistakes. Return: 0, or a negative errno if there are some. */
 int reload_check(void);

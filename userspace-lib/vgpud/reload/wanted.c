@@ -13,7 +13,7 @@
 #include "host/hostdev.h"
 #include "host/window.h"
 #include "reload/plan.h"
-#include "reload/sync.h"
+#include "reload/reload.h"
 #include "reload/wanted.h"
 #include "shared/log.h"
 #include "shared/loop.h"
