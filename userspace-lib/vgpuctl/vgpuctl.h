@@ -99,7 +99,7 @@ struct machine {
 	size_t nr_reach;
 };
 
-/* --- reach.c: why a guest has no device ----------------------------------- */
+/* --- error.c: why a guest has no device ------------------------------------ */
 
 /* Describe a host's problem and its remedy in @words; "" if there is no problem. */
 void reach_words(const struct vgpu_reach_info *reach, char words[256]);
