@@ -106,8 +106,10 @@ void hostdev_close(void)
 	source_close(&agent);
 }
 
-static int hostdev_ioctl(unsigned long cmd, void *arg)
+/* Make a request of the module. Each argument begins with a __u32 @size: its own size. */
+static int hostdev_ioctl(unsigned long cmd, void *arg, uint32_t size)
 {
+	memcpy(arg, &size, sizeof(size));
 	return ioctl(agent.fd, cmd, arg) ? -errno : 0;
 }
 
@@ -115,45 +117,41 @@ int hostdev_export_add(struct vgpu_host_export_add *arg)
 {
 	if (engines)
 		return engine_export_add(arg);
-	arg->size = sizeof(*arg);
-	return hostdev_ioctl(VGPU_HOST_EXPORT_ADD, arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_ADD, arg, sizeof(*arg));
 }
 
 int hostdev_export_del(uint32_t export)
 {
-	struct vgpu_host_export_del arg = { .size = sizeof(arg), .export = export };
+	struct vgpu_host_export_del arg = { .export = export };
 
 	if (engines)
 		return engine_export_del(export);
-	return hostdev_ioctl(VGPU_HOST_EXPORT_DEL, &arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_DEL, &arg, sizeof(arg));
 }
 
 int hostdev_export_change(struct vgpu_host_export_change *arg)
 {
 	if (engines)
 		return engine_export_change(arg);
-	arg->size = sizeof(*arg);
-	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, arg, sizeof(*arg));
 }
 
 int hostdev_export_file(struct vgpu_host_export_file *arg)
 {
 	if (engines)
 		return engine_export_file(arg);
-	arg->size = sizeof(*arg);
-	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg, sizeof(*arg));
 }
 
 void hostdev_memory_offer(uint32_t cid, uint32_t port, uint32_t peer)
 {
 	struct vgpu_host_memory arg = {
-		.size = sizeof(arg),
 		.peer = peer,
 		.pieces = engine_pieces_max(),
 		.out_fd = -1,
 	};
 
-	if (!keeper_connected(cid, port) || hostdev_ioctl(VGPU_HOST_MEMORY, &arg))
+	if (!keeper_connected(cid, port) || hostdev_ioctl(VGPU_HOST_MEMORY, &arg, sizeof(arg)))
 		return;
 	keeper_memory_give(cid, port, arg.out_fd);
 	close(arg.out_fd);
@@ -165,8 +163,7 @@ int hostdev_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 
 	if (engines)
 		return engine_peer_add(arg, sandbox);
-	arg->size = sizeof(*arg);
-	ret = hostdev_ioctl(VGPU_HOST_PEER_ADD, arg);
+	ret = hostdev_ioctl(VGPU_HOST_PEER_ADD, arg, sizeof(*arg));
 	if (!ret)
 		hostdev_memory_offer(arg->cid, arg->port, arg->out_peer);
 	return ret;
@@ -174,34 +171,32 @@ int hostdev_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 
 int hostdev_peer_del(uint32_t peer)
 {
-	struct vgpu_host_peer_del arg = { .size = sizeof(arg), .peer = peer };
+	struct vgpu_host_peer_del arg = { .peer = peer };
 
 	if (engines)
 		return engine_peer_del(peer);
-	return hostdev_ioctl(VGPU_HOST_PEER_DEL, &arg);
+	return hostdev_ioctl(VGPU_HOST_PEER_DEL, &arg, sizeof(arg));
 }
 
 int hostdev_grant(struct vgpu_host_grant *arg)
 {
 	if (engines)
 		return engine_grant(arg);
-	arg->size = sizeof(*arg);
-	return hostdev_ioctl(VGPU_HOST_GRANT, arg);
+	return hostdev_ioctl(VGPU_HOST_GRANT, arg, sizeof(*arg));
 }
 
 int hostdev_revoke(uint32_t peer, uint32_t export)
 {
-	struct vgpu_host_revoke arg = { .size = sizeof(arg), .peer = peer, .export = export };
+	struct vgpu_host_revoke arg = { .peer = peer, .export = export };
 
 	if (engines)
 		return engine_revoke(peer, export);
-	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg);
+	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg, sizeof(arg));
 }
 
 int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 {
 	struct vgpu_host_shadow arg = {
-		.size = sizeof(arg),
 		.peer = peer,
 		.out_fd = -1,
 		.session = session,
@@ -210,7 +205,7 @@ int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 
 	if (engines)
 		return engine_shadow(peer, session, nr_sessions);
-	ret = hostdev_ioctl(VGPU_HOST_SHADOW, &arg);
+	ret = hostdev_ioctl(VGPU_HOST_SHADOW, &arg, sizeof(arg));
 	return ret ? ret : arg.out_fd;
 }
 
@@ -225,11 +220,10 @@ int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *com
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 {
 	memset(stat, 0, sizeof(*stat));
-	stat->size = sizeof(*stat);
 	stat->peer = peer;
 	if (engines)
 		return engine_peer_stat(peer, stat);
-	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat);
+	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat, sizeof(*stat));
 }
 
 uint64_t hostdev_owned_bytes(uint32_t peer)
@@ -256,8 +250,7 @@ int hostdev_window_create(struct vgpu_host_window_create *arg)
 
 	if (engines)
 		return nested_check() ? -EPERM : keeper_window_create(arg);
-	arg->size = sizeof(*arg);
-	ret = hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg);
+	ret = hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg, sizeof(*arg));
 	if (!ret)
 		memory_listen(arg);
 	return ret;
@@ -283,17 +276,15 @@ void hostdev_listen(void)
 int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force)
 {
 	struct vgpu_host_window_destroy arg = {
-		.size = sizeof(arg),
 		.flags = force ? VGPU_HOST_WINDOW_FORCE : 0,
 		.cid = cid,
 		.port = port,
 	};
-
 	int ret;
 
 	if (engines)
 		return keeper_window_destroy(cid, port, force);
-	ret = hostdev_ioctl(VGPU_HOST_WINDOW_DESTROY, &arg);
+	ret = hostdev_ioctl(VGPU_HOST_WINDOW_DESTROY, &arg, sizeof(arg));
 	if (!ret)
 		keeper_window_destroy(cid, port, true);
 	return ret;
@@ -302,7 +293,6 @@ int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force)
 int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain)
 {
 	struct vgpu_host_window_drain arg = {
-		.size = sizeof(arg),
 		.cid = cid,
 		.port = port,
 		.drain = drain,
@@ -310,7 +300,7 @@ int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain)
 
 	if (engines)
 		return keeper_find(cid, port) ? -EOPNOTSUPP : -ENOENT;
-	return hostdev_ioctl(VGPU_HOST_WINDOW_DRAIN, &arg);
+	return hostdev_ioctl(VGPU_HOST_WINDOW_DRAIN, &arg, sizeof(arg));
 }
 
 int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat)
@@ -318,7 +308,6 @@ int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_sta
 	int ret;
 
 	memset(stat, 0, sizeof(*stat));
-	stat->size = sizeof(*stat);
 	stat->flags = VGPU_HOST_WINDOW_NEXT;
 	stat->cid = cid;
 	stat->port = port;
@@ -328,5 +317,5 @@ int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_sta
 			engine_window_stat(stat->out_cid, stat->out_port, stat);
 		return ret;
 	}
-	return hostdev_ioctl(VGPU_HOST_WINDOW_STAT, stat);
+	return hostdev_ioctl(VGPU_HOST_WINDOW_STAT, stat, sizeof(*stat));
 }
