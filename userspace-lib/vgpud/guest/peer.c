@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Peers: the list of guests that are connected or still have processes, with their user IDs. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

@@ -118,15 +118,6 @@ static struct handshake *turn_next(void)
 	return NULL;
 }
 
-static void turn_take(struct handshake *handshake)
-{
-	if (handshake_waits(handshake, VGPU_MSG_LANE))
-		lane_take(handshake);
-	/* The guest's exports may have changed while it waited. */
-	else if (hello_is_welcome(handshake))
-		handshake_welcome(handshake);
-}
-
 /* Let the oldest handshake that can go on do so. */
 static void turn_come(struct timer *timer)
 {
@@ -137,7 +128,11 @@ static void turn_come(struct timer *timer)
 	 * turn.
 	 */
 	if (handshake) {
-		turn_take(handshake);
+		if (handshake_waits(handshake, VGPU_MSG_LANE))
+			lane_take(handshake);
+		/* The guest's exports may have changed while it waited. */
+		else if (hello_is_welcome(handshake))
+			handshake_welcome(handshake);
 		timer_set(timer, 1);
 		return;
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Windows that files ask for: the list of them, and their creation and removal. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -69,11 +68,6 @@ const char *wanted_by(uint32_t cid, uint32_t port)
 
 /* --- wanted windows ------------------------------------------------------- */
 
-static bool same_window(const struct export_window *a, const struct export_window *b)
-{
-	return a->size == b->size && !strcmp(a->user, b->user);
-}
-
 static int wanted_set(uint32_t cid, uint32_t port, const struct export_spec *spec)
 {
 	struct wanted *wanted = wanted_find(cid, port);
@@ -115,7 +109,8 @@ static void sync_one(struct sync *sync, const struct export_spec *spec, uint32_t
 {
 	const struct wanted *wanted = wanted_find(cid, port);
 
-	if (!wanted || !same_window(&wanted->terms, &spec->window))
+	if (!wanted || wanted->terms.size != spec->window.size ||
+	    strcmp(wanted->terms.user, spec->window.user))
 		text_add(&sync->changes, "window of guest %u:%u: %s wants %llu bytes%s%s", cid, port,
 			 spec->file->name, (unsigned long long)spec->window.size,
 			 spec->window.user[0] ? " for user " : "", spec->window.user);

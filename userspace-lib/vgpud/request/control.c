@@ -93,7 +93,8 @@ static struct json_object *do_reload(const char *who)
  * Run a request. @may_change: true if the request comes from root; @who: description of the
  * user for the log. Return: the answer.
  */
-static struct json_object *request_run(struct json_object *request, bool may_change, const char *who)
+static struct json_object *request_run(struct json_object *request, bool may_change,
+				       const char *who)
 {
 	const char *op = json_get_string(request, "op");
 

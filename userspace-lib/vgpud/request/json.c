@@ -2,24 +2,19 @@
 /* Members of the JSON objects of requests and answers. */
 #include "request/json.h"
 
-void json_put(struct json_object *object, const char *key, struct json_object *value)
-{
-	json_object_object_add(object, key, value);
-}
-
 void json_put_string(struct json_object *object, const char *key, const char *value)
 {
-	json_put(object, key, value ? json_object_new_string(value) : NULL);
+	json_object_object_add(object, key, value ? json_object_new_string(value) : NULL);
 }
 
 void json_put_number(struct json_object *object, const char *key, uint64_t value)
 {
-	json_put(object, key, json_object_new_int64(value));
+	json_object_object_add(object, key, json_object_new_int64(value));
 }
 
 void json_put_bool(struct json_object *object, const char *key, bool value)
 {
-	json_put(object, key, json_object_new_boolean(value));
+	json_object_object_add(object, key, json_object_new_boolean(value));
 }
 
 const char *json_get_string(struct json_object *request, const char *key)

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void json_put(struct json_object *object, const char *key, struct json_object *value);
 void json_put_string(struct json_object *object, const char *key, const char *value);
 void json_put_number(struct json_object *object, const char *key, uint64_t value);
 void json_put_bool(struct json_object *object, const char *key, bool value);

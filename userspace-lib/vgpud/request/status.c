@@ -77,7 +77,7 @@ static struct json_object *list_exports(void)
 		json_put_bool(object, "master", export->spec.master);
 		json_put_bool(object, "no_demand", export->spec.no_demand);
 		json_put_string(object, "origin", export->origin);
-		json_put(object, "to", list_grants(export));
+		json_object_object_add(object, "to", list_grants(export));
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -143,9 +143,9 @@ static struct json_object *status_guests(bool programs)
 		json_put_string(object, "state", peer->state == PEER_UP ? "connected" : "ending");
 		json_put_number(object, "uid", peer->sandbox.uid);
 		json_put_number(object, "since", peer->since);
-		json_put(object, "programs", programs ? status_sessions(peer) : NULL);
+		json_object_object_add(object, "programs", programs ? status_sessions(peer) : NULL);
 		if (peer->state == PEER_UP && !hostdev_peer_stat(peer->number, &stat))
-			json_put(object, "counters", status_counters(peer, &stat));
+			json_object_object_add(object, "counters", status_counters(peer, &stat));
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -193,7 +193,7 @@ struct json_object *request_list(void)
 {
 	struct json_object *answer = answer_ok();
 
-	json_put(answer, "exports", list_exports());
+	json_object_object_add(answer, "exports", list_exports());
 	return answer;
 }
 
@@ -207,7 +207,7 @@ struct json_object *request_status(bool may_change)
 	json_put_string(answer, "engine", hostdev_is_engine() ? "user" : "kernel");
 	json_put_string(answer, "scratch", confine_has_keys() ? "keys" : "random");
 	json_put_bool(answer, "cgroups", cgroup_used());
-	json_put(answer, "guests", status_guests(may_change));
-	json_put(answer, "windows", status_windows());
+	json_object_object_add(answer, "guests", status_guests(may_change));
+	json_object_object_add(answer, "windows", status_windows());
 	return answer;
 }
