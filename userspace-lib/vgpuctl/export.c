@@ -10,25 +10,22 @@
 #include "shared/number.h"
 #include "vgpuctl.h"
 
-/* Parse the number of a card of NVIDIA's driver. NULL means all cards. */
-static bool parse_card(const char *text, int *card)
+/*
+ * Parse the number of a card of NVIDIA's driver. NULL means all cards. Return: 0 or an exit status.
+ */
+static int parse_card(const char *text, int *card)
 {
 	unsigned long long number;
 
 	*card = VGPU_NVIDIA_ALL;
 	if (!text)
-		return true;
+		return 0;
 	if (!number_parse(text, &number) || number > INT_MAX)
-		return false;
+		return fail(EXIT_USAGE,
+			    "--nvidia %s: give the number N of a card /dev/nvidiaN, or no number for all cards",
+			    text);
 	*card = number;
-	return true;
-}
-
-static int bad_card(const char *text)
-{
-	return fail(EXIT_USAGE,
-		    "--nvidia %s: give the number N of a card /dev/nvidiaN, or no number for all cards",
-		    text);
+	return 0;
 }
 
 static void print_guests(const struct options *options)
@@ -95,9 +92,8 @@ int cmd_export(const char *path, const struct options *options)
 				      ALLOW(OPT_READ_ONLY)))
 			return fail(EXIT_USAGE,
 				    "--nvidia can be combined only with --to and --any-port (vgpuctl --help)");
-		if (!parse_card(path, &request.card))
-			return bad_card(path);
-		return export_agent(options, &request);
+		ret = parse_card(path, &request.card);
+		return ret ? ret : export_agent(options, &request);
 	}
 	/*
 	 * Make a relative path absolute, since the agent has another working directory.
@@ -124,11 +120,10 @@ int cmd_unexport(const char *name, const struct options *options)
 		.force = option_given(options, OPT_FORCE),
 	};
 	struct vgpu_agent *agent;
-	int ret;
+	int ret = request.nvidia ? parse_card(name, &request.card) : 0;
 
-	if (option_given(options, OPT_NVIDIA) && !parse_card(name, &request.card))
-		return bad_card(name);
-	ret = open_agent(options, &agent);
+	if (!ret)
+		ret = open_agent(options, &agent);
 	if (ret)
 		return ret;
 	ret = vgpu_agent_unexport_from(agent, &request);
