@@ -15,7 +15,6 @@
 #include "export/grant.h"
 #include "handshake/handshake.h"
 #include "handshake/hello.h"
-#include "handshake/lane.h"
 #include "shared/log.h"
 
 /* Number of handshakes that each guest may have, however many other guests have. */
@@ -80,13 +79,10 @@ void handshake_refuse(struct handshake *handshake, int error)
 
 static bool header_ok(const struct vgpu_hdr *hdr)
 {
-	switch (le16_to_cpu(hdr->type)) {
-	case VGPU_MSG_HELLO:
-	case VGPU_MSG_LANE:
-		return !vgpu_wire_hdr_check(hdr, &no_calls);
-	default:
-		return false;
-	}
+	const uint16_t type = le16_to_cpu(hdr->type);
+
+	return (type == VGPU_MSG_HELLO || type == VGPU_MSG_LANE) &&
+	       !vgpu_wire_hdr_check(hdr, &no_calls);
 }
 
 static void handshake_malformed(struct handshake *handshake)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* HELLO: a guest connects. */
+/* HELLO, by which a guest connects, and LANE, by which one of its sessions gets a connection. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "export/grant.h"
 #include "guest/peer.h"
+#include "guest/session.h"
 #include "handshake/handshake.h"
 #include "handshake/hello.h"
 #include "handshake/pace.h"
@@ -16,6 +17,8 @@
 #include "process/confine.h"
 #include "shadow/layout.h"
 #include "shared/log.h"
+
+/* --- HELLO ------------------------------------------------------------------- */
 
 static void handshake_peer_gone(uint32_t cid, uint32_t port);
 
@@ -168,4 +171,70 @@ static void handshake_peer_gone(uint32_t cid, uint32_t port)
 			handshake_hello(handshake);
 			return;
 		}
+}
+
+/* --- LANE --------------------------------------------------------------------- */
+
+struct peer *lane_peer(const struct handshake *handshake)
+{
+	return peer_by_secret(handshake->cid, handshake->port, handshake->msg.lane.secret);
+}
+
+/* Count the other LANEs of the guest that wait. */
+static unsigned int lanes_waiting(const struct handshake *handshake)
+{
+	const struct handshake *other;
+	unsigned int nr = 0;
+
+	TAILQ_FOREACH(other, &handshakes, node)
+		if (other != handshake && handshake_waits(other, VGPU_MSG_LANE) &&
+		    other->cid == handshake->cid && other->port == handshake->port)
+			nr++;
+	return nr;
+}
+
+bool lane_is_first(const struct handshake *handshake, const struct peer *peer)
+{
+	return session_is_new(peer, le64_to_cpu(handshake->msg.lane.session));
+}
+
+void lane_take(struct handshake *handshake)
+{
+	struct peer *peer = lane_peer(handshake);
+	int ret = -ENODEV;
+
+	source_del(&handshake->source);
+	if (peer)
+		ret = session_take_lane(peer, &handshake->msg.lane, handshake->source.fd);
+	if (ret)
+		handshake_refuse(handshake, -ret);
+	else
+		handshake_end(handshake);
+}
+
+void handshake_lane(struct handshake *handshake)
+{
+	struct peer *peer = lane_peer(handshake);
+	unsigned int waiting;
+
+	if (!peer) {
+		log_guest(handshake->cid, handshake->port, "opened a lane (connection) with a wrong secret, from port %u",
+			  handshake->remote_port);
+		handshake_refuse(handshake, EACCES);
+		return;
+	}
+	waiting = lanes_waiting(handshake);
+	if (!lane_is_first(handshake, peer) ||
+	    (!waiting && pace_take(handshake->cid, handshake->port))) {
+		lane_take(handshake);
+		return;
+	}
+	/*
+	 * First lanes of sessions may use half of pending_per_guest. The other half is for lanes of
+	 * sessions that exist.
+	 */
+	if (waiting >= settings.pending_per_guest / 2)
+		handshake_refuse(handshake, EBUSY);
+	else
+		handshake_wait_turn(handshake);
 }

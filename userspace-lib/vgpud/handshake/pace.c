@@ -9,7 +9,6 @@
 #include "guest/peer.h"
 #include "handshake/handshake.h"
 #include "handshake/hello.h"
-#include "handshake/lane.h"
 #include "handshake/pace.h"
 #include "shared/log.h"
 
