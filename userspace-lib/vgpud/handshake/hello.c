@@ -44,7 +44,8 @@ static bool send_welcome(int fd, const struct peer *peer, uint64_t features)
 	return handshake_send(fd, &welcome, sizeof(welcome));
 }
 
-void handshake_welcome(struct handshake *handshake)
+/* Send WELCOME, and hand the connection over. @handshake is freed. */
+static void handshake_welcome(struct handshake *handshake)
 {
 	uint64_t features = le64_to_cpu(handshake->msg.hello.features) & VGPU_FEATURES;
 	struct peer *peer;
@@ -105,7 +106,11 @@ static bool hello_version_ok(const struct vgpu_hello *hello)
 	       le32_to_cpu(hello->page_size) == VGPU_PAGE_SIZE;
 }
 
-bool hello_is_welcome(struct handshake *handshake)
+/*
+ * Check a HELLO. Return: true if it is acceptable; false: it was refused, and @handshake is
+ * freed.
+ */
+static bool hello_is_welcome(struct handshake *handshake)
 {
 	bool any_port;
 
@@ -175,7 +180,8 @@ static void handshake_peer_gone(uint32_t cid, uint32_t port)
 
 /* --- LANE --------------------------------------------------------------------- */
 
-struct peer *lane_peer(const struct handshake *handshake)
+/* Return the peer whose secret the LANE repeats, or NULL. */
+static struct peer *lane_peer(const struct handshake *handshake)
 {
 	return peer_by_secret(handshake->cid, handshake->port, handshake->msg.lane.secret);
 }
@@ -193,12 +199,24 @@ static unsigned int lanes_waiting(const struct handshake *handshake)
 	return nr;
 }
 
-bool lane_is_first(const struct handshake *handshake, const struct peer *peer)
+/* Check whether the LANE would begin a session. */
+static bool lane_is_first(const struct handshake *handshake, const struct peer *peer)
 {
 	return session_is_new(peer, le64_to_cpu(handshake->msg.lane.session));
 }
 
-void lane_take(struct handshake *handshake)
+bool lane_is_free(const struct handshake *handshake)
+{
+	const struct peer *peer;
+
+	if (!handshake_waits(handshake, VGPU_MSG_LANE))
+		return false;
+	peer = lane_peer(handshake);
+	return !peer || !lane_is_first(handshake, peer);
+}
+
+/* Give the connection to its session. @handshake is freed. */
+static void lane_take(struct handshake *handshake)
 {
 	struct peer *peer = lane_peer(handshake);
 	int ret = -ENODEV;
@@ -237,4 +255,13 @@ void handshake_lane(struct handshake *handshake)
 		handshake_refuse(handshake, EBUSY);
 	else
 		handshake_wait_turn(handshake);
+}
+
+void handshake_take(struct handshake *handshake)
+{
+	if (handshake_waits(handshake, VGPU_MSG_LANE))
+		lane_take(handshake);
+	/* The guest's exports may have changed while it waited. */
+	else if (hello_is_welcome(handshake))
+		handshake_welcome(handshake);
 }

@@ -90,19 +90,6 @@ static bool turn_is_awaited(const struct handshake *handshake)
 }
 
 /*
- * Check for a LANE that needs no pace: its peer is gone, or another lane has begun its session.
- */
-static bool turn_is_free(const struct handshake *handshake)
-{
-	const struct peer *peer;
-
-	if (handshake_waits(handshake, VGPU_MSG_HELLO))
-		return false;
-	peer = lane_peer(handshake);
-	return !peer || !lane_is_first(handshake, peer);
-}
-
-/*
  * Find the oldest waiting handshake that can go on, and charge its guest's pace unless it needs
  * none. Return: NULL: none can.
  */
@@ -112,7 +99,7 @@ static struct handshake *turn_next(void)
 
 	TAILQ_FOREACH(handshake, &handshakes, node)
 		if (turn_is_awaited(handshake) &&
-		    (turn_is_free(handshake) || pace_take(handshake->cid, handshake->port)))
+		    (lane_is_free(handshake) || pace_take(handshake->cid, handshake->port)))
 			return handshake;
 	return NULL;
 }
@@ -127,11 +114,7 @@ static void turn_come(struct timer *timer)
 	 * turn.
 	 */
 	if (handshake) {
-		if (handshake_waits(handshake, VGPU_MSG_LANE))
-			lane_take(handshake);
-		/* The guest's exports may have changed while it waited. */
-		else if (hello_is_welcome(handshake))
-			handshake_welcome(handshake);
+		handshake_take(handshake);
 		timer_set(timer, 1);
 		return;
 	}
