@@ -14,6 +14,22 @@
 /* Most guests of one request. */
 #define GUESTS_MAX	512
 
+/* Check that a CID or port is missing, 0, or valid. Other values must not count as missing. */
+static bool number_ok(struct json_object *request, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(request, key, &value) || json_get_number(request, key))
+		return true;
+	return json_object_is_type(value, json_type_int) && !json_object_get_int64(value);
+}
+
+/* Check that an object has a valid CID, and a valid port or none. */
+static bool guest_ok(struct json_object *guest)
+{
+	return json_get_number(guest, "cid") && number_ok(guest, "port");
+}
+
 static int add_guest(struct json_object *guest, struct export_spec *spec)
 {
 	uint32_t cid = json_get_number(guest, "cid"), port = json_get_number(guest, "port");
@@ -42,7 +58,7 @@ static int add_guests(struct json_object *request, struct export_spec *spec)
 		return -E2BIG;
 	for (i = 0; !ret && i < nr; i++) {
 		guest = json_object_array_get_idx(guests, i);
-		ret = json_guest_ok(guest) ? add_guest(guest, spec) : -EINVAL;
+		ret = guest_ok(guest) ? add_guest(guest, spec) : -EINVAL;
 	}
 	return ret;
 }
@@ -106,7 +122,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	nvidia = get_nvidia(request, &card);
 	if (nvidia ? path || name : !path)
 		return answer_error(-EINVAL, "an export needs either a path, or a card of NVIDIA's and no name");
-	if (!json_guest_ok(request))
+	if (!guest_ok(request))
 		return answer_error(-EINVAL, "an export needs a guest");
 	if (path && strlen(path) >= sizeof(spec.path))
 		return answer_error(-ENAMETOOLONG, "the path is too long: up to 63 bytes");
@@ -164,7 +180,7 @@ struct json_object *request_unexport(struct json_object *request, const char *wh
 	if (!nvidia && !name)
 		return answer_error(-EINVAL, "an unexport needs a name, or a card of NVIDIA's");
 	ret = add_guests(request, &spec);
-	if (!ret && (!json_number_ok(request, "cid") || !json_number_ok(request, "port")))
+	if (!ret && (!number_ok(request, "cid") || !number_ok(request, "port")))
 		ret = -EINVAL;
 	/* Without a list, "cid" is the only guest, or 0: all guests lose the export then. */
 	if (!ret && !spec.nr_guests)

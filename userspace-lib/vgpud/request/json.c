@@ -45,20 +45,6 @@ uint32_t json_get_number(struct json_object *request, const char *key)
 	return number < 1 || number >= UINT32_MAX ? 0 : number;
 }
 
-bool json_number_ok(struct json_object *request, const char *key)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(request, key, &value) || json_get_number(request, key))
-		return true;
-	return json_object_is_type(value, json_type_int) && !json_object_get_int64(value);
-}
-
-bool json_guest_ok(struct json_object *guest)
-{
-	return json_get_number(guest, "cid") && json_number_ok(guest, "port");
-}
-
 struct json_object *answer_error(int error, const char *message)
 {
 	struct json_object *answer = json_object_new_object();

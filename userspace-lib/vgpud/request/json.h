@@ -16,10 +16,6 @@ const char *json_get_string(struct json_object *request, const char *key);
 bool json_get_bool(struct json_object *request, const char *key);
 /* Return a CID or port, 1 to 2^32-2; 0 if it is missing or out of range. */
 uint32_t json_get_number(struct json_object *request, const char *key);
-/* Check that a CID or port is missing, 0, or valid. Other values must not count as missing. */
-bool json_number_ok(struct json_object *request, const char *key);
-/* Check that an object has a valid CID, and a valid port or none. */
-bool json_guest_ok(struct json_object *guest);
 
 /* Make the answer to a request that has failed with a negative errno. */
 struct json_object *answer_error(int error, const char *message);
