@@ -218,7 +218,9 @@ static void open_module(void)
 	exit(EXIT_MODULE);
 }
 
-static void parse_options(int argc, char **argv, const char **config, bool *check_only)
+/* Parse the command line. @given: gets the settings in it. */
+static void parse_options(int argc, char **argv, const char **config, bool *check_only,
+			  struct settings *given)
 {
 	enum { OPT_CONFIG, OPT_EXPORTS, OPT_SOCKET, OPT_SHADOW, OPT_CHECK, OPT_DEBUG,
 	       OPT_HELP, OPT_VERSION };
@@ -248,13 +250,13 @@ static void parse_options(int argc, char **argv, const char **config, bool *chec
 			*config = optarg;
 			break;
 		case OPT_EXPORTS:
-			settings.exports_dir = optarg;
+			given->exports_dir = optarg;
 			break;
 		case OPT_SOCKET:
-			settings.socket = optarg;
+			given->socket = optarg;
 			break;
 		case OPT_SHADOW:
-			settings.shadow = optarg;
+			given->shadow = optarg;
 			break;
 		case OPT_CHECK:
 			*check_only = true;
@@ -285,13 +287,11 @@ int main(int argc, char **argv)
 {
 	const char *config = NULL;
 	bool check_only = false;
-	struct settings given;
+	struct settings given = { 0 };
 	int ret;
 
 	log_init(false);
-	parse_options(argc, argv, &config, &check_only);
-	given = settings;
-	settings.exports_dir = settings.socket = settings.shadow = NULL;
+	parse_options(argc, argv, &config, &check_only, &given);
 	if (config_read(config ? config : CONFIG_FILE, config))
 		return EXIT_CONFIG;
 	/* Options of the command line override the file. */
