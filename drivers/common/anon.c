@@ -5,7 +5,6 @@
  */
 #include <linux/err.h>
 #include <linux/file.h>
-#include <linux/fs.h>
 #include <linux/fs_context.h>
 #include <linux/module.h>
 #include <linux/mount.h>

@@ -15,7 +15,6 @@
 #include <linux/errno.h>
 #include <linux/file.h>
 #include <linux/jiffies.h>
-#include <linux/net.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>

@@ -9,7 +9,6 @@
 #define VGPU_NVIDIA_RM_H
 
 #include <linux/errno.h>
-#include <linux/ioctl.h>
 #include <linux/types.h>
 
 #ifdef __KERNEL__

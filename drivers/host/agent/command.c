@@ -4,7 +4,6 @@
  */
 #include <linux/capability.h>
 #include <linux/file.h>
-#include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>

@@ -5,8 +5,6 @@
 #ifndef _VGPU_HOST_EXPORT_H
 #define _VGPU_HOST_EXPORT_H
 
-#include <linux/types.h>
-
 #include <uapi/linux/vgpu_host.h>
 
 struct vgpu_agent;

@@ -4,7 +4,6 @@
  * the checks that the VFS would have made.
  */
 #include <linux/err.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>

@@ -3,7 +3,6 @@
  * Runs of calls: from a received message to what its reply says. The message is in private memory
  * and is checked once. Then an entry of the table says which function runs it.
  */
-#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>

@@ -5,8 +5,6 @@
 #ifndef _VGPU_HOST_RUN_H
 #define _VGPU_HOST_RUN_H
 
-#include <linux/types.h>
-
 struct vgpuh_call;
 
 /* Run the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */

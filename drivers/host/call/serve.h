@@ -5,8 +5,6 @@
 #ifndef _VGPU_HOST_SERVE_H
 #define _VGPU_HOST_SERVE_H
 
-#include <linux/types.h>
-
 struct file;
 struct vgpuh_session;
 

@@ -13,7 +13,6 @@
 #include "session/lane.h"
 #include "session/room.h"
 #include "session/session.h"
-#include "wire.h"
 
 u16 vgpuh_call_nr(const struct vgpuh_call *call)
 {

@@ -5,10 +5,6 @@
 #ifndef _VGPU_HOST_CALL_H
 #define _VGPU_HOST_CALL_H
 
-#include <linux/types.h>
-
-#include <uapi/linux/vgpu_wire.h>
-
 #include "segs.h"
 #include "session/fdtable.h"
 #include "wire.h"

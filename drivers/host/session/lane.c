@@ -12,15 +12,11 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
-#include <linux/spinlock.h>
-#include <linux/xarray.h>
 
 #include "base/trace.h"
-#include "conn.h"
-#include "peer/guest.h"
 #include "peer/peer.h"
+#include "peer/guest.h"
 #include "session/lane.h"
-#include "wire.h"
 
 /* --- cancels -------------------------------------------------------------- */
 

@@ -11,11 +11,9 @@
  * The memory of rooms and of long arguments is a private mapping of the shadow's file, as only
  * ->mmap() can give a mapping a key before it has pages.
  */
-#include <linux/bits.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
-#include <linux/wait.h>
 
 #include "base/keys.h"
 #include "compat.h"

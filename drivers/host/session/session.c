@@ -11,12 +11,9 @@
 
 #include "anon.h"
 #include "base/work.h"
-#include "conn.h"
 #include "object/tgid.h"
-#include "peer/agent.h"
 #include "peer/peer.h"
 #include "session/lane.h"
-#include "session/room.h"
 #include "session/session.h"
 #include "session/unmap.h"
 

@@ -3,7 +3,6 @@
  * Unmaps that a guest has asked for by messages, until the session's shadow applies them
  * (mapping.c).
  */
-#include <linux/list.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>

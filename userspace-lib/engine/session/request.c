@@ -24,7 +24,6 @@
 #include "engine/session/request.h"
 #include "engine/session/sync.h"
 #include "policy.h"
-#include "shared/proto.h"
 
 /* Largest length of fdinfo in bytes; the rest is cut off. */
 #define FDINFO_MAX	4096

@@ -6,12 +6,10 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/files.h"
-#include "engine/shadow/call/room.h"
 #include "engine/shadow/lane/budget.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/thread/syscall.h"
-#include "engine/shadow/thread/thread.h"
 #include "shadow/keys.h"
 
 s64 call_refuse(struct call *call, int error)

@@ -6,7 +6,6 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/room.h"
 #include "segs.h"
-#include "wire.h"
 
 struct file_entry;
 struct lane;

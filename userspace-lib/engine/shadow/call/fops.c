@@ -6,7 +6,6 @@
 #include <linux/stat.h>
 #include <asm/stat.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/fops.h"

@@ -6,7 +6,6 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/pages.h"
 #include "engine/shadow/memory/mapping.h"

@@ -22,7 +22,6 @@
 #include "engine/shadow/call/room.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/thread/syscall.h"
-#include "engine/shadow/thread/thread.h"
 #include "segs.h"
 #include "shadow/keys.h"
 #include "shadow/layout.h"

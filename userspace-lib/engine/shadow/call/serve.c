@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Threads of lanes: each receives the calls of its lane, runs them and replies. */
-#include <asm/socket.h>
 #include <linux/errno.h>
 #include <linux/uio.h>
 

@@ -4,7 +4,6 @@
 #include <linux/errno.h>
 #include <linux/uio.h>
 
-#include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
 #include "shadow/layout.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Lanes: a lane is one connection of the guest, and one thread (serve.c). */
-#include <asm/socket.h>
 #include <linux/errno.h>
 #include <linux/time.h>
 #include <linux/uio.h>
@@ -8,8 +7,6 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
-#include "engine/shadow/thread/syscall.h"
-#include "engine/shadow/thread/thread.h"
 #include "shadow/message.h"
 
 #define POLLIN		0x0001
