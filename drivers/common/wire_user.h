@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <asm/byteorder.h>
 #include <linux/types.h>
 #include <linux/vgpu_wire.h>
 
@@ -20,7 +21,6 @@ typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
-typedef __s8 s8;
 typedef __s16 s16;
 typedef __s32 s32;
 typedef __s64 s64;
@@ -51,11 +51,6 @@ typedef __s64 s64;
 #define fallthrough	__attribute__((__fallthrough__))
 #endif
 
-#ifndef likely
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
-#endif
-
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
@@ -75,13 +70,6 @@ typedef __s64 s64;
 
 #ifndef ALIGN
 #define ALIGN(x, a)		({ __typeof__(x) _m = (a) - 1; ((x) + _m) & ~_m; })
-#define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
-#endif
-#ifndef IS_ALIGNED
-#define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
-#endif
-#ifndef DIV_ROUND_UP
-#define DIV_ROUND_UP(n, d)	({ __typeof__(d) _d = (d); ((n) + _d - 1) / _d; })
 #endif
 
 #ifndef min
@@ -97,7 +85,6 @@ typedef __s64 s64;
 
 #ifndef check_add_overflow
 #define check_add_overflow(a, b, d)	__builtin_add_overflow(a, b, d)
-#define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
 #endif
 
@@ -109,40 +96,11 @@ typedef __s64 s64;
 #define cond_resched()	do { } while (0)
 #endif
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define VGPU_LE(bits, x)	((u##bits)(x))
-#else
-#define VGPU_LE(bits, x)	__builtin_bswap##bits((u##bits)(x))
-#endif
-
-static inline u16 le16_to_cpu(__le16 x)
-{
-	return VGPU_LE(16, x);
-}
-
-static inline u32 le32_to_cpu(__le32 x)
-{
-	return VGPU_LE(32, x);
-}
-
-static inline u64 le64_to_cpu(__le64 x)
-{
-	return VGPU_LE(64, x);
-}
-
-static inline __le16 cpu_to_le16(u16 x)
-{
-	return VGPU_LE(16, x);
-}
-
-static inline __le32 cpu_to_le32(u32 x)
-{
-	return VGPU_LE(32, x);
-}
-
-static inline __le64 cpu_to_le64(u64 x)
-{
-	return VGPU_LE(64, x);
-}
+#define le16_to_cpu	__le16_to_cpu
+#define le32_to_cpu	__le32_to_cpu
+#define le64_to_cpu	__le64_to_cpu
+#define cpu_to_le16	__cpu_to_le16
+#define cpu_to_le32	__cpu_to_le32
+#define cpu_to_le64	__cpu_to_le64
 
 #endif /* VGPU_WIRE_USER_H */
