@@ -67,16 +67,16 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 	return ret;
 }
 
-/*
- * Find the peer with number @id. Context: agent->lock is held.
- * Return: the peer with a reference, or NULL.
- */
+/* Find the peer with number @id. Return: the peer with a reference, or NULL. */
 static struct vgpu_peer *agent_find_peer(struct vgpu_agent *agent, u32 id)
 {
-	struct vgpu_peer *peer = xa_load(&agent->peers, id);
+	struct vgpu_peer *peer;
 
+	mutex_lock(&agent->lock);
+	peer = xa_load(&agent->peers, id);
 	if (peer)
 		vgpu_peer_get(peer);
+	mutex_unlock(&agent->lock);
 	return peer;
 }
 
@@ -190,12 +190,8 @@ err_put_peer:
 static int agent_peer_del(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	const struct vgpu_host_peer_del *args = cmd->arg;
-	struct vgpu_agent *agent = data;
-	struct vgpu_peer *peer;
+	struct vgpu_peer *peer = agent_find_peer(data, args->peer);
 
-	mutex_lock(&agent->lock);
-	peer = agent_find_peer(agent, args->peer);
-	mutex_unlock(&agent->lock);
 	if (!peer)
 		return -ENOENT;
 	vgpu_conn_shutdown(&peer->control.conn);
@@ -242,42 +238,20 @@ static int agent_revoke(void *data, struct file *file, struct vgpu_cmd *cmd)
 static int agent_shadow(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_host_shadow *args = cmd->arg;
-	struct vgpu_agent *agent = data;
 	struct vgpu_peer *peer;
 	struct file *shadow;
 	int fd, ret;
 
 	if (args->flags)
 		return -EOPNOTSUPP;
-	mutex_lock(&agent->lock);
-	peer = agent_find_peer(agent, args->peer);
-	mutex_unlock(&agent->lock);
+	peer = agent_find_peer(data, args->peer);
 	if (!peer)
 		return -ENOENT;
-
 	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0) {
-		ret = fd;
-		goto out_put_peer;
-	}
-	shadow = vgpu_shadow_create(peer, args->session);
-	if (IS_ERR(shadow)) {
-		ret = PTR_ERR(shadow);
-		goto err_put_fd;
-	}
-	args->out_fd = fd;
-	ret = vgpu_cmd_respond(cmd);
-	if (ret)
-		goto err_put_file;
-	fd_install(fd, shadow);
-	vgpu_peer_put(peer);
-	return 0;
-
-err_put_file:
-	fput(shadow);
-err_put_fd:
-	put_unused_fd(fd);
-out_put_peer:
+	shadow = fd < 0 ? ERR_PTR(fd) : vgpu_shadow_create(peer, args->session);
+	ret = vgpu_cmd_respond_file(cmd, &args->out_fd, fd, shadow);
+	if (!ret)
+		fd_install(fd, shadow);
 	vgpu_peer_put(peer);
 	return ret;
 }
@@ -285,43 +259,22 @@ out_put_peer:
 static int agent_memory(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_host_memory *args = cmd->arg;
-	struct vgpu_agent *agent = data;
 	struct vgpu_peer *peer;
 	struct file *memory;
 	int fd, ret;
 
 	if (args->flags || args->reserved)
 		return -EOPNOTSUPP;
-	mutex_lock(&agent->lock);
-	peer = agent_find_peer(agent, args->peer);
-	mutex_unlock(&agent->lock);
+	peer = agent_find_peer(data, args->peer);
 	if (!peer)
 		return -ENOENT;
-
 	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0) {
-		ret = fd;
-		goto out_put_peer;
+	memory = fd < 0 ? ERR_PTR(fd) : vgpu_ram_create(peer, args->pieces);
+	ret = vgpu_cmd_respond_file(cmd, &args->out_fd, fd, memory);
+	if (!ret) {
+		vgpu_ram_publish(peer, memory);
+		fd_install(fd, memory);
 	}
-	memory = vgpu_ram_create(peer, args->pieces);
-	if (IS_ERR(memory)) {
-		ret = PTR_ERR(memory);
-		goto err_put_fd;
-	}
-	args->out_fd = fd;
-	ret = vgpu_cmd_respond(cmd);
-	if (ret)
-		goto err_put_file;
-	vgpu_ram_publish(peer, memory);
-	fd_install(fd, memory);
-	vgpu_peer_put(peer);
-	return 0;
-
-err_put_file:
-	fput(memory);
-err_put_fd:
-	put_unused_fd(fd);
-out_put_peer:
 	vgpu_peer_put(peer);
 	return ret;
 }
@@ -329,12 +282,8 @@ out_put_peer:
 static int agent_peer_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_host_peer_stat *args = cmd->arg;
-	struct vgpu_agent *agent = data;
-	struct vgpu_peer *peer;
+	struct vgpu_peer *peer = agent_find_peer(data, args->peer);
 
-	mutex_lock(&agent->lock);
-	peer = agent_find_peer(agent, args->peer);
-	mutex_unlock(&agent->lock);
 	if (!peer)
 		return -ENOENT;
 	vgpu_peer_stat(peer, args);

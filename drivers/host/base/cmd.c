@@ -3,7 +3,8 @@
  * Control ioctls: a table for each role of a file, and one contract for all of them (see
  * uapi/linux/vgpu_host.h).
  */
-#include <linux/errno.h>
+#include <linux/err.h>
+#include <linux/file.h>
 #include <linux/uaccess.h>
 
 #include "base/cmd.h"
@@ -48,4 +49,19 @@ long vgpu_cmd_run(const struct vgpu_cmd_op *ops, unsigned int nr, void *data, st
 int vgpu_cmd_respond(struct vgpu_cmd *cmd)
 {
 	return copy_to_user(cmd->user, cmd->arg, cmd->size) ? -EFAULT : 0;
+}
+
+int vgpu_cmd_respond_file(struct vgpu_cmd *cmd, int *out_fd, int fd, struct file *file)
+{
+	int ret = PTR_ERR_OR_ZERO(file);
+
+	if (!ret) {
+		*out_fd = fd;
+		ret = vgpu_cmd_respond(cmd);
+		if (ret)
+			fput(file);
+	}
+	if (ret && fd >= 0)
+		put_unused_fd(fd);
+	return ret;
 }

@@ -36,5 +36,11 @@ long vgpu_cmd_run(const struct vgpu_cmd_op *ops, unsigned int nr, void *data, st
 		  unsigned int nr_cmd, unsigned long arg);
 /* Copy the outputs to the caller, before anything is published that could not be undone. */
 int vgpu_cmd_respond(struct vgpu_cmd *cmd);
+/*
+ * Copy the outputs, of which @out_fd is one, for a new file that the caller will install as @fd.
+ * @file may be an ERR_PTR(). A failure puts the file and @fd.
+ * Return: 0 or a negative errno.
+ */
+int vgpu_cmd_respond_file(struct vgpu_cmd *cmd, int *out_fd, int fd, struct file *file);
 
 #endif /* _VGPU_HOST_CMD_H */

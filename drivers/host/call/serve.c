@@ -334,6 +334,19 @@ static long lane_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* --- lifetime ------------------------------------------------------------- */
 
+static void lane_unpublish(struct vgpuh_lane *lane)
+{
+	struct vgpuh_session *session = lane->session;
+
+	mutex_lock(&session->lock);
+	list_del(&lane->node);
+	WRITE_ONCE(session->nr_lanes, session->nr_lanes - 1);
+	mutex_unlock(&session->lock);
+	atomic_dec(&session->peer->nr_lanes);
+	/* The session's end may wait for its last lane. */
+	wake_up_all(&session->peer->wait);
+}
+
 static void lane_free(struct vgpuh_lane *lane)
 {
 	kvfree(lane->buf);
@@ -347,14 +360,7 @@ static int lane_release(struct inode *inode, struct file *file)
 	struct vgpuh_session *session = lane->session;
 	struct file *shadow = lane->shadow;
 
-	mutex_lock(&session->lock);
-	list_del(&lane->node);
-	WRITE_ONCE(session->nr_lanes, session->nr_lanes - 1);
-	mutex_unlock(&session->lock);
-	atomic_dec(&session->peer->nr_lanes);
-	/* The session's end may wait for its last lane. */
-	wake_up_all(&session->peer->wait);
-
+	lane_unpublish(lane);
 	/* No callback comes after this, and no thread runs on the lane. */
 	vgpu_conn_fini(&lane->conn);
 	/* Objects that the guest did not acknowledge are taken back. */
@@ -422,15 +428,14 @@ static int lane_publish(struct vgpuh_lane *lane)
 	return ret;
 }
 
-int vgpuh_lane_create(struct vgpuh_session *session, struct file *shadow, int sock_fd,
-		      struct file **file)
+struct file *vgpuh_lane_create(struct vgpuh_session *session, struct file *shadow, int sock_fd)
 {
 	struct vgpuh_lane *lane;
 	int ret;
 
 	lane = lane_alloc(session);
 	if (!lane)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	ret = vgpu_conn_attach_fd(&lane->conn, sock_fd);
 	if (ret)
 		goto err_free_lane;
@@ -444,19 +449,14 @@ int vgpuh_lane_create(struct vgpuh_session *session, struct file *shadow, int so
 		ret = PTR_ERR(lane->file);
 		goto err_unpublish;
 	}
-	*file = lane->file;
-	return 0;
+	return lane->file;
 
 err_unpublish:
-	mutex_lock(&session->lock);
-	list_del(&lane->node);
-	session->nr_lanes--;
-	mutex_unlock(&session->lock);
-	atomic_dec(&session->peer->nr_lanes);
+	lane_unpublish(lane);
 	fput(shadow);
 err_fini_conn:
 	vgpu_conn_fini(&lane->conn);
 err_free_lane:
 	lane_free(lane);
-	return ret;
+	return ERR_PTR(ret);
 }

@@ -8,7 +8,7 @@
 struct file;
 struct vgpuh_session;
 
-int vgpuh_lane_create(struct vgpuh_session *session, struct file *shadow, int sock_fd,
-		      struct file **file);
+/* Make a lane of the connection @sock_fd. Return: the lane's file, or an ERR_PTR(). */
+struct file *vgpuh_lane_create(struct vgpuh_session *session, struct file *shadow, int sock_fd);
 
 #endif /* _VGPU_HOST_SERVE_H */

@@ -33,22 +33,10 @@ static int shadow_lane(void *data, struct file *file, struct vgpu_cmd *cmd)
 	if (ret)
 		return ret;
 	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0)
-		return fd;
-	ret = vgpuh_lane_create(session, file, args->sock_fd, &lane);
-	if (ret)
-		goto err_put_fd;
-	args->out_fd = fd;
-	ret = vgpu_cmd_respond(cmd);
-	if (ret)
-		goto err_put_lane;
-	fd_install(fd, lane);
-	return 0;
-
-err_put_lane:
-	fput(lane);
-err_put_fd:
-	put_unused_fd(fd);
+	lane = fd < 0 ? ERR_PTR(fd) : vgpuh_lane_create(session, file, args->sock_fd);
+	ret = vgpu_cmd_respond_file(cmd, &args->out_fd, fd, lane);
+	if (!ret)
+		fd_install(fd, lane);
 	return ret;
 }
 
