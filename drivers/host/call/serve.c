@@ -66,35 +66,28 @@ static int lane_skip(struct vgpuh_lane *lane, u32 len)
 static int lane_recv_call(struct vgpuh_lane *lane, const struct vgpu_hdr *hdr)
 {
 	struct vgpuh_call *call = &lane->call;
-	u32 len = le32_to_cpu(hdr->len);
+	u32 len = le32_to_cpu(hdr->len), first = len;
 	int ret;
 
-	call->lane = lane;
 	call->msg = lane->buf;
-	call->msg_len = len;
 	if (len > VGPU_LANE_BUF) {
-		call->msg = NULL;
-		if (vgpuh_session_charge(lane->session, len)) {
-			call->msg = kvmalloc(len, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-			if (!call->msg)
-				vgpuh_session_uncharge(lane->session, len);
+		call->msg = vgpuh_session_get_buf(lane->session, len);
+		if (!call->msg) {
+			/*
+			 * The call will be rejected. Its fixed part tells which call it is, and its
+			 * segments tell which of them are KEPT.
+			 */
+			call->msg = lane->buf;
+			first = VGPU_LANE_BUF;
 		}
 	}
-	if (!call->msg) {
-		/*
-		 * The call will be rejected. Its fixed part tells which call it is, and its
-		 * segments tell which of them are KEPT.
-		 */
-		memcpy(lane->buf, hdr, sizeof(*hdr));
-		call->msg = lane->buf;
-		call->msg_len = min_t(u32, len, VGPU_LANE_BUF);
-		ret = vgpu_conn_recv(&lane->conn, lane->buf + sizeof(*hdr),
-				     call->msg_len - sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
-		return ret ?: lane_skip(lane, len - call->msg_len) ?: -ENOMEM;
-	}
+	call->msg_len = first;
 	memcpy(call->msg, hdr, sizeof(*hdr));
-	return vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), len - sizeof(*hdr),
-			      VGPU_MSG_TIMEOUT_MS);
+	ret = vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), first - sizeof(*hdr),
+			     VGPU_MSG_TIMEOUT_MS);
+	if (!ret && first < len)
+		ret = lane_skip(lane, len - first) ?: -ENOMEM;
+	return ret;
 }
 
 /*

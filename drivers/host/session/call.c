@@ -53,27 +53,12 @@ int vgpuh_call_alloc_data(struct vgpuh_call *call, u32 len)
 
 	call->data = lane->reply_buf;
 	call->data_size = size;
-	if (size > VGPU_LANE_BUF) {
-		call->data = NULL;
-		if (!vgpuh_session_charge(lane->session, size))
-			return -ENOMEM;
-		call->data = kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-		if (!call->data) {
-			vgpuh_session_uncharge(lane->session, size);
-			return -ENOMEM;
-		}
-	}
+	if (size > VGPU_LANE_BUF)
+		call->data = vgpuh_session_get_buf(lane->session, size);
+	if (!call->data)
+		return -ENOMEM;
 	memset(call->data + len, 0, size - len);
 	return 0;
-}
-
-static void call_free_data(struct vgpuh_call *call)
-{
-	if (call->data && call->data != call->lane->reply_buf) {
-		kvfree(call->data);
-		vgpuh_session_uncharge(call->lane->session, call->data_size);
-	}
-	call->data = NULL;
 }
 
 int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len)
@@ -119,22 +104,6 @@ int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len)
 	return 0;
 }
 
-static void call_free_segs(struct vgpuh_call *call)
-{
-	if (call->segs && call->segs != call->segs_small)
-		kvfree(call->segs);
-	call->segs = NULL;
-}
-
-static void call_free_msg(struct vgpuh_call *call)
-{
-	if (call->msg && call->msg != call->lane->buf) {
-		kvfree(call->msg);
-		vgpuh_session_uncharge(call->lane->session, call->msg_len);
-	}
-	call->msg = NULL;
-}
-
 /*
  * Free the fd number of a closed file, which is released: the thread has been in user mode
  * since.
@@ -174,9 +143,17 @@ int vgpuh_call_send_reply(struct vgpuh_call *call)
 
 void vgpuh_call_finish(struct vgpuh_call *call)
 {
-	call_free_segs(call);
-	call_free_data(call);
-	call_free_msg(call);
+	struct vgpuh_lane *lane = call->lane;
+
+	if (call->segs != call->segs_small)
+		kvfree(call->segs);
+	call->segs = NULL;
+	if (call->data && call->data != lane->reply_buf)
+		vgpuh_session_put_buf(lane->session, call->data, call->data_size);
+	call->data = NULL;
+	if (call->msg && call->msg != lane->buf)
+		vgpuh_session_put_buf(lane->session, call->msg, call->msg_len);
+	call->msg = NULL;
 	call_free_fd(call);
 	call->done = false;
 }

@@ -20,36 +20,25 @@
 
 /* --- cancels -------------------------------------------------------------- */
 
-static void lane_cancel_locked(struct vgpuh_lane *lane)
-{
-	lockdep_assert_held(&lane->lock);
-	if (!lane->running || lane->upcalling || lane->signalled)
-		return;
-	lane->signalled = true;
-	atomic64_inc(&lane->session->peer->counters.cancels);
-	send_sig(VGPU_LANE_SIGNAL, lane->task, 1);
-}
-
 void vgpuh_lane_event(void *data)
 {
 	struct vgpuh_lane *lane = data;
 	unsigned long flags;
 
 	spin_lock_irqsave(&lane->lock, flags);
-	lane_cancel_locked(lane);
+	if (lane->running && !lane->upcalling && !lane->signalled) {
+		lane->signalled = true;
+		atomic64_inc(&lane->session->peer->counters.cancels);
+		send_sig(VGPU_LANE_SIGNAL, lane->task, 1);
+	}
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
 /* Interrupt the call for what arrived before vgpuh_lane_event() could know that a call runs. */
 static void lane_check_cancel(struct vgpuh_lane *lane)
 {
-	unsigned long flags;
-
-	if (!vgpu_conn_pending(&lane->conn))
-		return;
-	spin_lock_irqsave(&lane->lock, flags);
-	lane_cancel_locked(lane);
-	spin_unlock_irqrestore(&lane->lock, flags);
+	if (vgpu_conn_pending(&lane->conn))
+		vgpuh_lane_event(lane);
 }
 
 void vgpuh_lane_set_running(struct vgpuh_lane *lane, bool running)
@@ -201,11 +190,8 @@ int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size
 	}
 	if (!ret) {
 		lane_set_upcalling(lane, false);
-		if (lane->cancelled) {
-			spin_lock_irq(&lane->lock);
-			lane_cancel_locked(lane);
-			spin_unlock_irq(&lane->lock);
-		}
+		if (lane->cancelled)
+			vgpuh_lane_event(lane);
 		return 0;
 	}
 	if (ret == -ETIMEDOUT) {

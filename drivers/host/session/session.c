@@ -282,3 +282,21 @@ void vgpuh_session_uncharge(struct vgpuh_session *session, u32 len)
 {
 	atomic_long_sub(len, &session->budget);
 }
+
+void *vgpuh_session_get_buf(struct vgpuh_session *session, u32 len)
+{
+	void *buf;
+
+	if (!vgpuh_session_charge(session, len))
+		return NULL;
+	buf = kvmalloc(len, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!buf)
+		vgpuh_session_uncharge(session, len);
+	return buf;
+}
+
+void vgpuh_session_put_buf(struct vgpuh_session *session, void *buf, u32 len)
+{
+	kvfree(buf);
+	vgpuh_session_uncharge(session, len);
+}

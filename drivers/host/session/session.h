@@ -140,5 +140,8 @@ int vgpuh_session_bind(struct vgpuh_session *session);
 /* Account for @len bytes of a call. Return: false if they exceed the session's budget. */
 bool vgpuh_session_charge(struct vgpuh_session *session, u32 len);
 void vgpuh_session_uncharge(struct vgpuh_session *session, u32 len);
+/* Allocate @len bytes for a message or a reply, and account for them; or return NULL. */
+void *vgpuh_session_get_buf(struct vgpuh_session *session, u32 len);
+void vgpuh_session_put_buf(struct vgpuh_session *session, void *buf, u32 len);
 
 #endif /* _VGPU_HOST_SESSION_H */
