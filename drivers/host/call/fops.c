@@ -135,21 +135,21 @@ s64 vgpu_fops_close(struct vgpuh_call *call)
 	return 0;
 }
 
-/*
- * Call ->read_iter or ->write_iter as new_sync_read() and new_sync_write() do; @rw: ITER_DEST
- * or ITER_SOURCE.
- */
-static ssize_t fops_iter(struct file *file, unsigned int rw, char __user *buf, size_t len,
-			 loff_t *pos)
+/* Call the driver as vfs_read() and vfs_write() do. */
+static ssize_t fops_driver(struct file *file, int rw, char __user *buf, size_t len, loff_t *pos)
 {
 	struct iov_iter iter;
 	struct kiocb kiocb;
 	ssize_t ret;
 
+	if (rw == READ && file->f_op->read)
+		return file->f_op->read(file, buf, len, pos);
+	if (rw == WRITE && file->f_op->write)
+		return file->f_op->write(file, buf, len, pos);
 	init_sync_kiocb(&kiocb, file);
 	kiocb.ki_pos = pos ? *pos : 0;
-	iov_iter_ubuf(&iter, rw, buf, len);
-	if (rw == ITER_DEST)
+	iov_iter_ubuf(&iter, rw == READ ? ITER_DEST : ITER_SOURCE, buf, len);
+	if (rw == READ)
 		ret = file->f_op->read_iter(&kiocb, &iter);
 	else
 		ret = file->f_op->write_iter(&kiocb, &iter);
@@ -176,7 +176,8 @@ static ssize_t fops_check_rw(struct vgpuh_call *call, int rw, loff_t *pos, size_
 	return ret ?: len;
 }
 
-s64 vgpu_fops_read(struct vgpuh_call *call)
+/* Run a READ or WRITE call, with the bytes in the call's scratch memory. */
+static ssize_t fops_rw(struct vgpuh_call *call, int rw)
 {
 	struct file *file = call->object->file;
 	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
@@ -184,27 +185,32 @@ s64 vgpu_fops_read(struct vgpuh_call *call)
 	ssize_t len, ret;
 	int error;
 
-	len = fops_check_rw(call, READ, pos, le32_to_cpu(call->view.segs[0].len));
+	len = fops_check_rw(call, rw, pos, le32_to_cpu(call->view.segs[0].len));
 	if (len < 0)
 		return len;
 	error = vgpuh_call_alloc_scratch(call, len);
 	if (error)
 		return vgpuh_call_refuse(call, error);
 	buf = (char __user *)call->scratch;
+	if (rw == WRITE && copy_to_user(buf, call->view.data, len))
+		return -EFAULT;
 	vgpu_caller_begin(vgpuh_call_is_compat(call));
-	if (file->f_op->read)
-		ret = file->f_op->read(file, buf, len, pos);
-	else
-		ret = fops_iter(file, ITER_DEST, buf, len, pos);
+	ret = fops_driver(file, rw, buf, len, pos);
 	vgpu_caller_end();
+	return rw == READ && ret > len ? -EIO : ret;
+}
+
+s64 vgpu_fops_read(struct vgpuh_call *call)
+{
+	ssize_t ret = fops_rw(call, READ);
+	int error;
+
 	if (ret <= 0)
 		return ret;
-	if (ret > len)
-		return -EIO;
 	error = vgpuh_call_alloc_data(call, ret);
 	if (error)
 		return vgpuh_call_refuse(call, error);
-	if (copy_from_user(call->data, buf, ret))
+	if (copy_from_user(call->data, (char __user *)call->scratch, ret))
 		return -EFAULT;
 	call->data_len = vgpu_wire_pad(ret);
 	return ret;
@@ -212,28 +218,7 @@ s64 vgpu_fops_read(struct vgpuh_call *call)
 
 s64 vgpu_fops_write(struct vgpuh_call *call)
 {
-	struct file *file = call->object->file;
-	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
-	char __user *buf;
-	ssize_t len, ret;
-	int error;
-
-	len = fops_check_rw(call, WRITE, pos, le32_to_cpu(call->view.segs[0].len));
-	if (len < 0)
-		return len;
-	error = vgpuh_call_alloc_scratch(call, len);
-	if (error)
-		return vgpuh_call_refuse(call, error);
-	buf = (char __user *)call->scratch;
-	if (copy_to_user(buf, call->view.data, len))
-		return -EFAULT;
-	vgpu_caller_begin(vgpuh_call_is_compat(call));
-	if (file->f_op->write)
-		ret = file->f_op->write(file, buf, len, pos);
-	else
-		ret = fops_iter(file, ITER_SOURCE, buf, len, pos);
-	vgpu_caller_end();
-	return ret;
+	return fops_rw(call, WRITE);
 }
 
 /* Run a LLSEEK call with the guest's position, under f_pos_lock as the system call does. */

@@ -196,19 +196,27 @@ static u64 io_length(const struct call *call)
 	return min((u64)le32_to_cpu(call->view.segs[0].len), (u64)S32_MAX & PAGE_MASK);
 }
 
-/* Return: true if the driver has positions. pread() fails with -ESPIPE if it has none. */
-static bool io_positioned(const struct call *call, u64 nr)
+/*
+ * Reads or writes the scratch memory with the system call @nr, or with @nr_at if the driver has
+ * positions.
+ */
+static long io(struct call *call, u64 nr, u64 nr_at)
 {
 	/*
-	 * The call fails because of the bad address, before the driver is called, or because of
-	 * the position.
+	 * pread() and pwrite() fail with -ESPIPE if the driver has no positions, otherwise because
+	 * of the bad address, before the driver is called.
 	 */
-	return sys4(nr, call->file->fd, -PAGE_SIZE, 1, 0) != -ESPIPE;
+	bool positioned = sys4(nr_at, call->file->fd, -PAGE_SIZE, 1, 0) != -ESPIPE;
+	long ret = call_system(call, positioned ? nr_at : nr, call->file->fd, call->scratch,
+			       io_length(call), call->pos);
+
+	if (ret > 0 && positioned)
+		call->pos += ret;
+	return ret;
 }
 
 s64 fops_read(struct call *call)
 {
-	bool positioned = io_positioned(call, __NR_pread64);
 	u64 len = io_length(call);
 	int error;
 	long ret;
@@ -216,8 +224,7 @@ s64 fops_read(struct call *call)
 	error = call_alloc_scratch(call, len);
 	if (error)
 		return call_refuse(call, error);
-	ret = call_system(call, positioned ? __NR_pread64 : __NR_read, call->file->fd,
-			  call->scratch, len, call->pos);
+	ret = io(call, __NR_read, __NR_pread64);
 	if (ret <= 0)
 		return ret;
 	/*
@@ -226,8 +233,6 @@ s64 fops_read(struct call *call)
 	 */
 	if ((u64)ret > len)
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
-	if (positioned)
-		call->pos += ret;
 	error = call_alloc_data(call, ret);
 	if (error)
 		return call_refuse(call, error);
@@ -238,20 +243,13 @@ s64 fops_read(struct call *call)
 
 s64 fops_write(struct call *call)
 {
-	bool positioned = io_positioned(call, __NR_pwrite64);
 	u64 len = io_length(call);
-	int error;
-	long ret;
+	int error = call_alloc_scratch(call, len);
 
-	error = call_alloc_scratch(call, len);
 	if (error)
 		return call_refuse(call, error);
 	memcpy((void *)call->scratch, call->view.data, len);
-	ret = call_system(call, positioned ? __NR_pwrite64 : __NR_write, call->file->fd,
-			  call->scratch, len, call->pos);
-	if (ret > 0 && positioned)
-		call->pos += ret;
-	return ret;
+	return io(call, __NR_write, __NR_pwrite64);
 }
 
 /* Seeks from the guest's position, as the guest keeps it. */
