@@ -171,15 +171,8 @@ s64 fops_close(struct call *call)
 {
 	const struct vgpu_call *msg = call->view.call;
 	u32 object = le32_to_cpu(msg->object);
-	struct request request = {
-		.msg = {
-			.type = ESHADOW_CLOSE,
-			.object = object,
-			.value = le32_to_cpu(msg->args.close.reference),
-		},
-		.fd = -1,
-	};
-	int ret = channel_ask(call->lane, &request);
+	int ret = channel_ask_for(call->lane, ESHADOW_CLOSE, object,
+				  le32_to_cpu(msg->args.close.reference), 0);
 
 	if (ret < 0)
 		return call_refuse(call, ret);
@@ -272,16 +265,9 @@ s64 fops_llseek(struct call *call)
 s64 fops_poll(struct call *call)
 {
 	const struct vgpu_args_poll *args = &call->view.call->args.poll;
-	struct request request = {
-		.msg = {
-			.type = ESHADOW_POLL,
-			.object = le32_to_cpu(call->view.call->object),
-			.value = le32_to_cpu(args->events),
-			.extra = (u64)le32_to_cpu(args->number) << 32 | le32_to_cpu(args->flags),
-		},
-		.fd = -1,
-	};
-	int ret = channel_ask(call->lane, &request);
+	int ret = channel_ask_for(call->lane, ESHADOW_POLL, le32_to_cpu(call->view.call->object),
+				  le32_to_cpu(args->events),
+				  (u64)le32_to_cpu(args->number) << 32 | le32_to_cpu(args->flags));
 
 	if (ret < 0)
 		return call_refuse(call, ret);

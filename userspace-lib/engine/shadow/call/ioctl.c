@@ -273,20 +273,12 @@ static u64 clock_ahead(int clock)
  */
 static s64 by_admin(struct call *call, u32 cmd, s64 result)
 {
-	struct request request = {
-		.msg = {
-			.type = ESHADOW_MASTER,
-			.object = le32_to_cpu(call->view.call->object),
-			.value = cmd,
-		},
-		.fd = -1,
-	};
-
 	if (result != -EACCES || (cmd != MASTER_SET && cmd != MASTER_DROP) ||
 	    !(le16_to_cpu(call->view.call->flags) & VGPU_CALL_ADMIN) ||
 	    call->file->policy.kind != VGPU_EXPORT_DRM_PRIMARY || !call->file->policy.master)
 		return result;
-	return channel_ask(call->lane, &request);
+	return channel_ask_for(call->lane, ESHADOW_MASTER, le32_to_cpu(call->view.call->object),
+			       cmd, 0);
 }
 
 /*
@@ -295,17 +287,10 @@ static s64 by_admin(struct call *call, u32 cmd, s64 result)
  */
 static void quiet(struct call *call, u32 cmd)
 {
-	struct request request = {
-		.msg = {
-			.type = ESHADOW_QUIET,
-			.object = le32_to_cpu(call->view.call->object),
-		},
-		.fd = -1,
-	};
-
 	if (vgpu_export_is_video(call->file->policy.kind) && _IOC_TYPE(cmd) == 'V' &&
 	    (_IOC_NR(cmd) == VIDEO_REQBUFS_NR || _IOC_NR(cmd) == VIDEO_REMOVE_BUFS_NR))
-		channel_ask(call->lane, &request);
+		channel_ask_for(call->lane, ESHADOW_QUIET, le32_to_cpu(call->view.call->object),
+				0, 0);
 }
 
 s64 ioctl_run(struct call *call)

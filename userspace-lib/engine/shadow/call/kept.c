@@ -136,15 +136,11 @@ int kept_show(struct call *call)
 
 	for (i = 0; i < nr; i++) {
 		const struct vgpu_kept *kept = kept_of(call, i);
-		struct request request = { .fd = -1 };
 
 		if (!kept)
 			continue;
-		request.msg.type = ESHADOW_KEEP;
-		request.msg.object = call->file->object;
-		request.msg.value = le64_to_cpu(kept->number);
-		request.msg.extra = le64_to_cpu(kept->len);
-		ret = channel_ask(call->lane, &request);
+		ret = channel_ask_for(call->lane, ESHADOW_KEEP, call->file->object,
+				      le64_to_cpu(kept->number), le64_to_cpu(kept->len));
 		if (!ret) {
 			lock_take(&map_lock);
 			ret = kept_place(call, le64_to_cpu(call->view.segs[i].addr), kept);

@@ -166,14 +166,13 @@ s64 mapping_mmap(struct call *call)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
 	u64 addr = le64_to_cpu(args->addr), len = le64_to_cpu(args->len);
-	struct request room = { .msg.type = ESHADOW_ROOM, .msg.value = len, .fd = -1 };
 	s64 ret;
 	int fd;
 
 	if (!mapping_range_ok(addr, len) || (addr < args_end && addr + len > args_start))
 		return call_refuse(call, -EINVAL);
 	/* Ask without map_lock: the thread that reads the answers may wait for it. */
-	if (channel_ask(call->lane, &room))
+	if (channel_ask_for(call->lane, ESHADOW_ROOM, 0, len, 0))
 		return call_refuse(call, -ENOMEM);
 	fd = nvidia_shown(call);
 	lock_take(&map_lock);

@@ -73,16 +73,12 @@ static void call_set_f_flags(const struct file_entry *file, u32 flags)
 static int call_sync(struct lane *lane, u64 seq)
 {
 	static u64 synced;
-	struct request request = {
-		.msg = { .type = ESHADOW_SYNC, .value = seq },
-		.fd = -1,
-	};
 	u64 known = __atomic_load_n(&synced, __ATOMIC_ACQUIRE);
 	int ret;
 
 	if (seq <= known)
 		return 0;
-	ret = channel_ask(lane, &request);
+	ret = channel_ask_for(lane, ESHADOW_SYNC, 0, seq, 0);
 	if (ret)
 		return ret;
 	while (seq > known && !__atomic_compare_exchange_n(&synced, &known, seq, false,

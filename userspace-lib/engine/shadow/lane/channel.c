@@ -87,6 +87,16 @@ int channel_ask(struct lane *lane, struct request *request)
 	return request->msg.result;
 }
 
+int channel_ask_for(struct lane *lane, u32 type, u32 object, u64 value, u64 extra)
+{
+	struct request request = {
+		.msg = { .type = type, .object = object, .value = value, .extra = extra },
+		.fd = -1,
+	};
+
+	return channel_ask(lane, &request);
+}
+
 void channel_tell(u32 type, u32 object, u64 value)
 {
 	const struct eshadow_msg msg = { .type = type, .object = object, .value = value };

@@ -32,6 +32,8 @@ struct request {
 
 /* Sends a request and waits for the answer. Return: result of the answer, or a negative errno. */
 int channel_ask(struct lane *lane, struct request *request);
+/* Does the same for a request and an answer that consist of the message alone. */
+int channel_ask_for(struct lane *lane, u32 type, u32 object, u64 value, u64 extra);
 void channel_tell(u32 type, u32 object, u64 value);
 /*
  * Tells the engine that the guest has all that the lane's last call gave it. Ends the program on
