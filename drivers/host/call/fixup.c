@@ -155,7 +155,7 @@ void vgpu_fixup_undo_all(struct vgpuh_call *call)
 	u32 nr = fixup_nr(call), i;
 
 	for (i = 0; i < nr; i++)
-		vgpu_fixup_undo(&call->view, call->segs, call->data, &call->view.fixups[i],
+		vgpu_fixup_undo(&call->view, call->segs, call->reply.data, &call->view.fixups[i],
 				call->placed ? call->placed[i].fd : -1);
 }
 
@@ -189,7 +189,7 @@ static struct vgpu_fd *fds_find(struct vgpuh_call *call, int fd)
 /* Turn the file of @fd into an object of the reply. */
 static int fds_give(struct vgpuh_call *call, struct vgpu_fd *fd, u32 index)
 {
-	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
+	struct vgpu_object_desc *desc = &call->reply.objects[call->reply.nr_objects];
 	struct inode *inode = file_inode(call->object->file);
 	struct vgpu_peer *peer = call->lane->session->peer;
 	struct file *file = fd->file;
@@ -225,7 +225,7 @@ static int fds_give(struct vgpuh_call *call, struct vgpu_fd *fd, u32 index)
 	if (fd->cloexec)
 		desc->flags |= cpu_to_le32(VGPU_OBJECT_CLOEXEC);
 	desc->fixup = cpu_to_le32(index);
-	call->nr_objects++;
+	call->reply.nr_objects++;
 	return 0;
 }
 
@@ -244,7 +244,7 @@ static int fds_answer(struct vgpuh_call *call, s64 *result)
 
 		switch (le16_to_cpu(fixup->type)) {
 		case VGPU_FIXUP_FD_OUT:
-			field = vgpu_fixup_reply(&call->view, call->segs, call->data, fixup);
+			field = vgpu_fixup_reply(&call->view, call->segs, call->reply.data, fixup);
 			memcpy(&value, field, sizeof(value));
 			fd = fds_find(call, value);
 			if (!fd)
@@ -293,7 +293,7 @@ s64 vgpu_fixup_settle_fds(struct vgpuh_call *call, s64 result)
 		atomic64_add(strays, &peer->counters.stray_fds);
 		trace_vgpu_host_stray_fd(peer->id, le32_to_cpu(call->view.call->args.ioctl.cmd),
 					 strays);
-		call->flags |= VGPU_REPLY_STRAY_FD;
+		call->reply.flags |= VGPU_REPLY_STRAY_FD;
 		ret = -EOPNOTSUPP;
 	}
 	if (!ret)

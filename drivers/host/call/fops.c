@@ -88,9 +88,9 @@ s64 vgpu_fops_open(struct vgpuh_call *call)
 	vgpu_grant_put(grant);
 	if (IS_ERR(object))
 		return vgpuh_call_refuse(call, PTR_ERR(object));
-	vgpuh_object_describe(object, reference, &call->objects[0]);
-	call->objects[0].fixup = 0;
-	call->nr_objects = 1;
+	vgpuh_object_describe(object, reference, &call->reply.objects[0]);
+	call->reply.objects[0].fixup = 0;
+	call->reply.nr_objects = 1;
 	ret = vgpu_card_add(call->lane->session, object);
 	vgpuh_object_put(object);
 	if (ret) {
@@ -180,7 +180,7 @@ static ssize_t fops_check_rw(struct vgpuh_call *call, int rw, loff_t *pos, size_
 static ssize_t fops_rw(struct vgpuh_call *call, int rw)
 {
 	struct file *file = call->object->file;
-	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
+	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->reply.pos;
 	char __user *buf;
 	ssize_t len, ret;
 	int error;
@@ -210,9 +210,9 @@ s64 vgpu_fops_read(struct vgpuh_call *call)
 	error = vgpuh_call_alloc_data(call, ret);
 	if (error)
 		return vgpuh_call_refuse(call, error);
-	if (copy_from_user(call->data, (char __user *)call->scratch, ret))
+	if (copy_from_user(call->reply.data, (char __user *)call->scratch, ret))
 		return -EFAULT;
-	call->data_len = vgpu_wire_pad(ret);
+	call->reply.data_len = vgpu_wire_pad(ret);
 	return ret;
 }
 
@@ -231,9 +231,9 @@ s64 vgpu_fops_llseek(struct vgpuh_call *call)
 	/* Another thread may be in the driver with the lock, for any time. */
 	if (mutex_lock_interruptible(&file->f_pos_lock))
 		return -ERESTARTSYS;
-	file->f_pos = call->pos;
+	file->f_pos = call->reply.pos;
 	ret = vfs_llseek(file, le64_to_cpu(args->offset), le32_to_cpu(args->whence));
-	call->pos = file->f_pos;
+	call->reply.pos = file->f_pos;
 	mutex_unlock(&file->f_pos_lock);
 	return ret;
 }
@@ -254,14 +254,14 @@ s64 vgpu_fops_fdinfo(struct vgpuh_call *call)
 	ret = vgpuh_call_alloc_data(call, le32_to_cpu(call->view.segs[0].len));
 	if (ret)
 		return vgpuh_call_refuse(call, ret);
-	seq.buf = call->data;
+	seq.buf = call->reply.data;
 	seq.size = le32_to_cpu(call->view.segs[0].len);
 	file->f_op->show_fdinfo(&seq, file);
 	/* An incomplete line is not shown; procfs would try again with a larger buffer. */
 	if (seq_has_overflowed(&seq))
 		return -EOVERFLOW;
-	memset(call->data + seq.count, 0, vgpu_wire_pad(seq.count) - seq.count);
-	call->data_len = vgpu_wire_pad(seq.count);
+	memset(call->reply.data + seq.count, 0, vgpu_wire_pad(seq.count) - seq.count);
+	call->reply.data_len = vgpu_wire_pad(seq.count);
 	return seq.count;
 }
 
@@ -274,6 +274,6 @@ s64 vgpu_fops_poll(struct vgpuh_call *call)
 
 	if (revents < 0)
 		return vgpuh_call_refuse(call, revents);
-	call->out.poll.revents = cpu_to_le32(revents);
+	call->reply.out.poll.revents = cpu_to_le32(revents);
 	return 0;
 }

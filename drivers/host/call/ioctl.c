@@ -146,7 +146,7 @@ static int ioctl_gather(struct vgpuh_call *call)
 	u32 nr = ioctl_nr_segs(call), i;
 
 	for (i = 0; i < nr; i++) {
-		u8 *to = call->data + call->segs[i].out;
+		u8 *to = call->reply.data + call->segs[i].out;
 		u32 len = vgpu_seg_len(call, i);
 
 		if (!vgpu_seg_is(call, i, VGPU_SEG_OUT))
@@ -155,7 +155,7 @@ static int ioctl_gather(struct vgpuh_call *call)
 			return -EFAULT;
 		memset(to + len, 0, vgpu_wire_pad(len) - len);
 	}
-	call->data_len = call->view.reply_bytes;
+	call->reply.data_len = call->view.reply_bytes;
 	return 0;
 }
 
@@ -357,9 +357,9 @@ static void ioctl_tell_clocks(struct vgpuh_call *call)
 		raw = ktime_get_raw_ns();
 		after = ktime_get_ns();
 	} while (after - before > IOCTL_CLOCKS_NS && ++tries < IOCTL_CLOCKS_TRIES);
-	call->out.ioctl.raw = cpu_to_le64(raw - before);
-	call->out.ioctl.realtime = cpu_to_le64(ktime_mono_to_real(before) - before);
-	call->out.ioctl.tsc = cpu_to_le64(call->tsc_in);
+	call->reply.out.ioctl.raw = cpu_to_le64(raw - before);
+	call->reply.out.ioctl.realtime = cpu_to_le64(ktime_mono_to_real(before) - before);
+	call->reply.out.ioctl.tsc = cpu_to_le64(call->tsc_in);
 }
 
 /*
@@ -372,8 +372,8 @@ static void ioctl_tell_ready(struct vgpuh_call *call)
 
 	if (!vgpu_poll_ask(call->object, number, &revents))
 		return;
-	call->out.ioctl.revents = cpu_to_le32(revents);
-	call->out.ioctl.flags = cpu_to_le32(VGPU_POLL_ANSWER);
+	call->reply.out.ioctl.revents = cpu_to_le32(revents);
+	call->reply.out.ioctl.flags = cpu_to_le32(VGPU_POLL_ANSWER);
 }
 
 s64 vgpu_ioctl_run(struct vgpuh_call *call)

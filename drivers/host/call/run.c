@@ -96,8 +96,8 @@ static s64 call_close_strays(struct vgpuh_call *call, s64 result)
 	atomic64_add(nr, &peer->counters.stray_fds);
 	trace_vgpu_host_stray_fd(peer->id, 0, nr);
 	vgpuh_call_take_back(call);
-	call->data_len = 0;
-	call->flags |= VGPU_REPLY_STRAY_FD;
+	call->reply.data_len = 0;
+	call->reply.flags |= VGPU_REPLY_STRAY_FD;
 	return -EOPNOTSUPP;
 }
 
@@ -159,7 +159,7 @@ static s64 call_do(struct vgpuh_call *call)
 	ret = vgpu_demand_end(lane);
 	if (lane->last) {
 		/* The call has failed, whatever the driver made of the missing page. */
-		call->flags |= VGPU_REPLY_LAST;
+		call->reply.flags |= VGPU_REPLY_LAST;
 		ret = ret ?: -EFAULT;
 	}
 	if (ret) {
@@ -172,7 +172,7 @@ static s64 call_do(struct vgpuh_call *call)
 			return vgpuh_call_refuse(call, ret);
 		/* Segments of an ioctl go back even after a failure; a failed READ has no bytes. */
 		if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
-			call->data_len = 0;
+			call->reply.data_len = 0;
 		result = -EFAULT;
 	}
 	return result;
@@ -182,13 +182,7 @@ static void call_reset(struct vgpuh_call *call)
 {
 	call->op = &call_no_op;
 	call->object = NULL;
-	call->result = 0;
-	call->flags = 0;
-	call->pos = 0;
-	memset(&call->out, 0, sizeof(call->out));
-	call->nr_objects = 0;
-	call->data = NULL;
-	call->data_len = 0;
+	vgpu_draft_reset(&call->reply);
 	call->segs = NULL;
 	call->nr_kept = 0;
 	call->nr_pieces = 0;
@@ -206,13 +200,13 @@ int vgpuh_call_run(struct vgpuh_call *call)
 	if (vgpu_wire_call_check(call->msg, call->msg_len, &peer->wire, &call->view))
 		return -EPROTO;
 	call->op = &call_ops[le16_to_cpu(call->view.call->op)];
-	call->pos = le64_to_cpu(call->view.call->pos);
+	call->reply.pos = le64_to_cpu(call->view.call->pos);
 	atomic64_inc(&peer->counters.calls);
 
 	vgpu_room_begin(call);
-	call->result = call_do(call);
-	if (call->flags & VGPU_REPLY_REFUSED) {
-		call->data_len = 0;
+	call->reply.result = call_do(call);
+	if (call->reply.flags & VGPU_REPLY_REFUSED) {
+		call->reply.data_len = 0;
 		vgpu_kept_refuse(call);
 	}
 	call_free_scratch(call);
@@ -225,14 +219,14 @@ int vgpuh_call_run(struct vgpuh_call *call)
 	if (le16_to_cpu(call->view.call->op) == VGPU_OP_IOCTL)
 		cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
 	trace_vgpu_host_call(peer->id, call->lane->session->number, vgpuh_call_nr(call),
-			     le32_to_cpu(call->view.call->object), cmd, call->result);
+			     le32_to_cpu(call->view.call->object), cmd, call->reply.result);
 	return 0;
 }
 
 void vgpuh_call_reject(struct vgpuh_call *call, int error)
 {
 	call_reset(call);
-	call->result = vgpuh_call_refuse(call, error);
+	call->reply.result = vgpuh_call_refuse(call, error);
 	vgpu_kept_reject(call);
 	call->done = true;
 }

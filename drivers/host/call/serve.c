@@ -132,7 +132,7 @@ static int lane_next(struct vgpuh_lane *lane)
 			lane->cancelled = true;
 			continue;
 		case VGPU_MSG_CALL:
-			lane->call.tsc_in = vgpu_tsc_with_clock(&lane->call.clock_in);
+			lane->call.tsc_in = vgpu_tsc_with_clock(&lane->call.reply.clock_in);
 			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1)
 				goto malformed;
 			lane->seq++;
@@ -159,7 +159,7 @@ static int lane_reply(struct vgpuh_lane *lane)
 	int ret;
 
 	/* The flag is set first, as the guest owns the objects once the reply is sent. */
-	lane->unacked = call->nr_objects;
+	lane->unacked = call->reply.nr_objects;
 	ret = vgpuh_call_send_reply(call);
 	vgpuh_call_finish(call);
 	lane_count_bytes(lane);

@@ -157,7 +157,7 @@ s64 vgpuh_mapping_read_pages(struct vgpuh_call *call)
 	ret = vgpuh_call_alloc_data(call, len);
 	while (ret >= 0 && done < len) {
 		part = min_t(s64, len - done, step);
-		ret = mapping_read(addr + done, call->data + done, part);
+		ret = mapping_read(addr + done, call->reply.data + done, part);
 		/* The driver may show only few pages at once: read single pages from now on. */
 		if (ret < part)
 			step = PAGE_SIZE;
@@ -170,7 +170,7 @@ s64 vgpuh_mapping_read_pages(struct vgpuh_call *call)
 		/* Pages that the driver did not refuse may be asked for again. */
 		return ret == -EINTR || ret == -ENOMEM ? vgpuh_call_refuse(call, ret) : -EFAULT;
 	}
-	call->data_len = done;
+	call->reply.data_len = done;
 	return done;
 }
 

@@ -81,8 +81,8 @@ static int mapping_identify(struct vgpuh_call *call, struct vgpuh_mapping *mappi
 		ret = PTR_ERR(mapping->extent);
 		goto err_space;
 	}
-	call->out.mmap.space = cpu_to_le64(mapping->space->id);
-	call->out.mmap.offset = cpu_to_le64(vgpu_extent_offset(mapping->extent, offset));
+	call->reply.out.mmap.space = cpu_to_le64(mapping->space->id);
+	call->reply.out.mmap.offset = cpu_to_le64(vgpu_extent_offset(mapping->extent, offset));
 	return 0;
 
 err_space:
@@ -135,8 +135,8 @@ static int mapping_examine(struct vgpuh_call *call, struct vgpuh_mapping *mappin
 	data = vma->vm_private_data;
 	offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + addr - vma->vm_start;
 	mapping_place(vma, addr, mapping->len, place);
-	call->out.mmap.flags = cpu_to_le32(mapping_flags(vma));
-	call->out.mmap.cache = cpu_to_le32(mapping_cache(vma->vm_page_prot));
+	call->reply.out.mmap.flags = cpu_to_le32(mapping_flags(vma));
+	call->reply.out.mmap.cache = cpu_to_le32(mapping_cache(vma->vm_page_prot));
 	mmap_read_unlock(mm);
 	return mapping_identify(call, mapping, data, offset);
 }
@@ -168,8 +168,8 @@ static void mapping_probe(struct vgpuh_call *call, struct vgpu_binding *binding)
 		vgpu_binding_end(binding, false);
 		return;
 	}
-	call->out.mmap.cache = cpu_to_le32(mapping_cache(binding->prot));
-	call->out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
+	call->reply.out.mmap.cache = cpu_to_le32(mapping_cache(binding->prot));
+	call->reply.out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
 }
 
 /*
@@ -282,7 +282,7 @@ s64 vgpuh_mapping_mmap(struct vgpuh_call *call)
 	if (broken)
 		vgpuh_session_end(session);
 	if (ret) {
-		memset(&call->out, 0, sizeof(call->out));
+		memset(&call->reply.out, 0, sizeof(call->reply.out));
 		goto err_mapping;
 	}
 	vgpu_owner_done(call, file);
@@ -363,7 +363,7 @@ s64 vgpuh_mapping_bind(struct vgpuh_call *call)
 	if (ret)
 		vgpu_binding_end(binding, false);
 	else
-		call->out.bind.cache = cpu_to_le32(mapping_cache(binding->prot));
+		call->reply.out.bind.cache = cpu_to_le32(mapping_cache(binding->prot));
 	vgpu_binding_put(binding);
 	return ret;
 }

@@ -23,7 +23,7 @@ s64 vgpuh_call_refuse(struct vgpuh_call *call, int error)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 
-	call->flags |= VGPU_REPLY_REFUSED;
+	call->reply.flags |= VGPU_REPLY_REFUSED;
 	atomic64_inc(&peer->counters.refused);
 	trace_vgpu_host_refused(peer->id, vgpuh_call_nr(call), error);
 	return error;
@@ -33,8 +33,8 @@ void vgpuh_call_take_back(struct vgpuh_call *call)
 {
 	struct vgpuh_object *object;
 
-	while (call->nr_objects) {
-		const struct vgpu_object_desc *desc = &call->objects[--call->nr_objects];
+	while (call->reply.nr_objects) {
+		const struct vgpu_object_desc *desc = &call->reply.objects[--call->reply.nr_objects];
 
 		object = vgpuh_object_release(call->lane->session->peer,
 					      le32_to_cpu(desc->object),
@@ -51,13 +51,13 @@ int vgpuh_call_alloc_data(struct vgpuh_call *call, u32 len)
 	struct vgpuh_lane *lane = call->lane;
 	u32 size = vgpu_wire_pad(len);
 
-	call->data = lane->reply_buf;
-	call->data_size = size;
+	call->reply.data = lane->reply_buf;
+	call->reply.data_size = size;
 	if (size > VGPU_LANE_BUF)
-		call->data = vgpuh_session_get_buf(lane->session, size);
-	if (!call->data)
+		call->reply.data = vgpuh_session_get_buf(lane->session, size);
+	if (!call->reply.data)
 		return -ENOMEM;
-	memset(call->data + len, 0, size - len);
+	memset(call->reply.data + len, 0, size - len);
 	return 0;
 }
 
@@ -116,25 +116,16 @@ static void call_free_fd(struct vgpuh_call *call)
 
 int vgpuh_call_send_reply(struct vgpuh_call *call)
 {
-	u32 objects_len = call->nr_objects * sizeof(call->objects[0]);
-	u32 len = sizeof(struct vgpu_reply) + objects_len + call->data_len;
-	struct vgpu_reply reply = {
-		.hdr.len = cpu_to_le32(len),
-		.hdr.type = cpu_to_le16(VGPU_MSG_REPLY),
-		.hdr.seq = cpu_to_le64(call->lane->seq),
-		.result = cpu_to_le64(call->result),
-		.pos = cpu_to_le64(call->pos),
-		.flags = cpu_to_le32(call->flags),
-		.nr_objects = cpu_to_le16(call->nr_objects),
-		.clock_in = cpu_to_le64(call->clock_in),
-	};
+	struct vgpu_draft *draft = &call->reply;
+	struct vgpu_reply reply;
+	u32 len = vgpu_draft_fill(draft, call->lane->seq, &reply);
 	struct kvec vec[] = {
 		{ .iov_base = &reply, .iov_len = sizeof(reply) },
-		{ .iov_base = call->objects, .iov_len = objects_len },
-		{ .iov_base = call->data, .iov_len = call->data_len },
+		{ .iov_base = draft->objects,
+		  .iov_len = draft->nr_objects * sizeof(draft->objects[0]) },
+		{ .iov_base = draft->data, .iov_len = draft->data_len },
 	};
 
-	memcpy(&reply.out, &call->out, sizeof(reply.out));
 	call_free_fd(call);
 	reply.clock_out = cpu_to_le64(ktime_get_ns());
 	/* No deadline is needed: a guest that does not read blocks only its own lane. */
@@ -148,9 +139,9 @@ void vgpuh_call_finish(struct vgpuh_call *call)
 	if (call->segs != call->segs_small)
 		kvfree(call->segs);
 	call->segs = NULL;
-	if (call->data && call->data != lane->reply_buf)
-		vgpuh_session_put_buf(lane->session, call->data, call->data_size);
-	call->data = NULL;
+	if (call->reply.data && call->reply.data != lane->reply_buf)
+		vgpuh_session_put_buf(lane->session, call->reply.data, call->reply.data_size);
+	call->reply.data = NULL;
 	if (call->msg && call->msg != lane->buf)
 		vgpuh_session_put_buf(lane->session, call->msg, call->msg_len);
 	call->msg = NULL;

@@ -5,6 +5,7 @@
 #ifndef _VGPU_HOST_CALL_H
 #define _VGPU_HOST_CALL_H
 
+#include "draft.h"
 #include "segs.h"
 #include "session/fdtable.h"
 #include "wire.h"
@@ -24,19 +25,10 @@ struct vgpu_room;
  * @op: entry of the table of operations
  * @msg: the CALL message, in private memory and checked
  * @msg_len: length of @msg in bytes; charged to the session unless @msg is the lane's buffer
- * @clock_in: CLOCK_MONOTONIC in nanoseconds when the header of the CALL had come
- * @tsc_in: time-stamp counter at @clock_in; 0: there is none
+ * @tsc_in: time-stamp counter when the header of the CALL had come; 0: there is none
  * @view: pointers to the parts of @msg
  * @object: object that the call names, or NULL
- * @result: result of the driver, or a negative errno
- * @flags: VGPU_REPLY_*
- * @pos: file position, updated by the operation
- * @out: results of the operation that go into the reply
- * @nr_objects: number of objects that the guest gets with the reply
- * @objects: descriptions of these objects
- * @data: bytes of the reply; charged to the session unless in the lane's buffer
- * @data_len: number of bytes of the reply
- * @data_size: size of @data in bytes
+ * @reply: results of the call
  * @room: room for the arguments; NULL: they are in the lane's memory, if they need any
  * @room_stuck: true if memory with the room's key could not be unmapped: the session ends, and
  *	no other call gets the room
@@ -65,25 +57,10 @@ struct vgpuh_call {
 	const struct vgpuh_call_op *op;
 	void *msg;
 	u32 msg_len;
-	u64 clock_in;
 	u64 tsc_in;
 	struct vgpu_call_view view;
 	struct vgpuh_object *object;
-	s64 result;
-	u32 flags;
-	u64 pos;
-	union {
-		struct vgpu_out_ioctl ioctl;
-		struct vgpu_out_mmap mmap;
-		struct vgpu_out_poll poll;
-		struct vgpu_out_bind bind;
-		__le64 raw[4];
-	} out;
-	u32 nr_objects;
-	struct vgpu_object_desc objects[VGPU_FDS_MAX];
-	u8 *data;
-	u32 data_len;
-	u32 data_size;
+	struct vgpu_draft reply;
 	struct vgpu_room *room;
 	bool room_stuck;
 	u32 reach;
@@ -118,7 +95,7 @@ int vgpuh_call_send_reply(struct vgpuh_call *call);
 void vgpuh_call_finish(struct vgpuh_call *call);
 /* Mark the call as refused by the host. Return: @error. */
 s64 vgpuh_call_refuse(struct vgpuh_call *call, int error);
-/* Allocate @len bytes at call->data. */
+/* Allocate @len bytes at call->reply.data. */
 int vgpuh_call_alloc_data(struct vgpuh_call *call, u32 len);
 /* Provide @len zeroed bytes of the shadow's memory at call->scratch. */
 int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len);

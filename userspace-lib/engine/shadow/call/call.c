@@ -14,7 +14,7 @@
 
 s64 call_refuse(struct call *call, int error)
 {
-	call->flags |= VGPU_REPLY_REFUSED;
+	call->reply.flags |= VGPU_REPLY_REFUSED;
 	count(&counters->refused, 1);
 	return error;
 }
@@ -23,8 +23,8 @@ void call_take_back(struct call *call)
 {
 	const struct vgpu_object_desc *desc;
 
-	while (call->nr_objects) {
-		desc = &call->objects[--call->nr_objects];
+	while (call->reply.nr_objects) {
+		desc = &call->reply.objects[--call->reply.nr_objects];
 		channel_tell(ESHADOW_TAKE_BACK, le32_to_cpu(desc->object),
 			     le32_to_cpu(desc->reference));
 	}
@@ -36,13 +36,13 @@ int call_alloc_data(struct call *call, u32 len)
 {
 	u32 size = vgpu_wire_pad(len);
 
-	call->data = call->lane->reply_buf;
-	call->data_size = size;
+	call->reply.data = call->lane->reply_buf;
+	call->reply.data_size = size;
 	if (size > THREAD_BUF)
-		call->data = budget_get(size);
-	if (!call->data)
+		call->reply.data = budget_get(size);
+	if (!call->reply.data)
 		return -ENOMEM;
-	memset(call->data + len, 0, size - len);
+	memset(call->reply.data + len, 0, size - len);
 	return 0;
 }
 
@@ -112,8 +112,8 @@ s64 call_close_strays(struct call *call, s64 result)
 		return result;
 	count(&counters->stray_fds, nr);
 	call_take_back(call);
-	call->data_len = 0;
-	call->flags |= VGPU_REPLY_STRAY_FD;
+	call->reply.data_len = 0;
+	call->reply.flags |= VGPU_REPLY_STRAY_FD;
 	/* An ioctl's bytes would contain the number of a file that is closed here. */
 	if (le16_to_cpu(call->view.call->op) == VGPU_OP_IOCTL)
 		return call_refuse(call, -EOPNOTSUPP);
@@ -122,25 +122,16 @@ s64 call_close_strays(struct call *call, s64 result)
 
 int call_send_reply(struct call *call)
 {
-	u32 objects_len = call->nr_objects * sizeof(call->objects[0]);
-	u32 len = sizeof(struct vgpu_reply) + objects_len + call->data_len;
-	struct vgpu_reply reply = {
-		.hdr.len = cpu_to_le32(len),
-		.hdr.type = cpu_to_le16(VGPU_MSG_REPLY),
-		.hdr.seq = cpu_to_le64(call->lane->seq),
-		.result = cpu_to_le64(call->result),
-		.pos = cpu_to_le64(call->pos),
-		.flags = cpu_to_le32(call->flags),
-		.nr_objects = cpu_to_le16(call->nr_objects),
-		.clock_in = cpu_to_le64(call->clock_in),
-	};
+	struct vgpu_draft *draft = &call->reply;
+	struct vgpu_reply reply;
 	struct iovec iov[] = {
 		{ .iov_base = &reply, .iov_len = sizeof(reply) },
-		{ .iov_base = call->objects, .iov_len = objects_len },
-		{ .iov_base = call->data, .iov_len = call->data_len },
+		{ .iov_base = draft->objects,
+		  .iov_len = draft->nr_objects * sizeof(draft->objects[0]) },
+		{ .iov_base = draft->data, .iov_len = draft->data_len },
 	};
 
-	memcpy(&reply.out, &call->out, sizeof(reply.out));
+	vgpu_draft_fill(draft, call->lane->seq, &reply);
 	reply.clock_out = cpu_to_le64(now_ns());
 	/* No deadline: a guest that does not read blocks only its own lane. */
 	return lane_send(call->lane, iov, ARRAY_SIZE(iov), 0);
@@ -152,9 +143,9 @@ void call_finish(struct call *call)
 		memory_put(call->segs, (le16_to_cpu(call->view.call->nr_segs) *
 					sizeof(*call->segs) + PAGE_SIZE - 1) & PAGE_MASK);
 	call->segs = NULL;
-	if (call->data && call->data != call->lane->reply_buf)
-		budget_put(call->data, call->data_size);
-	call->data = NULL;
+	if (call->reply.data && call->reply.data != call->lane->reply_buf)
+		budget_put(call->reply.data, call->reply.data_size);
+	call->reply.data = NULL;
 	if (call->msg && call->msg != call->lane->buf)
 		budget_put(call->msg, call->msg_len);
 	call->msg = NULL;

@@ -5,6 +5,7 @@
 
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/room.h"
+#include "draft.h"
 #include "segs.h"
 
 struct file_entry;
@@ -16,25 +17,10 @@ struct call {
 	struct lane *lane;
 	u8 *msg;
 	u32 msg_len;
-	u64 clock_in;
 	u64 tsc_in;
 	struct vgpu_call_view view;
 	struct file_entry *file;
-	s64 result;
-	u32 flags;
-	u64 pos;
-	union {
-		struct vgpu_out_ioctl ioctl;
-		struct vgpu_out_mmap mmap;
-		struct vgpu_out_poll poll;
-		struct vgpu_out_bind bind;
-		__le64 raw[4];
-	} out;
-	u32 nr_objects;
-	struct vgpu_object_desc objects[VGPU_FDS_MAX];
-	u8 *data;
-	u32 data_len;
-	u32 data_size;
+	struct vgpu_draft reply;
 	/*
 	 * @room: room of the call; NULL: it has none yet. @own: the lane's room, for calls that get
 	 *	no other one. @signals: the room whose signal stack the lane's thread has.

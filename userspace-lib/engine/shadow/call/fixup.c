@@ -108,7 +108,7 @@ void fixups_undo(struct call *call)
 	u32 i;
 
 	for (i = 0; i < nr_fixups(call); i++)
-		vgpu_fixup_undo(&call->view, call->segs, call->data, &call->view.fixups[i],
+		vgpu_fixup_undo(&call->view, call->segs, call->reply.data, &call->view.fixups[i],
 				call->placed ? call->placed_fds[i] : -1);
 }
 
@@ -140,7 +140,7 @@ void fixups_cancel_event(struct call *call)
 /* Makes the file an object of the reply. */
 static int give_fd(struct call *call, int fd, u32 index)
 {
-	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
+	struct vgpu_object_desc *desc = &call->reply.objects[call->reply.nr_objects];
 	bool cloexec = sys3(__NR_fcntl, fd, F_GETFD, 0) & FD_CLOEXEC;
 	struct request request = {
 		.msg = {
@@ -162,7 +162,7 @@ static int give_fd(struct call *call, int fd, u32 index)
 	if (cloexec)
 		desc->flags |= cpu_to_le32(VGPU_OBJECT_CLOEXEC);
 	desc->fixup = cpu_to_le32(index);
-	call->nr_objects++;
+	call->reply.nr_objects++;
 	return 0;
 }
 
@@ -178,11 +178,11 @@ int fixups_answer(struct call *call, s64 *result)
 
 		switch (le16_to_cpu(fixup->type)) {
 		case VGPU_FIXUP_FD_OUT:
-			field = vgpu_fixup_reply(&call->view, call->segs, call->data, fixup);
+			field = vgpu_fixup_reply(&call->view, call->segs, call->reply.data, fixup);
 			memcpy(&value, field, sizeof(value));
 			if (!files_take(value))
 				break;
-			if (call->nr_objects < shared->limits.fds_per_call) {
+			if (call->reply.nr_objects < shared->limits.fds_per_call) {
 				ret = give_fd(call, value, i);
 			} else {
 				files_give(value);

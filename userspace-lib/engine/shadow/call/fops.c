@@ -149,17 +149,17 @@ s64 fops_open(struct call *call)
 	request = (struct request) {
 		.msg = { .type = ESHADOW_OPENED, .object = le32_to_cpu(args->export) },
 		.fd = fd,
-		.extra = &call->objects[0],
-		.room = sizeof(call->objects[0]),
+		.extra = &call->reply.objects[0],
+		.room = sizeof(call->reply.objects[0]),
 	};
 	ret = channel_ask(call->lane, &request);
 	files_give(fd);
 	if (ret)
 		return call_refuse(call, ret);
-	call->objects[0].fixup = 0;
-	call->nr_objects = 1;
+	call->reply.objects[0].fixup = 0;
+	call->reply.nr_objects = 1;
 	if (policy.kind == VGPU_EXPORT_NVIDIA)
-		hold_file(call->lane, le32_to_cpu(call->objects[0].object));
+		hold_file(call->lane, le32_to_cpu(call->reply.objects[0].object));
 	return 0;
 }
 
@@ -201,10 +201,10 @@ static long io(struct call *call, u64 nr, u64 nr_at)
 	 */
 	bool positioned = sys4(nr_at, call->file->fd, -PAGE_SIZE, 1, 0) != -ESPIPE;
 	long ret = call_system(call, positioned ? nr_at : nr, call->file->fd, call->scratch,
-			       io_length(call), call->pos);
+			       io_length(call), call->reply.pos);
 
 	if (ret > 0 && positioned)
-		call->pos += ret;
+		call->reply.pos += ret;
 	return ret;
 }
 
@@ -229,8 +229,8 @@ s64 fops_read(struct call *call)
 	error = call_alloc_data(call, ret);
 	if (error)
 		return call_refuse(call, error);
-	memcpy(call->data, (void *)call->scratch, ret);
-	call->data_len = vgpu_wire_pad(ret);
+	memcpy(call->reply.data, (void *)call->scratch, ret);
+	call->reply.data_len = vgpu_wire_pad(ret);
 	return ret;
 }
 
@@ -253,10 +253,10 @@ s64 fops_llseek(struct call *call)
 	long ret;
 
 	if (whence == SEEK_CUR)
-		sys3_apart(__NR_lseek, call->file->fd, call->pos, SEEK_SET);
+		sys3_apart(__NR_lseek, call->file->fd, call->reply.pos, SEEK_SET);
 	ret = sys3_apart(__NR_lseek, call->file->fd, le64_to_cpu(args->offset), whence);
 	if (ret >= 0)
-		call->pos = ret;
+		call->reply.pos = ret;
 	return ret;
 }
 
@@ -271,7 +271,7 @@ s64 fops_poll(struct call *call)
 
 	if (ret < 0)
 		return call_refuse(call, ret);
-	call->out.poll.revents = cpu_to_le32(ret);
+	call->reply.out.poll.revents = cpu_to_le32(ret);
 	return 0;
 }
 
@@ -290,13 +290,13 @@ s64 fops_fdinfo(struct call *call)
 
 	if (ret)
 		return call_refuse(call, ret);
-	request.extra = call->data;
+	request.extra = call->reply.data;
 	ret = channel_ask(call->lane, &request);
 	if (ret < 0)
 		return ret;
 	if ((u32)ret > request.len)
 		return -EOVERFLOW;
-	memset(call->data + ret, 0, vgpu_wire_pad(ret) - ret);
-	call->data_len = vgpu_wire_pad(ret);
+	memset(call->reply.data + ret, 0, vgpu_wire_pad(ret) - ret);
+	call->reply.data_len = vgpu_wire_pad(ret);
 	return ret;
 }

@@ -108,7 +108,7 @@ static void gather(struct call *call)
 	u32 nr = nr_segs(call), i;
 
 	for (i = 0; i < nr; i++) {
-		u8 *to = call->data + call->segs[i].out;
+		u8 *to = call->reply.data + call->segs[i].out;
 		u32 len = vgpu_view_seg_len(&call->view, i);
 
 		if (!vgpu_view_seg_is(&call->view, i, VGPU_SEG_OUT))
@@ -116,7 +116,7 @@ static void gather(struct call *call)
 		memcpy(to, (void *)call->segs[i].addr, len);
 		memset(to + len, 0, vgpu_wire_pad(len) - len);
 	}
-	call->data_len = call->view.reply_bytes;
+	call->reply.data_len = call->view.reply_bytes;
 }
 
 /* --- the call ------------------------------------------------------------------- */
@@ -336,9 +336,9 @@ s64 ioctl_run(struct call *call)
 		return call_refuse(call, ret);
 	}
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_CLOCKS) {
-		call->out.ioctl.raw = cpu_to_le64(clock_ahead(CLOCK_MONOTONIC_RAW));
-		call->out.ioctl.realtime = cpu_to_le64(clock_ahead(CLOCK_REALTIME));
-		call->out.ioctl.tsc = cpu_to_le64(call->tsc_in);
+		call->reply.out.ioctl.raw = cpu_to_le64(clock_ahead(CLOCK_MONOTONIC_RAW));
+		call->reply.out.ioctl.realtime = cpu_to_le64(clock_ahead(CLOCK_REALTIME));
+		call->reply.out.ioctl.tsc = cpu_to_le64(call->tsc_in);
 	}
 	return result;
 }

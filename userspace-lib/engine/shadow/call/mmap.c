@@ -114,10 +114,10 @@ static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 		if (shut)
 			smaps.flags = flags_with(smaps.flags, prot);
 		mapping_name(call, addr, smaps.flags);
-		call->out.mmap.space = cpu_to_le64(call->file->space);
-		call->out.mmap.offset = cpu_to_le64(smaps.offset);
-		call->out.mmap.flags = cpu_to_le32(flags_told(call->file, smaps.flags));
-		call->out.mmap.cache = cpu_to_le32(VGPU_CACHE_WB);
+		call->reply.out.mmap.space = cpu_to_le64(call->file->space);
+		call->reply.out.mmap.offset = cpu_to_le64(smaps.offset);
+		call->reply.out.mmap.flags = cpu_to_le32(flags_told(call->file, smaps.flags));
+		call->reply.out.mmap.cache = cpu_to_le32(VGPU_CACHE_WB);
 		return 0;
 	}
 	/* A failed mmap() leaves a hole. */
@@ -185,7 +185,7 @@ s64 mapping_mmap(struct call *call)
 	if (ret)
 		return ret;
 	if (args->window && !bind(call, addr, len, args->window, args->window_offset))
-		call->out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
+		call->reply.out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ s64 mapping_bind(struct call *call)
 		       args->window_offset);
 
 	if (!ret)
-		call->out.bind.cache = cpu_to_le32(VGPU_CACHE_WB);
+		call->reply.out.bind.cache = cpu_to_le32(VGPU_CACHE_WB);
 	return ret;
 }
 

@@ -94,9 +94,9 @@ s64 mapping_read_pages(struct call *call)
 		return -EFAULT;
 	if (call_alloc_data(call, len) || call_alloc_scratch(call, PAGE_SIZE))
 		return call_refuse(call, -ENOMEM);
-	while (done < len && page_read(call, call->data + done, addr + done))
+	while (done < len && page_read(call, call->reply.data + done, addr + done))
 		done += PAGE_SIZE;
-	call->data_len = done;
+	call->reply.data_len = done;
 	return done ? (s64)done : -EFAULT;
 }
 

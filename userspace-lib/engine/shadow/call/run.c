@@ -123,7 +123,7 @@ static s64 call_do(struct call *call)
 	ret = demand_end(lane);
 	if (lane->last) {
 		/* The call fails, whatever its driver has returned. */
-		call->flags |= VGPU_REPLY_LAST;
+		call->reply.flags |= VGPU_REPLY_LAST;
 		ret = ret ?: -EFAULT;
 	}
 	if (ret) {
@@ -133,7 +133,7 @@ static s64 call_do(struct call *call)
 			return call_refuse(call, ret);
 		/* Segments of an ioctl are returned in any case, but a failed READ has no bytes. */
 		if (op != VGPU_OP_IOCTL)
-			call->data_len = 0;
+			call->reply.data_len = 0;
 		result = -EFAULT;
 	}
 	return result;
@@ -144,13 +144,7 @@ static void call_reset(struct call *call)
 	call->lane->mm = true;
 	call->lane->no_demand = false;
 	call->file = NULL;
-	call->result = 0;
-	call->flags = 0;
-	call->pos = 0;
-	memset(&call->out, 0, sizeof(call->out));
-	call->nr_objects = 0;
-	call->data = NULL;
-	call->data_len = 0;
+	vgpu_draft_reset(&call->reply);
 	call->segs = NULL;
 	call->placed = NULL;
 	call->arg_file = NULL;
@@ -165,11 +159,11 @@ int call_run(struct call *call)
 	if (vgpu_wire_call_check(call->msg, call->msg_len, &wire_limits, &call->view))
 		return -EPROTO;
 	call->lane->mm = call_ops[le16_to_cpu(call->view.call->op)].mm;
-	call->pos = le64_to_cpu(call->view.call->pos);
+	call->reply.pos = le64_to_cpu(call->view.call->pos);
 	count(&counters->calls, 1);
-	call->result = call_do(call);
-	if (call->flags & VGPU_REPLY_REFUSED)
-		call->data_len = 0;
+	call->reply.result = call_do(call);
+	if (call->reply.flags & VGPU_REPLY_REFUSED)
+		call->reply.data_len = 0;
 	call_free_scratch(call);
 	if (call->file)
 		file_put(call->file);
@@ -181,5 +175,5 @@ int call_run(struct call *call)
 void call_reject(struct call *call, int error)
 {
 	call_reset(call);
-	call->result = call_refuse(call, error);
+	call->reply.result = call_refuse(call, error);
 }

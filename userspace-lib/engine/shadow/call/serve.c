@@ -111,7 +111,7 @@ static int lane_next(struct lane *lane)
 			lane->cancelled = true;
 			continue;
 		case VGPU_MSG_CALL:
-			lane->call->tsc_in = tsc_with_clock(&lane->call->clock_in);
+			lane->call->tsc_in = tsc_with_clock(&lane->call->reply.clock_in);
 			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1)
 				goto malformed;
 			lane->seq++;
@@ -143,7 +143,7 @@ static int lane_serve(struct lane *lane)
 		return -ESHUTDOWN;
 	}
 	/* Set this before sending: the guest owns the objects in the reply from then on. */
-	lane->unacked = call->nr_objects;
+	lane->unacked = call->reply.nr_objects;
 	ret = call_send_reply(call);
 	call_finish(call);
 	return ret;
@@ -253,7 +253,7 @@ static int lane_prepare(struct lane *lane)
 	};
 	lane->call->signals = NULL;
 	lane->call->lane = lane;
-	lane->call->nr_objects = 0;
+	lane->call->reply.nr_objects = 0;
 	return 0;
 }
 
