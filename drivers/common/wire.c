@@ -23,30 +23,28 @@ enum seq_rule {
  * @grows: true if the message may be longer than @min, up to the receiver's limit for lane messages
  *	(VGPU_MSG_EXPORT_FILE grows by a rule of its own)
  * @seq: rule for the sequence number
- * @check: function that checks the body, of which @min bytes are there; NULL: the message is a
+ * @ok: function that checks the body, of which @min bytes are there; NULL: the message is a
  *	header alone, or is checked elsewhere (CALL, REPLY)
  */
 struct msg_rule {
 	u16 min;
 	bool grows;
 	u8 seq;
-	int (*check)(const void *msg, size_t len, const struct vgpu_wire_limits *limits);
+	bool (*ok)(const void *msg, size_t len, const struct vgpu_wire_limits *limits);
 };
 
-static int check_hello(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool hello_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_hello *m = msg;
 	u16 version_min = le16_to_cpu(m->version_min);
 
 	/* Unknown features of a newer guest are no error: HELLO only asks for them. */
-	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || m->reserved ||
-	    !version_min || version_min > le16_to_cpu(m->version_max) ||
-	    le32_to_cpu(m->page_size) != VGPU_PAGE_SIZE)
-		return -EPROTO;
-	return 0;
+	return le32_to_cpu(m->magic) == VGPU_WIRE_MAGIC && !m->reserved &&
+		version_min && version_min <= le16_to_cpu(m->version_max) &&
+		le32_to_cpu(m->page_size) == VGPU_PAGE_SIZE;
 }
 
-static int check_welcome(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool welcome_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_welcome *m = msg;
 	u16 version = le16_to_cpu(m->version);
@@ -54,72 +52,62 @@ static int check_welcome(const void *msg, size_t len, const struct vgpu_wire_lim
 	u32 segs = le32_to_cpu(m->segs_max);
 	u32 fixups = le32_to_cpu(m->fixups_max);
 
-	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || m->reserved ||
-	    !version || version > VGPU_WIRE_VERSION ||
-	    (le64_to_cpu(m->features) & ~VGPU_FEATURES))
-		return -EPROTO;
-	if (!page_range_ok(le64_to_cpu(m->reserved_base), le64_to_cpu(m->reserved_size)))
-		return -EPROTO;
-	if (call_bytes < VGPU_CALL_BYTES_MIN || call_bytes > VGPU_CALL_BYTES_MAX ||
-	    !segs || segs > VGPU_SEGS_MAX || !fixups || fixups > VGPU_FIXUPS_MAX ||
-	    le32_to_cpu(m->lanes_max) < LANES_MIN)
-		return -EPROTO;
-	return 0;
+	return le32_to_cpu(m->magic) == VGPU_WIRE_MAGIC && !m->reserved &&
+		version && version <= VGPU_WIRE_VERSION &&
+		!(le64_to_cpu(m->features) & ~VGPU_FEATURES) &&
+		page_range_ok(le64_to_cpu(m->reserved_base), le64_to_cpu(m->reserved_size)) &&
+		call_bytes >= VGPU_CALL_BYTES_MIN && call_bytes <= VGPU_CALL_BYTES_MAX &&
+		segs && segs <= VGPU_SEGS_MAX && fixups && fixups <= VGPU_FIXUPS_MAX &&
+		le32_to_cpu(m->lanes_max) >= LANES_MIN;
 }
 
-static int check_refuse(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool refuse_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_refuse *m = msg;
 
-	return m->reserved || !errno_ok(le32_to_cpu(m->error)) ? -EPROTO : 0;
+	return !m->reserved && errno_ok(le32_to_cpu(m->error));
 }
 
-static int check_lane(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool lane_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_lane_hello *m = msg;
 
-	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || !string_ok(m->comm, sizeof(m->comm)))
-		return -EPROTO;
-	return 0;
+	return le32_to_cpu(m->magic) == VGPU_WIRE_MAGIC && string_ok(m->comm, sizeof(m->comm));
 }
 
-static int check_export_add(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool export_add_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_export_add *m = msg;
 	u32 kind = le32_to_cpu(m->kind);
 	u32 bus = le32_to_cpu(m->bus);
 
-	if (!m->export || kind > VGPU_EXPORT_LAST || !m->name[0] ||
-	    !string_ok(m->name, sizeof(m->name)) ||
-	    !string_ok(m->driver, sizeof(m->driver)) ||
-	    !string_ok(m->path, sizeof(m->path)) ||
-	    bus > VGPU_BUS_FAUX || m->reserved ||
-	    !string_ok(m->bus_id, sizeof(m->bus_id)) || !bus != !m->bus_id[0] ||
-	    (bus != VGPU_BUS_PCI && !zero_ok(m->pci_header, sizeof(m->pci_header))) ||
-	    !string_ok(m->title, sizeof(m->title)) ||
-	    (kind < VGPU_EXPORT_VIDEO && m->title[0]))
-		return -EPROTO;
-	return 0;
+	return m->export && kind <= VGPU_EXPORT_LAST && m->name[0] &&
+		string_ok(m->name, sizeof(m->name)) &&
+		string_ok(m->driver, sizeof(m->driver)) &&
+		string_ok(m->path, sizeof(m->path)) &&
+		bus <= VGPU_BUS_FAUX && !m->reserved &&
+		string_ok(m->bus_id, sizeof(m->bus_id)) && !bus == !m->bus_id[0] &&
+		(bus == VGPU_BUS_PCI || zero_ok(m->pci_header, sizeof(m->pci_header))) &&
+		string_ok(m->title, sizeof(m->title)) &&
+		(kind >= VGPU_EXPORT_VIDEO || !m->title[0]);
 }
 
-static int check_export_del(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool export_del_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_export_del *m = msg;
 
-	return !m->export || m->reserved ? -EPROTO : 0;
+	return m->export && !m->reserved;
 }
 
-static int check_export_change(const void *msg, size_t len,
-			       const struct vgpu_wire_limits *limits)
+static bool export_change_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_export_change *m = msg;
 	u32 flags = le32_to_cpu(m->flags), wedged = le32_to_cpu(m->wedged);
 
-	if (!m->export || !flags || (flags & ~VGPU_CHANGES) || m->reserved ||
-	    (m->connector && !(flags & VGPU_CHANGE_HOTPLUG)) || (m->property && !m->connector) ||
-	    !wedged != !(flags & VGPU_CHANGE_WEDGED) || (wedged & ~VGPU_WEDGED_ALL))
-		return -EPROTO;
-	return 0;
+	return m->export && flags && !(flags & ~VGPU_CHANGES) && !m->reserved &&
+		(!m->connector || (flags & VGPU_CHANGE_HOTPLUG)) &&
+		(!m->property || m->connector) &&
+		!wedged == !(flags & VGPU_CHANGE_WEDGED) && !(wedged & ~VGPU_WEDGED_ALL);
 }
 
 /* Each component of the path must be non-empty and must not begin with a dot. */
@@ -142,7 +130,7 @@ bool vgpu_wire_file_name_ok(const u8 *name)
 	return !first;
 }
 
-static int check_export_file(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool export_file_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_export_file *m = msg;
 	u32 size = le32_to_cpu(m->size), offset = le32_to_cpu(m->offset), part;
@@ -150,153 +138,140 @@ static int check_export_file(const void *msg, size_t len, const struct vgpu_wire
 	if (!m->export || (le32_to_cpu(m->flags) & ~VGPU_FILE_GONE) || size > VGPU_FILE_MAX ||
 	    (m->flags && size) || offset % VGPU_FILE_PART || (offset && offset >= size) ||
 	    !vgpu_wire_file_name_ok(m->name))
-		return -EPROTO;
+		return false;
 	part = min_t(u32, size - offset, VGPU_FILE_PART);
-	if (len != sizeof(*m) + vgpu_wire_pad(part) || !pad_ok((const u8 *)(m + 1), part))
-		return -EPROTO;
-	return 0;
+	return len == sizeof(*m) + vgpu_wire_pad(part) && pad_ok((const u8 *)(m + 1), part);
 }
 
-static int check_close(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool close_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_close *m = msg;
 
-	return m->object ? 0 : -EPROTO;
+	return !!m->object;
 }
 
-static int check_unmap(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool unmap_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_unmap *m = msg;
 
-	return page_range_ok(le64_to_cpu(m->addr), le64_to_cpu(m->len)) ? 0 : -EPROTO;
+	return page_range_ok(le64_to_cpu(m->addr), le64_to_cpu(m->len));
 }
 
-static int check_poll_event(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool poll_event_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_poll_event *m = msg;
 
 	return m->object && m->revents && !(le32_to_cpu(m->revents) & ~VGPU_POLL_EVENTS) &&
-		!(le32_to_cpu(m->flags) & ~VGPU_POLL_ANSWER) ? 0 : -EPROTO;
+		!(le32_to_cpu(m->flags) & ~VGPU_POLL_ANSWER);
 }
 
-static int check_event(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool event_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_event_signal *m = msg;
 
-	return m->event && !(le32_to_cpu(m->flags) & ~VGPU_EVENT_OVER) ? 0 : -EPROTO;
+	return m->event && !(le32_to_cpu(m->flags) & ~VGPU_EVENT_OVER);
 }
 
-static int check_window(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool window_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_window_info *m = msg;
 	u64 size = le64_to_cpu(m->size);
 	u32 flags = le32_to_cpu(m->flags);
 
 	/* The minimum is the header and one page. */
-	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window || m->reserved ||
-	    (flags & ~VGPU_WINDOW_DRAIN) || (flags && !size) ||
-	    (size && (size < 2 * VGPU_PAGE_SIZE || !page_range_ok(0, size))))
-		return -EPROTO;
-	return 0;
+	return (limits->features & VGPU_FEATURE_WINDOW) && m->window && !m->reserved &&
+		!(flags & ~VGPU_WINDOW_DRAIN) && (!flags || size) &&
+		(!size || (size >= 2 * VGPU_PAGE_SIZE && page_range_ok(0, size)));
 }
 
-static int check_window_part(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool window_part_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_window_part *m = msg;
 
-	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window || !m->offset ||
-	    !page_range_ok(le64_to_cpu(m->offset), le64_to_cpu(m->len)))
-		return -EPROTO;
-	return 0;
+	return (limits->features & VGPU_FEATURE_WINDOW) && m->window && m->offset &&
+		page_range_ok(le64_to_cpu(m->offset), le64_to_cpu(m->len));
 }
 
-static int check_release(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool release_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_release *m = msg;
 
-	return (limits->features & VGPU_FEATURE_KEEP) && m->number ? 0 : -EPROTO;
+	return (limits->features & VGPU_FEATURE_KEEP) && m->number;
 }
 
-static int check_fetch(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool fetch_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_fetch *m = msg;
 	u32 bytes = le32_to_cpu(m->len);
 
 	/* FETCHED is a lane message as well. */
-	if (m->reserved || !page_range_ok(le64_to_cpu(m->addr), bytes) ||
-	    bytes + sizeof(struct vgpu_fetched) > limit_call_bytes(limits))
-		return -EPROTO;
-	return 0;
+	return !m->reserved && page_range_ok(le64_to_cpu(m->addr), bytes) &&
+		bytes + sizeof(struct vgpu_fetched) <= limit_call_bytes(limits);
 }
 
-static int check_fetched(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool fetched_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_fetched *m = msg;
 	u32 bytes = le32_to_cpu(m->len);
 
 	if (m->error)
-		return !errno_ok(le32_to_cpu(m->error)) || bytes || len != sizeof(*m) ?
-			-EPROTO : 0;
-	return !page_range_ok(0, bytes) || len - sizeof(*m) != bytes ? -EPROTO : 0;
+		return errno_ok(le32_to_cpu(m->error)) && !bytes && len == sizeof(*m);
+	return page_range_ok(0, bytes) && len - sizeof(*m) == bytes;
 }
 
-static int check_writeback(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool writeback_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_writeback *m = msg;
 	const struct vgpu_range *range = (const void *)(m + 1);
 	u32 nr = le32_to_cpu(m->nr_ranges);
 	u64 bytes, used = sizeof(*m) + (u64)nr * sizeof(*range);
 
-	if (m->reserved || !nr || nr > VGPU_RANGES_MAX || used > len)
-		return -EPROTO;
-	if (!vgpu_wire_ranges_ok(range, nr, (const u8 *)msg + used, len - used, &bytes) ||
-	    ALIGN(bytes, 8) != len - used ||
-	    !pad_ok((const u8 *)msg + used, bytes))
-		return -EPROTO;
-	return 0;
+	return !m->reserved && nr && nr <= VGPU_RANGES_MAX && used <= len &&
+		vgpu_wire_ranges_ok(range, nr, (const u8 *)msg + used, len - used, &bytes) &&
+		ALIGN(bytes, 8) == len - used && pad_ok((const u8 *)msg + used, bytes);
 }
 
-static int check_written(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+static bool written_ok(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_written *m = msg;
 
-	return m->reserved || le32_to_cpu(m->error) > MAX_ERRNO ? -EPROTO : 0;
+	return !m->reserved && le32_to_cpu(m->error) <= MAX_ERRNO;
 }
 
 #define SIZE(name)	sizeof(struct vgpu_##name)
 
 static const struct msg_rule msg_rules[] = {
-	[VGPU_MSG_HELLO]	 = { SIZE(hello), false, SEQ_NONE, check_hello },
-	[VGPU_MSG_WELCOME]	 = { SIZE(welcome), false, SEQ_NONE, check_welcome },
-	[VGPU_MSG_REFUSE]	 = { SIZE(refuse), false, SEQ_NONE, check_refuse },
-	[VGPU_MSG_LANE]		 = { SIZE(lane_hello), false, SEQ_NONE, check_lane },
+	[VGPU_MSG_HELLO]	 = { SIZE(hello), false, SEQ_NONE, hello_ok },
+	[VGPU_MSG_WELCOME]	 = { SIZE(welcome), false, SEQ_NONE, welcome_ok },
+	[VGPU_MSG_REFUSE]	 = { SIZE(refuse), false, SEQ_NONE, refuse_ok },
+	[VGPU_MSG_LANE]		 = { SIZE(lane_hello), false, SEQ_NONE, lane_ok },
 	[VGPU_MSG_LANE_READY]	 = { SIZE(hdr), false, SEQ_NONE, NULL },
 
-	[VGPU_MSG_EXPORT_ADD]	 = { SIZE(export_add), false, SEQ_NONE, check_export_add },
-	[VGPU_MSG_EXPORT_DEL]	 = { SIZE(export_del), false, SEQ_NONE, check_export_del },
-	[VGPU_MSG_CLOSE]	 = { SIZE(close), false, SEQ_COUNTED, check_close },
-	[VGPU_MSG_UNMAP]	 = { SIZE(unmap), false, SEQ_COUNTED, check_unmap },
+	[VGPU_MSG_EXPORT_ADD]	 = { SIZE(export_add), false, SEQ_NONE, export_add_ok },
+	[VGPU_MSG_EXPORT_DEL]	 = { SIZE(export_del), false, SEQ_NONE, export_del_ok },
+	[VGPU_MSG_CLOSE]	 = { SIZE(close), false, SEQ_COUNTED, close_ok },
+	[VGPU_MSG_UNMAP]	 = { SIZE(unmap), false, SEQ_COUNTED, unmap_ok },
 	[VGPU_MSG_SESSION_CLOSE] = { SIZE(session_close), false, SEQ_COUNTED, NULL },
-	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), false, SEQ_NONE, check_poll_event },
+	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), false, SEQ_NONE, poll_event_ok },
 	[VGPU_MSG_PING]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
 	[VGPU_MSG_PONG]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
-	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), false, SEQ_NONE, check_event },
-	[VGPU_MSG_WINDOW]	 = { SIZE(window_info), false, SEQ_NONE, check_window },
-	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), false, SEQ_COUNTED, check_window_part },
-	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
-	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
-	[VGPU_MSG_EXPORT_CHANGE] = { SIZE(export_change), false, SEQ_NONE, check_export_change },
-	[VGPU_MSG_EXPORT_FILE]	 = { SIZE(export_file), false, SEQ_NONE, check_export_file },
-	[VGPU_MSG_RELEASE]	 = { SIZE(release), false, SEQ_COUNTED, check_release },
+	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), false, SEQ_NONE, event_ok },
+	[VGPU_MSG_WINDOW]	 = { SIZE(window_info), false, SEQ_NONE, window_ok },
+	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), false, SEQ_COUNTED, window_part_ok },
+	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), false, SEQ_NONE, window_part_ok },
+	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), false, SEQ_NONE, window_part_ok },
+	[VGPU_MSG_EXPORT_CHANGE] = { SIZE(export_change), false, SEQ_NONE, export_change_ok },
+	[VGPU_MSG_EXPORT_FILE]	 = { SIZE(export_file), false, SEQ_NONE, export_file_ok },
+	[VGPU_MSG_RELEASE]	 = { SIZE(release), false, SEQ_COUNTED, release_ok },
 
 	[VGPU_MSG_CALL]		 = { SIZE(call), true, SEQ_COUNTED, NULL },
 	[VGPU_MSG_REPLY]	 = { SIZE(reply), true, SEQ_COUNTED, NULL },
 	[VGPU_MSG_ACK]		 = { SIZE(hdr), false, SEQ_COUNTED, NULL },
 	[VGPU_MSG_CANCEL]	 = { SIZE(hdr), false, SEQ_COUNTED, NULL },
-	[VGPU_MSG_FETCH]	 = { SIZE(fetch), false, SEQ_COUNTED, check_fetch },
-	[VGPU_MSG_FETCHED]	 = { SIZE(fetched), true, SEQ_COUNTED, check_fetched },
-	[VGPU_MSG_WRITEBACK]	 = { WRITEBACK_MIN, true, SEQ_COUNTED, check_writeback },
-	[VGPU_MSG_WRITTEN]	 = { SIZE(written), false, SEQ_COUNTED, check_written },
+	[VGPU_MSG_FETCH]	 = { SIZE(fetch), false, SEQ_COUNTED, fetch_ok },
+	[VGPU_MSG_FETCHED]	 = { SIZE(fetched), true, SEQ_COUNTED, fetched_ok },
+	[VGPU_MSG_WRITEBACK]	 = { WRITEBACK_MIN, true, SEQ_COUNTED, writeback_ok },
+	[VGPU_MSG_WRITTEN]	 = { SIZE(written), false, SEQ_COUNTED, written_ok },
 };
 
 u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
@@ -342,5 +317,5 @@ int vgpu_wire_msg_check(const void *msg, size_t msg_len, const struct vgpu_wire_
 	type = le16_to_cpu(hdr->type);
 	if (type == VGPU_MSG_CALL || type == VGPU_MSG_REPLY)
 		return -EPROTO;
-	return msg_rules[type].check ? msg_rules[type].check(msg, msg_len, limits) : 0;
+	return msg_rules[type].ok && !msg_rules[type].ok(msg, msg_len, limits) ? -EPROTO : 0;
 }

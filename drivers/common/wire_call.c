@@ -66,8 +66,8 @@ static bool kept_ok(const u8 *data, u32 len, u64 addr, struct kept_ranges *kept)
  * Check each segment and fill in the sums. @end is the highest end of the PAGE segments so far:
  * segments in ascending order, the usual one, need no comparison with each other.
  */
-static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
-			   const struct vgpu_wire_limits *limits)
+static bool call_segs_ok(struct vgpu_call_view *view, u32 nr, u64 data_len,
+			 const struct vgpu_wire_limits *limits)
 {
 	u64 in = 0, out = 0, scratch = 0, end = 0;
 	struct kept_ranges kept = { .nr = 0 };
@@ -82,16 +82,16 @@ static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
 		case VGPU_SEG_IN | VGPU_SEG_PAGE:
 			if (!(limits->features & VGPU_FEATURE_DEMAND) ||
 			    !page_range_ok(addr, len))
-				return -EPROTO;
+				return false;
 			if (addr < end && seg_overlaps_page(view->segs, i, addr, len))
-				return -EPROTO;
+				return false;
 			if (end < addr + len)
 				end = addr + len;
 			cond_resched();
 			break;
 		case VGPU_SEG_IN | VGPU_SEG_KEPT:
 			if (!(limits->features & VGPU_FEATURE_KEEP))
-				return -EPROTO;
+				return false;
 			break;
 		case VGPU_SEG_OUT:
 		case VGPU_SEG_IN | VGPU_SEG_OUT:
@@ -101,24 +101,22 @@ static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
 			scratch += padded;
 			break;
 		default:
-			return -EPROTO;
+			return false;
 		}
 		if (!(le32_to_cpu(view->segs[i].flags) & VGPU_SEG_IN))
 			continue;
 		if (in + padded > data_len || !pad_ok(view->data + in, len))
-			return -EPROTO;
+			return false;
 		if ((le32_to_cpu(view->segs[i].flags) & VGPU_SEG_KEPT) &&
 		    !kept_ok(view->data + in, len, addr, &kept))
-			return -EPROTO;
+			return false;
 		in += padded;
 	}
-	/* The reply is a lane message, too; its objects are counted elsewhere. */
-	if (in != data_len || out + sizeof(struct vgpu_reply) > limit_call_bytes(limits) ||
-	    (kept.nr && end))
-		return -EPROTO;
 	view->scratch_bytes = scratch;
 	view->reply_bytes = out;
-	return 0;
+	/* The reply is a lane message, too; its objects are counted elsewhere. */
+	return in == data_len && out + sizeof(struct vgpu_reply) <= limit_call_bytes(limits) &&
+		!(kept.nr && end);
 }
 
 static u32 fixup_size(const struct vgpu_fixup *fixup)
@@ -152,49 +150,43 @@ static bool fixup_overlaps(const struct vgpu_fixup *fixups, u32 nr, const struct
 	return false;
 }
 
-static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu_fixup *fixup)
+static bool call_fixup_ok(const struct vgpu_call_view *view, const struct vgpu_fixup *fixup)
 {
 	u32 target = le32_to_cpu(fixup->target);
 	const struct vgpu_seg *seg, *to;
 	u32 offset = le32_to_cpu(fixup->offset);
 
 	if (le16_to_cpu(fixup->seg) >= le16_to_cpu(view->call->nr_segs))
-		return -EPROTO;
+		return false;
 	seg = &view->segs[le16_to_cpu(fixup->seg)];
 	if ((le32_to_cpu(seg->flags) & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)) || (offset & 3) ||
 	    (u64)offset + fixup_size(fixup) > le32_to_cpu(seg->len))
-		return -EPROTO;
+		return false;
 
 	switch (le16_to_cpu(fixup->type)) {
 	case VGPU_FIXUP_PTR32:
 		if (!(le16_to_cpu(view->call->flags) & VGPU_CALL_COMPAT))
-			return -EPROTO;
+			return false;
 		fallthrough;
 	case VGPU_FIXUP_PTR:
 		if (target >= le16_to_cpu(view->call->nr_segs))
-			return -EPROTO;
+			return false;
 		/*
 		 * PTR must not name a PAGE or KEPT segment: these lie at the program's own
 		 * address.
 		 */
 		to = &view->segs[target];
-		if ((le32_to_cpu(to->flags) & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)) ||
-		    le32_to_cpu(fixup->target_offset) > le32_to_cpu(to->len))
-			return -EPROTO;
-		return 0;
+		return !(le32_to_cpu(to->flags) & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)) &&
+			le32_to_cpu(fixup->target_offset) <= le32_to_cpu(to->len);
 	case VGPU_FIXUP_FD_IN:
 	case VGPU_FIXUP_EVENT:
-		return target && !fixup->target_offset ? 0 : -EPROTO;
+		return target && !fixup->target_offset;
 	case VGPU_FIXUP_TIME:
-		if (!(le32_to_cpu(seg->flags) & VGPU_SEG_IN) || target || fixup->target_offset)
-			return -EPROTO;
-		return 0;
+		return (le32_to_cpu(seg->flags) & VGPU_SEG_IN) && !target && !fixup->target_offset;
 	case VGPU_FIXUP_FD_OUT:
-		if (!(le32_to_cpu(seg->flags) & VGPU_SEG_OUT) || target || fixup->target_offset)
-			return -EPROTO;
-		return 0;
+		return (le32_to_cpu(seg->flags) & VGPU_SEG_OUT) && !target && !fixup->target_offset;
 	default:
-		return -EPROTO;
+		return false;
 	}
 }
 
@@ -202,8 +194,8 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
  * Check each fixup. @high is the end of the highest field so far, as segment << 32 | offset: a
  * fixup beyond it, the usual order, overlaps none of the earlier ones.
  */
-static int call_check_fixups(const struct vgpu_call_view *view, u32 nr,
-			     const struct vgpu_wire_limits *limits)
+static bool call_fixups_ok(const struct vgpu_call_view *view, u32 nr,
+			   const struct vgpu_wire_limits *limits)
 {
 	u32 i, fds = 0, rets = 0, events = 0;
 	u64 high = 0;
@@ -214,26 +206,24 @@ static int call_check_fixups(const struct vgpu_call_view *view, u32 nr,
 
 		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_RET) {
 			if (place || fixup->target || fixup->target_offset || rets++)
-				return -EPROTO;
+				return false;
 			fds++;
 			continue;
 		}
-		if (call_check_fixup(view, fixup))
-			return -EPROTO;
+		if (!call_fixup_ok(view, fixup))
+			return false;
 		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_EVENT && events++)
-			return -EPROTO;
+			return false;
 		if (place < high && fixup_overlaps(view->fixups, i, fixup))
-			return -EPROTO;
+			return false;
 		if (high < place + fixup_size(fixup))
 			high = place + fixup_size(fixup);
 		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_OUT)
 			fds++;
 		cond_resched();
 	}
-	if (fds > VGPU_FDS_MAX || sizeof(struct vgpu_reply) + view->reply_bytes +
-	    fds * sizeof(struct vgpu_object_desc) > limit_call_bytes(limits))
-		return -EPROTO;
-	return 0;
+	return fds <= VGPU_FDS_MAX && sizeof(struct vgpu_reply) + view->reply_bytes +
+		fds * sizeof(struct vgpu_object_desc) <= limit_call_bytes(limits);
 }
 
 static bool seg_is(const struct vgpu_call_view *view, u32 i, u32 flags)
@@ -254,29 +244,27 @@ static bool ioctl_low_ok(const struct vgpu_call_view *view, u32 nr_segs)
 		len >= VGPU_LOW_BYTES(nr_segs, view->scratch_bytes);
 }
 
-static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
+static bool call_ioctl_ok(const struct vgpu_call_view *view, u32 nr_segs)
 {
 	const struct vgpu_args_ioctl *args = &view->call->args.ioctl;
 	u32 i;
 
 	if (args->reserved || args->reserved2 || !ioctl_low_ok(view, nr_segs))
-		return -EPROTO;
+		return false;
 	switch (le32_to_cpu(args->arg_kind)) {
 	case VGPU_IOCTL_ARG_VALUE:
 		/* Only PAGE segments are allowed: no pointer of the call could lead to others. */
 		for (i = 0; i < nr_segs; i++)
 			if (!seg_is(view, i, VGPU_SEG_IN | VGPU_SEG_PAGE))
-				return -EPROTO;
-		return 0;
+				return false;
+		return true;
 	case VGPU_IOCTL_ARG_SEG:
-		if (args->arg || !nr_segs || seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_PAGE) ||
-		    seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_KEPT))
-			return -EPROTO;
-		return 0;
+		return !args->arg && nr_segs && !seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_PAGE) &&
+			!seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_KEPT);
 	case VGPU_IOCTL_ARG_FD:
-		return !nr_segs && args->arg && le64_to_cpu(args->arg) <= U32_MAX ? 0 : -EPROTO;
+		return !nr_segs && args->arg && le64_to_cpu(args->arg) <= U32_MAX;
 	default:
-		return -EPROTO;
+		return false;
 	}
 }
 
@@ -290,18 +278,16 @@ static bool mmap_window_ok(const struct vgpu_args_mmap *args,
 		page_range_ok(le64_to_cpu(args->window_offset), le64_to_cpu(args->len));
 }
 
-static int call_check_mmap(const struct vgpu_args_mmap *args,
-			   const struct vgpu_wire_limits *limits)
+static bool call_mmap_ok(const struct vgpu_args_mmap *args,
+			 const struct vgpu_wire_limits *limits)
 {
 	u64 len = le64_to_cpu(args->len);
 	u32 flags = le32_to_cpu(args->flags);
 
-	if (!page_range_ok(le64_to_cpu(args->addr), len) ||
-	    !page_range_ok(le64_to_cpu(args->offset), len) ||
-	    (le32_to_cpu(args->prot) & ~(PROT_READ | PROT_WRITE | PROT_EXEC)) ||
-	    (flags != MAP_SHARED && flags != MAP_PRIVATE) || !mmap_window_ok(args, limits))
-		return -EPROTO;
-	return 0;
+	return page_range_ok(le64_to_cpu(args->addr), len) &&
+		page_range_ok(le64_to_cpu(args->offset), len) &&
+		!(le32_to_cpu(args->prot) & ~(PROT_READ | PROT_WRITE | PROT_EXEC)) &&
+		(flags == MAP_SHARED || flags == MAP_PRIVATE) && mmap_window_ok(args, limits);
 }
 
 static bool call_bind_ok(const struct vgpu_args_bind *args)
@@ -322,18 +308,16 @@ static bool call_protect_ok(const struct vgpu_args_protect *args)
 		raw_ok(args->reserved2, ARRAY_SIZE(args->reserved2));
 }
 
-static int call_check_write_pages(const struct vgpu_call_view *view)
+static bool call_write_pages_ok(const struct vgpu_call_view *view)
 {
 	u32 len = le32_to_cpu(view->segs[0].len), data_len = le32_to_cpu(view->segs[1].len);
 	u32 nr = len / sizeof(struct vgpu_range);
 	u64 bytes;
 
-	if (!nr || len % sizeof(struct vgpu_range) ||
-	    !vgpu_wire_ranges_ok((const void *)view->data, nr,
-				 view->data + vgpu_wire_pad(len), data_len, &bytes) ||
-	    bytes != data_len)
-		return -EPROTO;
-	return 0;
+	return nr && !(len % sizeof(struct vgpu_range)) &&
+		vgpu_wire_ranges_ok((const void *)view->data, nr,
+				    view->data + vgpu_wire_pad(len), data_len, &bytes) &&
+		bytes == data_len;
 }
 
 /* Return: VGPU_FEATURE_* that the operation needs. */
@@ -353,8 +337,8 @@ static u64 call_feature(u16 op)
 }
 
 /* Check the number of segments and fixups, the object, and the arguments of the operation. */
-static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_fixups,
-			 const struct vgpu_wire_limits *limits)
+static bool call_op_ok(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_fixups,
+		       const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_call *call = view->call;
 	const __le64 *raw = call->args.raw;
@@ -364,54 +348,47 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 		      op != VGPU_OP_BIND && op != VGPU_OP_PROTECT && op != VGPU_OP_CLOCK;
 
 	if (object != !!call->object || (op != VGPU_OP_IOCTL && nr_fixups))
-		return -EPROTO;
+		return false;
 
 	switch (op) {
 	case VGPU_OP_OPEN:
-		return !nr_segs && call->args.open.export && raw_ok(raw + 1, nr_raw - 1) ?
-			0 : -EPROTO;
+		return !nr_segs && call->args.open.export && raw_ok(raw + 1, nr_raw - 1);
 	case VGPU_OP_CLOSE:
-		return !nr_segs && !call->args.close.reserved && raw_ok(raw + 1, nr_raw - 1) ?
-			0 : -EPROTO;
+		return !nr_segs && !call->args.close.reserved && raw_ok(raw + 1, nr_raw - 1);
 	case VGPU_OP_CLOCK:
-		return !nr_segs && raw_ok(raw, nr_raw) ? 0 : -EPROTO;
+		return !nr_segs && raw_ok(raw, nr_raw);
 	case VGPU_OP_IOCTL:
-		return call_check_ioctl(view, nr_segs);
+		return call_ioctl_ok(view, nr_segs);
 	case VGPU_OP_READ:
 	case VGPU_OP_FDINFO:
-		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
-			raw_ok(raw, nr_raw) ? 0 : -EPROTO;
+		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) && raw_ok(raw, nr_raw);
 	case VGPU_OP_WRITE:
-		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_IN) &&
-			raw_ok(raw, nr_raw) ? 0 : -EPROTO;
+		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_IN) && raw_ok(raw, nr_raw);
 	case VGPU_OP_LLSEEK:
 		return !nr_segs && le32_to_cpu(call->args.llseek.whence) <= SEEK_MAX &&
-			!call->args.llseek.reserved && raw_ok(raw + 2, nr_raw - 2) ?
-			0 : -EPROTO;
+			!call->args.llseek.reserved && raw_ok(raw + 2, nr_raw - 2);
 	case VGPU_OP_POLL:
 		return !nr_segs && !(le32_to_cpu(call->args.poll.flags) & ~VGPU_POLL_STAY) &&
 			!(le32_to_cpu(call->args.poll.events) & ~VGPU_POLL_EVENTS) &&
-			!call->args.poll.reserved && raw_ok(raw + 2, nr_raw - 2) ?
-			0 : -EPROTO;
+			!call->args.poll.reserved && raw_ok(raw + 2, nr_raw - 2);
 	case VGPU_OP_MMAP:
-		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap, limits);
+		return !nr_segs && call_mmap_ok(&call->args.mmap, limits);
 	case VGPU_OP_BIND:
-		return !nr_segs && call_bind_ok(&call->args.bind) ? 0 : -EPROTO;
+		return !nr_segs && call_bind_ok(&call->args.bind);
 	case VGPU_OP_PROTECT:
-		return !nr_segs && call_protect_ok(&call->args.protect) ? 0 : -EPROTO;
+		return !nr_segs && call_protect_ok(&call->args.protect);
 	case VGPU_OP_READ_PAGES:
 		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
 			raw_ok(raw + 2, nr_raw - 2) &&
 			page_range_ok(le64_to_cpu(call->args.pages.addr),
 				      le64_to_cpu(call->args.pages.len)) &&
-			le64_to_cpu(call->args.pages.len) == le32_to_cpu(view->segs[0].len) ?
-			0 : -EPROTO;
+			le64_to_cpu(call->args.pages.len) == le32_to_cpu(view->segs[0].len);
 	case VGPU_OP_WRITE_PAGES:
 		return nr_segs == 2 && seg_is(view, 0, VGPU_SEG_IN) &&
-			seg_is(view, 1, VGPU_SEG_IN) && raw_ok(raw, nr_raw) ?
-			call_check_write_pages(view) : -EPROTO;
+			seg_is(view, 1, VGPU_SEG_IN) && raw_ok(raw, nr_raw) &&
+			call_write_pages_ok(view);
 	default:
-		return -EPROTO;
+		return false;
 	}
 }
 
@@ -449,9 +426,7 @@ int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire
 	view->segs = (const void *)(call + 1);
 	view->fixups = (const void *)(view->segs + nr_segs);
 	view->data = (const u8 *)msg + fixed;
-	if (call_check_segs(view, nr_segs, msg_len - fixed, limits) ||
-	    call_check_fixups(view, nr_fixups, limits) ||
-	    call_check_op(view, nr_segs, nr_fixups, limits))
-		return -EPROTO;
-	return 0;
+	return call_segs_ok(view, nr_segs, msg_len - fixed, limits) &&
+		call_fixups_ok(view, nr_fixups, limits) &&
+		call_op_ok(view, nr_segs, nr_fixups, limits) ? 0 : -EPROTO;
 }

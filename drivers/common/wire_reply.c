@@ -7,52 +7,50 @@
 
 #define FENCE_FLAGS	(VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED)
 
-static int reply_check_object(const struct vgpu_object_desc *desc, const struct vgpu_call *call)
+static bool reply_object_ok(const struct vgpu_object_desc *desc, const struct vgpu_call *call)
 {
 	u32 kind = le32_to_cpu(desc->kind), flags = le32_to_cpu(desc->flags);
 	bool watch = le16_to_cpu(call->flags) & VGPU_CALL_WATCH;
 	u32 op = le16_to_cpu(call->op);
 
-	if (!desc->object || kind < VGPU_OBJECT_DEVICE || kind > VGPU_OBJECT_OTHER ||
-	    (op == VGPU_OP_OPEN && (kind != VGPU_OBJECT_DEVICE || desc->fixup)) ||
-	    (le32_to_cpu(desc->fops) & ~(VGPU_FOP_FASYNC | (VGPU_FOP_FASYNC - 1))) ||
-	    (flags & ~(VGPU_OBJECT_SIGNALED | (VGPU_OBJECT_SIGNALED - 1))) ||
-	    ((flags & FENCE_FLAGS) && (!watch || kind != VGPU_OBJECT_SYNC_FILE)) ||
-	    (flags & FENCE_FLAGS) == FENCE_FLAGS || desc->reserved)
-		return -EPROTO;
-	return 0;
+	return desc->object && kind >= VGPU_OBJECT_DEVICE && kind <= VGPU_OBJECT_OTHER &&
+		(op != VGPU_OP_OPEN || (kind == VGPU_OBJECT_DEVICE && !desc->fixup)) &&
+		!(le32_to_cpu(desc->fops) & ~(VGPU_FOP_FASYNC | (VGPU_FOP_FASYNC - 1))) &&
+		!(flags & ~(VGPU_OBJECT_SIGNALED | (VGPU_OBJECT_SIGNALED - 1))) &&
+		(!(flags & FENCE_FLAGS) || (watch && kind == VGPU_OBJECT_SYNC_FILE)) &&
+		(flags & FENCE_FLAGS) != FENCE_FLAGS && !desc->reserved;
 }
 
 /*
  * Check that each object answers a different FD_OUT or FD_RET fixup of the call; there are few.
  */
-static int reply_check_objects(const struct vgpu_reply_view *view, u32 nr,
-			       const struct vgpu_call_view *sent)
+static bool reply_objects_ok(const struct vgpu_reply_view *view, u32 nr,
+			     const struct vgpu_call_view *sent)
 {
 	u32 op = le16_to_cpu(sent->call->op);
 	s64 result = le64_to_cpu(view->reply->result);
 	u32 i, j;
 
 	if (op == VGPU_OP_OPEN ? nr != !result : op != VGPU_OP_IOCTL && nr)
-		return -EPROTO;
+		return false;
 	for (i = 0; i < nr; i++) {
 		u32 fixup = le32_to_cpu(view->objects[i].fixup);
 		u16 type;
 
-		if (reply_check_object(&view->objects[i], sent->call))
-			return -EPROTO;
+		if (!reply_object_ok(&view->objects[i], sent->call))
+			return false;
 		if (op == VGPU_OP_OPEN)
 			continue;
 		if (fixup >= le16_to_cpu(sent->call->nr_fixups))
-			return -EPROTO;
+			return false;
 		type = le16_to_cpu(sent->fixups[fixup].type);
 		if (type != VGPU_FIXUP_FD_OUT && (type != VGPU_FIXUP_FD_RET || result < 0))
-			return -EPROTO;
+			return false;
 		for (j = 0; j < i; j++)
 			if (view->objects[j].fixup == view->objects[i].fixup)
-				return -EPROTO;
+				return false;
 	}
-	return 0;
+	return true;
 }
 
 /* Check the outputs of an IOCTL. @clocks: true if the call has asked for the host's clocks. */
@@ -65,12 +63,24 @@ static bool ioctl_out_ok(const struct vgpu_out_ioctl *out, bool clocks)
 		(clocks || (!out->realtime && !out->raw && !out->tsc));
 }
 
+static bool mmap_out_ok(const struct vgpu_out_mmap *out, const struct vgpu_args_mmap *args)
+{
+	u32 flags = le32_to_cpu(out->flags);
+	u64 offset = le64_to_cpu(out->offset);
+
+	return le32_to_cpu(out->cache) <= VGPU_CACHE_UC &&
+		!(flags & ~(VGPU_MAP_ASK | (VGPU_MAP_ASK - 1))) &&
+		(!(flags & VGPU_MAP_WINDOW) || args->window) &&
+		!(offset & (VGPU_PAGE_SIZE - 1)) && offset <= U64_MAX - le64_to_cpu(args->len) &&
+		!out->reserved;
+}
+
 /*
  * Check the result and the outputs of the operation, and compute the number of bytes that
  * follow.
  */
-static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call_view *sent,
-			  u64 *bytes)
+static bool reply_op_ok(const struct vgpu_reply *reply, const struct vgpu_call_view *sent,
+			u64 *bytes)
 {
 	u32 op = le16_to_cpu(sent->call->op);
 	u32 flags = le32_to_cpu(reply->flags);
@@ -92,35 +102,23 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 		break;
 	}
 	if ((flags & REPLY_ERRORS) && result >= 0)
-		return -EPROTO;
+		return false;
 	/* A driver's ioctl and llseek may return any long. */
 	if ((result > (s64)most || result < -MAX_ERRNO) &&
 	    ((op != VGPU_OP_IOCTL && op != VGPU_OP_LLSEEK) || (flags & VGPU_REPLY_REFUSED)))
-		return -EPROTO;
+		return false;
 
 	switch (op) {
 	case VGPU_OP_MMAP:
-		if (le32_to_cpu(reply->out.mmap.cache) > VGPU_CACHE_UC ||
-		    (le32_to_cpu(reply->out.mmap.flags) &
-		     ~(VGPU_MAP_ASK | (VGPU_MAP_ASK - 1))) ||
-		    ((le32_to_cpu(reply->out.mmap.flags) & VGPU_MAP_WINDOW) &&
-		     !sent->call->args.mmap.window) ||
-		    (le64_to_cpu(reply->out.mmap.offset) & (VGPU_PAGE_SIZE - 1)) ||
-		    le64_to_cpu(reply->out.mmap.offset) >
-		    U64_MAX - le64_to_cpu(sent->call->args.mmap.len) ||
-		    reply->out.mmap.reserved)
-			return -EPROTO;
-		return 0;
+		return mmap_out_ok(&reply->out.mmap, &sent->call->args.mmap);
 	case VGPU_OP_POLL:
-		return reply->out.poll.reserved || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
-			-EPROTO : 0;
+		return !reply->out.poll.reserved && raw_ok(reply->out.raw + 1, nr_raw - 1);
 	case VGPU_OP_BIND:
-		return le32_to_cpu(reply->out.bind.cache) > (result ? 0 : VGPU_CACHE_UC) ||
-			reply->out.bind.reserved || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
-			-EPROTO : 0;
+		return le32_to_cpu(reply->out.bind.cache) <= (result ? 0 : VGPU_CACHE_UC) &&
+			!reply->out.bind.reserved && raw_ok(reply->out.raw + 1, nr_raw - 1);
 	case VGPU_OP_READ_PAGES:
 		if (!result || (result > 0 && (result & (VGPU_PAGE_SIZE - 1))))
-			return -EPROTO;
+			return false;
 		fallthrough;
 	case VGPU_OP_READ:
 	case VGPU_OP_FDINFO:
@@ -129,15 +127,14 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 	case VGPU_OP_IOCTL:
 		*bytes = flags & VGPU_REPLY_REFUSED ? 0 : sent->reply_bytes;
 		return ioctl_out_ok(&reply->out.ioctl,
-				    le16_to_cpu(sent->call->flags) & VGPU_CALL_CLOCKS) ?
-			0 : -EPROTO;
+				    le16_to_cpu(sent->call->flags) & VGPU_CALL_CLOCKS);
 	}
 	if (flags & VGPU_REPLY_REFUSED)
 		*bytes = 0;
-	return raw_ok(reply->out.raw, nr_raw) ? 0 : -EPROTO;
+	return raw_ok(reply->out.raw, nr_raw);
 }
 
-static int reply_check_pads(const struct vgpu_reply_view *view, const struct vgpu_call_view *sent)
+static bool reply_pads_ok(const struct vgpu_reply_view *view, const struct vgpu_call_view *sent)
 {
 	u32 nr = le16_to_cpu(sent->call->nr_segs);
 	const u8 *data = view->data;
@@ -149,10 +146,10 @@ static int reply_check_pads(const struct vgpu_reply_view *view, const struct vgp
 		if (!(le32_to_cpu(sent->segs[i].flags) & VGPU_SEG_OUT))
 			continue;
 		if (!pad_ok(data, len))
-			return -EPROTO;
+			return false;
 		data += vgpu_wire_pad(len);
 	}
-	return 0;
+	return true;
 }
 
 int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_call_view *sent,
@@ -183,10 +180,10 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
 	view->objects = (const void *)(reply + 1);
 	view->data = (const u8 *)msg + fixed;
 	view->data_len = msg_len - fixed;
-	if (reply_check_objects(view, nr_objects, sent) || reply_check_op(reply, sent, &bytes) ||
+	if (!reply_objects_ok(view, nr_objects, sent) || !reply_op_ok(reply, sent, &bytes) ||
 	    view->data_len != ALIGN(bytes, 8))
 		return -EPROTO;
 	if (le16_to_cpu(sent->call->op) == VGPU_OP_IOCTL)
-		return bytes ? reply_check_pads(view, sent) : 0;
+		return !bytes || reply_pads_ok(view, sent) ? 0 : -EPROTO;
 	return pad_ok(view->data, bytes) ? 0 : -EPROTO;
 }

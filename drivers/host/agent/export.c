@@ -263,7 +263,7 @@ int vgpuh_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_
 	lockdep_assert_held(&agent->lock);
 	if ((args->flags & ~VGPU_CHANGES) || (args->wedged & ~VGPU_WEDGED_ALL))
 		return -EOPNOTSUPP;
-	/* A guest accepts nothing else (check_export_change()). */
+	/* A guest accepts nothing else (export_change_ok()). */
 	if (!args->flags || (args->connector && !(args->flags & VGPU_CHANGE_HOTPLUG)) ||
 	    (args->property && !args->connector) ||
 	    !args->wedged != !(args->flags & VGPU_CHANGE_WEDGED))
