@@ -319,3 +319,18 @@ int vgpu_wire_msg_check(const void *msg, size_t msg_len, const struct vgpu_wire_
 		return -EPROTO;
 	return msg_rules[type].ok && !msg_rules[type].ok(msg, msg_len, limits) ? -EPROTO : 0;
 }
+
+static_assert(sizeof(struct vgpu_fetched) == sizeof(struct vgpu_written) &&
+	      offsetof(struct vgpu_fetched, error) == offsetof(struct vgpu_written, error) &&
+	      offsetof(struct vgpu_fetched, len) == offsetof(struct vgpu_written, reserved),
+	      "both answers are alike");
+
+bool vgpu_wire_answer_ok(const void *answer, u32 data_len)
+{
+	const struct vgpu_fetched *fetched = answer;
+	u32 error = le32_to_cpu(fetched->error);
+	u32 data = error ? 0 : data_len;
+
+	return error <= MAX_ERRNO && le32_to_cpu(fetched->len) == data &&
+		le32_to_cpu(fetched->hdr.len) == sizeof(*fetched) + data;
+}

@@ -87,6 +87,12 @@ int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limit
  */
 int vgpu_wire_msg_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits);
 
+/*
+ * Check the fixed part of FETCHED or WRITTEN, whose header is checked: an error comes without
+ * data, success with all @data_len bytes of it.
+ */
+bool vgpu_wire_answer_ok(const void *answer, u32 data_len);
+
 /* Return: true if @name, of VGPU_FILE_NAME_LEN bytes, is a valid name of an export's file. */
 bool vgpu_wire_file_name_ok(const u8 *name);
 

@@ -130,24 +130,6 @@ static int lane_upcall_recv(struct vgpuh_lane *lane, unsigned long deadline, u16
 	return ret;
 }
 
-/*
- * Check the fixed part of FETCHED or WRITTEN: an error comes without data, success with all of
- * it.
- */
-static bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
-{
-	const struct vgpu_fetched *fetched = answer;
-	u32 error = le32_to_cpu(fetched->error);
-	u32 data = error ? 0 : data_len;
-
-	BUILD_BUG_ON(sizeof(struct vgpu_fetched) != sizeof(struct vgpu_written) ||
-		     offsetof(struct vgpu_fetched, error) != offsetof(struct vgpu_written, error) ||
-		     offsetof(struct vgpu_fetched, len) !=
-		     offsetof(struct vgpu_written, reserved));
-	return error <= MAX_ERRNO && le32_to_cpu(fetched->len) == data &&
-	       le32_to_cpu(fetched->hdr.len) == answer_len + data;
-}
-
 int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
 		      void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data)
 {
@@ -181,7 +163,7 @@ int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size
 	if (!ret)
 		ret = lane_upcall_recv(lane, deadline, type, answer, answer_len, data, nr_data,
 				       data_len);
-	if (!ret && !lane_answer_ok(answer, answer_len, data_len))
+	if (!ret && !vgpu_wire_answer_ok(answer, data_len))
 		ret = -EPROTO;
 	if (lane->driving) {
 		lane->upcall_ns += ktime_get_ns() - wait.start;

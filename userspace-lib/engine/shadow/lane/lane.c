@@ -192,21 +192,6 @@ int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline)
 
 /* --- upcalls of the lane's own thread ---------------------------------------- */
 
-bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
-{
-	const struct vgpu_fetched *fetched = answer;
-	u32 error = le32_to_cpu(fetched->error);
-	u32 data = error ? 0 : data_len;
-
-	_Static_assert(sizeof(struct vgpu_fetched) == sizeof(struct vgpu_written) &&
-		       offsetof(struct vgpu_fetched, error) ==
-		       offsetof(struct vgpu_written, error) &&
-		       offsetof(struct vgpu_fetched, len) ==
-		       offsetof(struct vgpu_written, reserved), "both answers are alike");
-	return error <= MAX_ERRNO && le32_to_cpu(fetched->len) == data &&
-	       le32_to_cpu(fetched->hdr.len) == answer_len + data;
-}
-
 void lane_upcall_failed(struct lane *lane, int error)
 {
 	if (error == -ETIMEDOUT) {
@@ -241,7 +226,7 @@ static int ask_recv(struct lane *lane, u16 type, struct vgpu_written *answer, u6
 	if (le16_to_cpu(hdr->type) != type || le32_to_cpu(hdr->len) != sizeof(*answer))
 		return -EPROTO;
 	ret = lane_recv(lane, hdr + 1, sizeof(*answer) - sizeof(*hdr), deadline);
-	return ret ?: lane_answer_ok(answer, sizeof(*answer), 0) ? 0 : -EPROTO;
+	return ret ?: vgpu_wire_answer_ok(answer, 0) ? 0 : -EPROTO;
 }
 
 int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu_written *answer)

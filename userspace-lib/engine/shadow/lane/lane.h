@@ -97,7 +97,6 @@ int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline);
  * 0, or -EFAULT: the lane is of no use any more.
  */
 int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu_written *answer);
-bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len);
 /* Handles a failed upcall. @error: -ETIMEDOUT, or another errno, with which the connection ends. */
 void lane_upcall_failed(struct lane *lane, int error);
 

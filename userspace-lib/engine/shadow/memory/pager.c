@@ -144,8 +144,7 @@ static void lane_ready(struct lane *lane)
 	data_len = fault->upcall == UPCALL_FETCH ? fault->nr * PAGE_SIZE : 0;
 	ret = answer_read(lane);
 	if (ret > 0)
-		ret = lane_answer_ok(&fault->answer, sizeof(fault->answer.fetched), data_len) ?
-			1 : -EPROTO;
+		ret = vgpu_wire_answer_ok(&fault->answer, data_len) ? 1 : -EPROTO;
 	/*
 	 * Arm again, as more may come while the call runs. This must not be later: after
 	 * upcall_end() the lane's thread continues, and its call may end.
