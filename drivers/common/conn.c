@@ -44,6 +44,9 @@ static void conn_changed(struct sock *sk, bool readable, bool writable)
 	read_lock_bh(&sk->sk_callback_lock);
 	conn = sk->sk_user_data;
 	if (conn) {
+		/* Only changes of the socket's state concern both directions. */
+		if (readable && writable)
+			WRITE_ONCE(conn->state_changed, true);
 		if (readable)
 			WRITE_ONCE(conn->readable, true);
 		if (writable)
@@ -73,13 +76,6 @@ static void conn_write_space(struct sock *sk)
 
 static void conn_state_change(struct sock *sk)
 {
-	struct vgpu_conn *conn;
-
-	read_lock_bh(&sk->sk_callback_lock);
-	conn = sk->sk_user_data;
-	if (conn)
-		WRITE_ONCE(conn->state_changed, true);
-	read_unlock_bh(&sk->sk_callback_lock);
 	conn_changed(sk, true, true);
 }
 
@@ -215,15 +211,12 @@ int vgpu_conn_connect(struct vgpu_conn *conn, u32 cid, u32 port, bool reserved,
 		return -ENODEV;
 	if (ret)
 		return ret;
-	if (reserved) {
+	if (reserved)
 		ret = conn_bind_reserved(sock);
-		if (ret) {
-			sock_release(sock);
-			return ret;
-		}
+	if (!ret) {
+		conn_enlarge_buffers(sock);
+		ret = conn_attach(conn, sock, true);
 	}
-	conn_enlarge_buffers(sock);
-	ret = conn_attach(conn, sock, true);
 	if (ret) {
 		sock_release(sock);
 		return ret;
