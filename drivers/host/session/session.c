@@ -43,11 +43,6 @@ static void session_free(struct kref *ref)
 	kfree(session);
 }
 
-void vgpuh_session_get(struct vgpuh_session *session)
-{
-	kref_get(&session->ref);
-}
-
 void vgpuh_session_put(struct vgpuh_session *session)
 {
 	kref_put(&session->ref, session_free);
@@ -167,7 +162,7 @@ struct vgpuh_session *vgpuh_session_find(struct vgpu_peer *peer, u64 number)
 	mutex_lock(&peer->lock);
 	session = session_find_locked(peer, number);
 	if (session)
-		vgpuh_session_get(session);
+		kref_get(&session->ref);
 	mutex_unlock(&peer->lock);
 	return session;
 }
@@ -241,7 +236,7 @@ void vgpuh_session_close_later(struct vgpuh_session *session)
 		return;
 	session->closing = true;
 	session->close_by = jiffies + SESSION_CLOSE_WAIT;
-	vgpuh_session_get(session);
+	kref_get(&session->ref);
 	queue_delayed_work(vgpu_host_wq, &session->close_work, 0);
 }
 

@@ -124,7 +124,6 @@ int vgpuh_session_publish(struct vgpuh_session *session);
  * agent, and put the reference of the shadow's file.
  */
 void vgpuh_session_withdraw(struct vgpuh_session *session);
-void vgpuh_session_get(struct vgpuh_session *session);
 void vgpuh_session_put(struct vgpuh_session *session);
 /* Find a session by its number. Return: the session with a reference, or NULL. */
 struct vgpuh_session *vgpuh_session_find(struct vgpu_peer *peer, u64 number);
