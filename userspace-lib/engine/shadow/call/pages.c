@@ -4,7 +4,6 @@
  * mm, as those of mmap.c.
  */
 #include <linux/errno.h>
-#include <linux/mman.h>
 
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/pages.h"
