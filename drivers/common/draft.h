@@ -69,9 +69,7 @@ static inline u32 vgpu_draft_fill(const struct vgpu_draft *draft, u64 seq,
 	u32 len = sizeof(*reply) + draft->nr_objects * sizeof(draft->objects[0]) + draft->data_len;
 
 	*reply = (struct vgpu_reply) {
-		.hdr.len = cpu_to_le32(len),
-		.hdr.type = cpu_to_le16(VGPU_MSG_REPLY),
-		.hdr.seq = cpu_to_le64(seq),
+		.hdr = VGPU_HDR(len, VGPU_MSG_REPLY, seq),
 		.result = cpu_to_le64(draft->result),
 		.pos = cpu_to_le64(draft->pos),
 		.flags = cpu_to_le32(draft->flags),

@@ -65,6 +65,13 @@ struct vgpu_reply_view {
 	u32 data_len;
 };
 
+/* Initializer of the header of a message. */
+#define VGPU_HDR(_len, _type, _seq) {		\
+	.len = cpu_to_le32(_len),		\
+	.type = cpu_to_le16(_type),		\
+	.seq = cpu_to_le64(_seq),		\
+}
+
 static inline u32 vgpu_wire_pad(u32 len)
 {
 	return (len + 7) & ~7U;

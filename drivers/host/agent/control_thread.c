@@ -109,11 +109,8 @@ static int control_session_close(struct vgpu_peer *peer, const void *msg)
 
 static int control_ping(struct vgpu_peer *peer, const void *msg)
 {
-	struct vgpu_hdr pong = {
-		.len = cpu_to_le32(sizeof(pong)),
-		.type = cpu_to_le16(VGPU_MSG_PONG),
-		.seq = ((const struct vgpu_hdr *)msg)->seq,
-	};
+	const struct vgpu_hdr *ping = msg;
+	struct vgpu_hdr pong = VGPU_HDR(sizeof(pong), VGPU_MSG_PONG, le64_to_cpu(ping->seq));
 
 	vgpuh_control_idle(peer);
 	return vgpuh_control_send(peer, &pong, sizeof(pong));
@@ -181,10 +178,7 @@ malformed:
 /* Handle a silence of half the ping timeout. */
 static int control_silent(struct vgpu_peer *peer, unsigned int *silence)
 {
-	struct vgpu_hdr ping = {
-		.len = cpu_to_le32(sizeof(ping)),
-		.type = cpu_to_le16(VGPU_MSG_PING),
-	};
+	struct vgpu_hdr ping = VGPU_HDR(sizeof(ping), VGPU_MSG_PING, 0);
 
 	if ((*silence)++)
 		return *silence > 2 ? -ETIMEDOUT : 0;

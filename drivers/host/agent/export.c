@@ -312,8 +312,7 @@ static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant
 {
 	const struct vgpuh_export *export = grant->export;
 	struct vgpu_export_add msg = {
-		.hdr.len = cpu_to_le32(sizeof(msg)),
-		.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_ADD),
+		.hdr = VGPU_HDR(sizeof(msg), VGPU_MSG_EXPORT_ADD, 0),
 		.export = cpu_to_le32(grant->id),
 		.kind = cpu_to_le32(export->kind),
 		.device = cpu_to_le64(export->device),
@@ -361,8 +360,7 @@ static int grant_send_changes(struct vgpu_peer *peer)
 
 	while (!ret && (id = grant_next_change(peer, &change))) {
 		struct vgpu_export_change msg = {
-			.hdr.len = cpu_to_le32(sizeof(msg)),
-			.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_CHANGE),
+			.hdr = VGPU_HDR(sizeof(msg), VGPU_MSG_EXPORT_CHANGE, 0),
 			.export = cpu_to_le32(id),
 			.flags = cpu_to_le32(change.flags),
 			.connector = cpu_to_le32(change.connector),
@@ -384,8 +382,7 @@ int vgpu_grant_announce(struct vgpu_peer *peer)
 	while (!ret && (grant = grant_next_news(peer, &revoked))) {
 		if (revoked) {
 			struct vgpu_export_del msg = {
-				.hdr.len = cpu_to_le32(sizeof(msg)),
-				.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_DEL),
+				.hdr = VGPU_HDR(sizeof(msg), VGPU_MSG_EXPORT_DEL, 0),
 				.export = cpu_to_le32(grant->id),
 			};
 

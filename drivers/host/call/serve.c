@@ -212,10 +212,7 @@ static int lane_run(struct vgpuh_lane *lane)
 
 static int lane_send_ready(struct vgpuh_lane *lane)
 {
-	struct vgpu_hdr ready = {
-		.len = cpu_to_le32(sizeof(ready)),
-		.type = cpu_to_le16(VGPU_MSG_LANE_READY),
-	};
+	struct vgpu_hdr ready = VGPU_HDR(sizeof(ready), VGPU_MSG_LANE_READY, 0);
 	struct kvec vec = { .iov_base = &ready, .iov_len = sizeof(ready) };
 
 	return vgpu_conn_send(&lane->conn, &vec, 1, sizeof(ready), VGPU_MSG_TIMEOUT_MS);

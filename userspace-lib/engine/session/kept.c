@@ -139,10 +139,7 @@ static bool kept_is_over(struct kept *kept)
 
 void kept_look(void)
 {
-	struct vgpu_release msg = {
-		.hdr.len = cpu_to_le32(sizeof(msg)),
-		.hdr.type = cpu_to_le16(VGPU_MSG_RELEASE),
-	};
+	struct vgpu_release msg = { .hdr = VGPU_HDR(sizeof(msg), VGPU_MSG_RELEASE, 0) };
 	struct kept *kept, *next;
 
 	for (kept = LIST_FIRST(&kepts); nr_releases && kept; kept = next) {

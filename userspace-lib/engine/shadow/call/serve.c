@@ -151,10 +151,7 @@ static int lane_serve(struct lane *lane)
 
 static int lane_send_ready(struct lane *lane)
 {
-	struct vgpu_hdr ready = {
-		.len = cpu_to_le32(sizeof(ready)),
-		.type = cpu_to_le16(VGPU_MSG_LANE_READY),
-	};
+	struct vgpu_hdr ready = VGPU_HDR(sizeof(ready), VGPU_MSG_LANE_READY, 0);
 	struct iovec iov = { &ready, sizeof(ready) };
 
 	return lane_send(lane, &iov, 1, msg_deadline());
