@@ -47,6 +47,25 @@ static bool export_string_ok(const char *s, size_t size)
 	return true;
 }
 
+static void export_fill_msg(struct vgpu_export_add *msg, const struct vgpu_host_export_add *args,
+			    dev_t rdev)
+{
+	*msg = (struct vgpu_export_add) {
+		.hdr = VGPU_HDR(sizeof(*msg), VGPU_MSG_EXPORT_ADD, 0),
+		.kind = cpu_to_le32(args->kind),
+		.device = cpu_to_le64(args->device),
+		.rdev_major = cpu_to_le32(MAJOR(rdev)),
+		.rdev_minor = cpu_to_le32(MINOR(rdev)),
+		.bus = cpu_to_le32(args->bus),
+	};
+	strscpy(msg->name, args->name, sizeof(msg->name));
+	strscpy(msg->driver, args->driver, sizeof(msg->driver));
+	strscpy(msg->path, args->path, sizeof(msg->path));
+	strscpy(msg->bus_id, args->bus_id, sizeof(msg->bus_id));
+	memcpy(msg->pci_header, args->pci_header, sizeof(msg->pci_header));
+	strscpy(msg->title, args->title, sizeof(msg->title));
+}
+
 int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args)
 {
 	struct vgpuh_export *export;
@@ -69,7 +88,7 @@ int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add
 	    (args->kind < VGPU_EXPORT_VIDEO && args->title[0]))
 		return -EINVAL;
 	list_for_each_entry(export, &agent->exports, node)
-		if (!strcmp(export->name, args->name))
+		if (!strcmp(export->msg.name, args->name))
 			return -EEXIST;
 	if (agent->last_export == INT_MAX)
 		return -ENOSPC;
@@ -101,14 +120,7 @@ int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add
 	export->flags = args->flags;
 	export->admin = capable(CAP_SYS_ADMIN);
 	export->kind = args->kind;
-	export->device = args->device;
-	strscpy(export->name, args->name, sizeof(export->name));
-	strscpy(export->driver, args->driver, sizeof(export->driver));
-	strscpy(export->dev_path, args->path, sizeof(export->dev_path));
-	export->bus = args->bus;
-	strscpy(export->bus_id, args->bus_id, sizeof(export->bus_id));
-	memcpy(export->pci_header, args->pci_header, sizeof(export->pci_header));
-	strscpy(export->title, args->title, sizeof(export->title));
+	export_fill_msg(&export->msg, args, export->rdev);
 	if (export->rdev == agent->rdev || vgpuh_window_is_device(export->rdev)) {
 		vgpuh_export_put(export);
 		return -EXDEV;
@@ -308,28 +320,6 @@ static struct vgpu_grant *grant_next_news(struct vgpu_peer *peer, bool *revoked)
 	return found;
 }
 
-static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant)
-{
-	const struct vgpuh_export *export = grant->export;
-	struct vgpu_export_add msg = {
-		.hdr = VGPU_HDR(sizeof(msg), VGPU_MSG_EXPORT_ADD, 0),
-		.export = cpu_to_le32(grant->id),
-		.kind = cpu_to_le32(export->kind),
-		.device = cpu_to_le64(export->device),
-		.rdev_major = cpu_to_le32(MAJOR(export->rdev)),
-		.rdev_minor = cpu_to_le32(MINOR(export->rdev)),
-		.bus = cpu_to_le32(export->bus),
-	};
-
-	memcpy(msg.name, export->name, sizeof(msg.name));
-	memcpy(msg.driver, export->driver, sizeof(msg.driver));
-	memcpy(msg.path, export->dev_path, sizeof(msg.path));
-	memcpy(msg.bus_id, export->bus_id, sizeof(msg.bus_id));
-	memcpy(msg.pci_header, export->pci_header, sizeof(msg.pci_header));
-	memcpy(msg.title, export->title, sizeof(msg.title));
-	return vgpuh_control_send(peer, &msg, sizeof(msg));
-}
-
 /*
  * Take the pending uevents of the next grant that the guest knows.
  * Return: number of the grant; 0: there is none.
@@ -388,7 +378,10 @@ int vgpu_grant_announce(struct vgpu_peer *peer)
 
 			ret = vgpuh_control_send(peer, &msg, sizeof(msg));
 		} else {
-			ret = grant_send_add(peer, grant);
+			struct vgpu_export_add msg = grant->export->msg;
+
+			msg.export = cpu_to_le32(grant->id);
+			ret = vgpuh_control_send(peer, &msg, sizeof(msg));
 		}
 		vgpu_grant_put(grant);
 	}

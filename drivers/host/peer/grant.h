@@ -22,16 +22,10 @@ struct vgpuh_export {
 	u32 id;
 	u32 flags;
 	u32 kind;
-	u64 device;
 	struct path path;
 	dev_t rdev;
-	char name[32];
-	char driver[32];
-	char dev_path[64];
-	u32 bus;
-	char bus_id[64];
-	u8 pci_header[64];
-	char title[64];
+	/* What guests are told of the export; its number is that of each grant. */
+	struct vgpu_export_add msg;
 	/*
 	 * True if the process that offered the export has CAP_SYS_ADMIN. Only then can the export
 	 * lend this capability to a guest's call (ioctl_lends_admin()).
