@@ -33,23 +33,17 @@ static unsigned long fixup_addr(const struct vgpuh_call *call, const struct vgpu
 	return call->segs[le16_to_cpu(fixup->seg)].addr + le32_to_cpu(fixup->offset);
 }
 
-/* Install an fd of object @id in the fd table. Return: the fd, or a negative errno. */
-static int fixup_install(struct vgpuh_call *call, u32 id, struct vgpu_fd *placed)
+int vgpu_fixup_install(struct vgpuh_call *call, u32 id, struct vgpu_fd *placed)
 {
 	struct vgpuh_object *object = vgpuh_object_find(call->lane->session->peer, id);
 
 	return object ? vgpu_fdtable_place(object, placed) : -EBADF;
 }
 
-int vgpu_fixup_arg_fd(struct vgpuh_call *call, u32 id)
-{
-	return fixup_install(call, id, &call->arg_fd);
-}
-
 static int fixup_place_fd(struct vgpuh_call *call, const struct vgpu_fixup *fixup,
 			  struct vgpu_fd *placed)
 {
-	int fd = fixup_install(call, le32_to_cpu(fixup->target), placed);
+	int fd = vgpu_fixup_install(call, le32_to_cpu(fixup->target), placed);
 
 	if (fd < 0)
 		return fd;

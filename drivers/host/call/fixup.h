@@ -7,18 +7,16 @@
 
 #include <linux/types.h>
 
+struct vgpu_fd;
 struct vgpuh_call;
 
 /* Put pointers and fds into the placed segments. */
 int vgpu_fixup_apply(struct vgpuh_call *call);
-/*
- * Install an fd of object @id, the ioctl's argument, in the fd table.
- * Return: the fd, or a negative errno.
- */
-int vgpu_fixup_arg_fd(struct vgpuh_call *call, u32 id);
+/* Install an fd of object @id in the fd table. Return: the fd, or a negative errno. */
+int vgpu_fixup_install(struct vgpuh_call *call, u32 id, struct vgpu_fd *placed);
 /* Restore the guest's own pointers and fds in the gathered reply. */
 void vgpu_fixup_undo_all(struct vgpuh_call *call);
-/* Remove the fds that vgpu_fixup_apply() and vgpu_fixup_arg_fd() installed, even in part. */
+/* Remove the fds that vgpu_fixup_apply() installed, and call->arg_fd, even in part. */
 void vgpu_fixup_remove_fds(struct vgpuh_call *call);
 /* Cancel the event of a call that failed. */
 void vgpu_fixup_cancel_event(struct vgpuh_call *call);

@@ -287,7 +287,7 @@ static int ioctl_prepare(struct vgpuh_call *call, u32 cmd, unsigned long *arg)
 		*arg = call->segs[0].addr;
 		break;
 	case VGPU_IOCTL_ARG_FD:
-		ret = vgpu_fixup_arg_fd(call, le64_to_cpu(args->arg));
+		ret = vgpu_fixup_install(call, le64_to_cpu(args->arg), &call->arg_fd);
 		if (ret < 0)
 			return ret;
 		*arg = ret;

@@ -121,7 +121,7 @@ static int call_wait_control(struct vgpuh_lane *lane, u64 seq)
 		if (READ_ONCE(session->ending) || vgpu_conn_is_down(&lane->conn))
 			return -ENODEV;
 	}
-	if (vgpu_unmap_due(session, seq))
+	if (vgpu_unmap_first(session, seq))
 		return vgpuh_mapping_apply_unmaps(session, lane->shadow, seq);
 	return 0;
 }

@@ -51,7 +51,7 @@ static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 		return ret;
 	ret = wait_event_interruptible(session->service_wait,
 				       READ_ONCE(session->ending) ||
-				       vgpu_unmap_due(session, U64_MAX));
+				       vgpu_unmap_first(session, U64_MAX));
 	if (ret)
 		return 0;
 	if (READ_ONCE(session->ending))

@@ -48,11 +48,6 @@ struct vgpu_unmap_req *vgpu_unmap_first(struct vgpuh_session *session, u64 seq)
 	return req;
 }
 
-bool vgpu_unmap_due(struct vgpuh_session *session, u64 seq)
-{
-	return vgpu_unmap_first(session, seq);
-}
-
 void vgpu_unmap_remove(struct vgpuh_session *session, struct vgpu_unmap_req *req)
 {
 	spin_lock(&session->unmaps_lock);

@@ -27,8 +27,6 @@ int vgpu_unmap_queue(struct vgpuh_session *session, u64 seq, u64 addr, u64 len);
  * Return: the unmap, which only a holder of map_lock may use; or NULL.
  */
 struct vgpu_unmap_req *vgpu_unmap_first(struct vgpuh_session *session, u64 seq);
-/* Check whether any unmap up to @seq is not applied yet. */
-bool vgpu_unmap_due(struct vgpuh_session *session, u64 seq);
 /* Remove and free @req, which is applied. Context: map_lock is held. */
 void vgpu_unmap_remove(struct vgpuh_session *session, struct vgpu_unmap_req *req);
 /* Free unmaps that were never applied, when the session cannot be found any more. */
