@@ -9,7 +9,7 @@
 
 size_t vgpu_segs_place(const struct vgpu_call_view *view, struct vgpu_seg_place *places)
 {
-	u32 nr = le16_to_cpu(view->call->nr_segs), in = 0, out = 0, i;
+	u32 nr = vgpu_view_nr_segs(view), in = 0, out = 0, i;
 	size_t size = 0;
 
 	for (i = 0; i < nr; i++) {
@@ -31,7 +31,7 @@ size_t vgpu_segs_place(const struct vgpu_call_view *view, struct vgpu_seg_place 
 bool vgpu_segs_hold(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 		    u64 addr, u32 len)
 {
-	u32 nr = le16_to_cpu(view->call->nr_segs), i;
+	u32 nr = vgpu_view_nr_segs(view), i;
 
 	for (i = 0; i < nr; i++) {
 		u32 has = vgpu_view_seg_len(view, i);

@@ -28,6 +28,16 @@ struct vgpu_seg_place {
 	u32 out;
 };
 
+static inline u32 vgpu_view_nr_segs(const struct vgpu_call_view *view)
+{
+	return le16_to_cpu(view->call->nr_segs);
+}
+
+static inline u32 vgpu_view_nr_fixups(const struct vgpu_call_view *view)
+{
+	return le16_to_cpu(view->call->nr_fixups);
+}
+
 static inline u32 vgpu_view_seg_len(const struct vgpu_call_view *view, u32 i)
 {
 	return le32_to_cpu(view->segs[i].len);
@@ -45,7 +55,7 @@ static inline bool vgpu_view_seg_is(const struct vgpu_call_view *view, u32 i, u3
  */
 static inline bool vgpu_view_has_seg(const struct vgpu_call_view *view, u32 flag)
 {
-	u32 nr = le16_to_cpu(view->call->nr_segs), i;
+	u32 nr = vgpu_view_nr_segs(view), i;
 
 	for (i = 0; i < nr; i++)
 		if (vgpu_view_seg_is(view, i, flag))

@@ -21,11 +21,6 @@
 #include "session/fdtable.h"
 #include "session/lane.h"
 
-static u32 fixup_nr(const struct vgpuh_call *call)
-{
-	return le16_to_cpu(call->view.call->nr_fixups);
-}
-
 /* --- placing -------------------------------------------------------------- */
 
 static unsigned long fixup_addr(const struct vgpuh_call *call, const struct vgpu_fixup *fixup)
@@ -97,7 +92,7 @@ static bool fixup_places_fd(const struct vgpuh_call *call)
 {
 	u32 i;
 
-	for (i = 0; i < fixup_nr(call); i++) {
+	for (i = 0; i < vgpu_view_nr_fixups(&call->view); i++) {
 		u16 type = le16_to_cpu(call->view.fixups[i].type);
 
 		if (type == VGPU_FIXUP_FD_IN || type == VGPU_FIXUP_EVENT)
@@ -109,7 +104,7 @@ static bool fixup_places_fd(const struct vgpuh_call *call)
 int vgpu_fixup_apply(struct vgpuh_call *call)
 {
 	const struct vgpu_fixup *fixup = call->view.fixups;
-	u32 nr = fixup_nr(call), i;
+	u32 nr = vgpu_view_nr_fixups(&call->view), i;
 	int ret = 0;
 
 	if (fixup_places_fd(call)) {
@@ -146,7 +141,7 @@ int vgpu_fixup_apply(struct vgpuh_call *call)
 
 void vgpu_fixup_undo_all(struct vgpuh_call *call)
 {
-	u32 nr = fixup_nr(call), i;
+	u32 nr = vgpu_view_nr_fixups(&call->view), i;
 
 	for (i = 0; i < nr; i++)
 		vgpu_fixup_undo(&call->view, call->segs, call->reply.data, &call->view.fixups[i],
@@ -155,7 +150,7 @@ void vgpu_fixup_undo_all(struct vgpuh_call *call)
 
 void vgpu_fixup_remove_fds(struct vgpuh_call *call)
 {
-	u32 nr = fixup_nr(call), i;
+	u32 nr = vgpu_view_nr_fixups(&call->view), i;
 
 	if (call->arg_fd.file)
 		vgpu_fdtable_remove(&call->arg_fd);
@@ -227,7 +222,7 @@ static int fds_give(struct vgpuh_call *call, struct vgpu_fd *fd, u32 index)
 static int fds_answer(struct vgpuh_call *call, s64 *result)
 {
 	const struct vgpu_fixup *fixups = call->view.fixups;
-	u32 nr = fixup_nr(call), i;
+	u32 nr = vgpu_view_nr_fixups(&call->view), i;
 	int ret = 0;
 
 	for (i = 0; !ret && i < nr; i++) {

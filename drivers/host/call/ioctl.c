@@ -50,11 +50,6 @@
 #define IOCTL_DRM_DROP_MASTER	_IO('d', 0x1f)
 #define IOCTL_DRM_MAJOR		226
 
-static u32 ioctl_nr_segs(const struct vgpuh_call *call)
-{
-	return le16_to_cpu(call->view.call->nr_segs);
-}
-
 /* --- segments ------------------------------------------------------------- */
 
 /*
@@ -96,7 +91,7 @@ static int ioctl_alloc_scratch(struct vgpuh_call *call, size_t size)
 /* Choose a place for each segment, and copy its bytes there. */
 static int ioctl_place_segs(struct vgpuh_call *call)
 {
-	u32 nr = ioctl_nr_segs(call), i;
+	u32 nr = vgpu_view_nr_segs(&call->view), i;
 	size_t size;
 	int ret;
 
@@ -127,7 +122,7 @@ static int ioctl_place_segs(struct vgpuh_call *call)
 
 static void ioctl_store_pages(struct vgpuh_call *call)
 {
-	u32 nr = ioctl_nr_segs(call), pos, i;
+	u32 nr = vgpu_view_nr_segs(&call->view), pos, i;
 
 	for (i = 0; i < nr; i++) {
 		if (!vgpu_seg_is(call, i, VGPU_SEG_PAGE))
@@ -143,7 +138,7 @@ static void ioctl_store_pages(struct vgpuh_call *call)
 /* Copy the bytes of the OUT segments, as the driver left them, into the reply. */
 static int ioctl_gather(struct vgpuh_call *call)
 {
-	u32 nr = ioctl_nr_segs(call), i;
+	u32 nr = vgpu_view_nr_segs(&call->view), i;
 
 	for (i = 0; i < nr; i++) {
 		u8 *to = call->reply.data + call->segs[i].out;

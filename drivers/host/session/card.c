@@ -107,7 +107,7 @@ static void card_note_file(const struct vgpuh_call *call, const struct vgpu_fd *
  */
 static void card_note_process(const struct vgpuh_call *call)
 {
-	u32 nr = call->placed ? le16_to_cpu(call->view.call->nr_fixups) : 0, i;
+	u32 nr = call->placed ? vgpu_view_nr_fixups(&call->view) : 0, i;
 
 	vgpu_tgid_use(call->lane->session->tgid, call->object);
 	card_note_file(call, &call->arg_fd);

@@ -140,7 +140,7 @@ int call_send_reply(struct call *call)
 void call_finish(struct call *call)
 {
 	if (call->segs && call->segs != call->segs_small)
-		memory_put(call->segs, (le16_to_cpu(call->view.call->nr_segs) *
+		memory_put(call->segs, (vgpu_view_nr_segs(&call->view) *
 					sizeof(*call->segs) + PAGE_SIZE - 1) & PAGE_MASK);
 	call->segs = NULL;
 	if (call->reply.data && call->reply.data != call->lane->reply_buf)

@@ -14,11 +14,6 @@
 #include "engine/shadow/thread/thread.h"
 #include "segs.h"
 
-static u32 nr_fixups(const struct call *call)
-{
-	return le16_to_cpu(call->view.call->nr_fixups);
-}
-
 static void *field_of(const struct call *call, const struct vgpu_fixup *fixup)
 {
 	return (void *)(call->segs[le16_to_cpu(fixup->seg)].addr + le32_to_cpu(fixup->offset));
@@ -51,14 +46,14 @@ static int place_event(struct call *call, const struct vgpu_fixup *fixup, s32 *f
 
 static u64 placed_bytes(const struct call *call)
 {
-	return (nr_fixups(call) * (sizeof(*call->placed) + sizeof(*call->placed_fds)) +
+	return (vgpu_view_nr_fixups(&call->view) * (sizeof(*call->placed) + sizeof(*call->placed_fds)) +
 		PAGE_SIZE - 1) & PAGE_MASK;
 }
 
 int fixups_place(struct call *call)
 {
 	const struct vgpu_fixup *fixup = call->view.fixups;
-	u32 nr = nr_fixups(call), i;
+	u32 nr = vgpu_view_nr_fixups(&call->view), i;
 	u64 value;
 	int ret = 0;
 
@@ -107,7 +102,7 @@ void fixups_undo(struct call *call)
 {
 	u32 i;
 
-	for (i = 0; i < nr_fixups(call); i++)
+	for (i = 0; i < vgpu_view_nr_fixups(&call->view); i++)
 		vgpu_fixup_undo(&call->view, call->segs, call->reply.data, &call->view.fixups[i],
 				call->placed ? call->placed_fds[i] : -1);
 }
@@ -121,7 +116,7 @@ void fixups_remove(struct call *call)
 	call->arg_file = NULL;
 	if (!call->placed)
 		return;
-	for (i = 0; i < nr_fixups(call); i++)
+	for (i = 0; i < vgpu_view_nr_fixups(&call->view); i++)
 		if (call->placed[i])
 			file_put(call->placed[i]);
 	if (call->event)
@@ -168,7 +163,7 @@ static int give_fd(struct call *call, int fd, u32 index)
 
 int fixups_answer(struct call *call, s64 *result)
 {
-	u32 nr = nr_fixups(call), i;
+	u32 nr = vgpu_view_nr_fixups(&call->view), i;
 	int ret = 0;
 
 	for (i = 0; !ret && i < nr; i++) {

@@ -33,11 +33,6 @@
 #define VIDEO_REQBUFS_NR	8
 #define VIDEO_REMOVE_BUFS_NR	104
 
-static u32 nr_segs(const struct call *call)
-{
-	return le16_to_cpu(call->view.call->nr_segs);
-}
-
 /* --- segments ----------------------------------------------------------------- */
 
 static int alloc_scratch(struct call *call, u64 size)
@@ -61,7 +56,7 @@ static int alloc_scratch(struct call *call, u64 size)
 /* Finds a place for each segment, and copies IN segments there. */
 static int place_segs(struct call *call)
 {
-	u32 nr = nr_segs(call), i;
+	u32 nr = vgpu_view_nr_segs(&call->view), i;
 	u64 size;
 	int ret;
 
@@ -91,7 +86,7 @@ static int place_segs(struct call *call)
 
 static void store_pages(struct call *call)
 {
-	u32 nr = nr_segs(call), pos, i;
+	u32 nr = vgpu_view_nr_segs(&call->view), pos, i;
 
 	for (i = 0; i < nr; i++) {
 		if (!vgpu_view_seg_is(&call->view, i, VGPU_SEG_PAGE))
@@ -105,7 +100,7 @@ static void store_pages(struct call *call)
 /* Copies the bytes of OUT segments, as the driver left them, to the reply. */
 static void gather(struct call *call)
 {
-	u32 nr = nr_segs(call), i;
+	u32 nr = vgpu_view_nr_segs(&call->view), i;
 
 	for (i = 0; i < nr; i++) {
 		u8 *to = call->reply.data + call->segs[i].out;

@@ -122,7 +122,7 @@ void kept_hide(struct call *call)
 
 int kept_show(struct call *call)
 {
-	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
+	u32 nr = vgpu_view_nr_segs(&call->view), i;
 	int ret;
 
 	if (!vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT))

@@ -54,7 +54,7 @@ static const struct file_entry *mapped_file(const struct call *call, u32 cmd)
 {
 	u32 i, offset = cmd == RM_IOCTL_MAP ? RM_MAP_FD : RM_ALLOC_FD;
 
-	for (i = 0; i < le16_to_cpu(call->view.call->nr_fixups); i++) {
+	for (i = 0; i < vgpu_view_nr_fixups(&call->view); i++) {
 		const struct vgpu_fixup *fixup = &call->view.fixups[i];
 
 		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_IN && !fixup->seg &&
