@@ -140,8 +140,7 @@ int call_send_reply(struct call *call)
 void call_finish(struct call *call)
 {
 	if (call->segs && call->segs != call->segs_small)
-		memory_put(call->segs, (vgpu_view_nr_segs(&call->view) *
-					sizeof(*call->segs) + PAGE_SIZE - 1) & PAGE_MASK);
+		memory_put(call->segs, vgpu_view_nr_segs(&call->view) * sizeof(*call->segs));
 	call->segs = NULL;
 	if (call->reply.data && call->reply.data != call->lane->reply_buf)
 		budget_put(call->reply.data, call->reply.data_size);

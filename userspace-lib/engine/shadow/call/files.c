@@ -35,7 +35,7 @@ static int given;
 void files_init(void)
 {
 	nr_entries = shared->limits.objects;
-	entries = memory_get((nr_entries * sizeof(*entries) + PAGE_SIZE - 1) & PAGE_MASK);
+	entries = memory_get(nr_entries * sizeof(*entries));
 	if (!entries)
 		sys_exit_group(SHADOW_EXIT_MAP);
 	sys3(__NR_close_range, 0, FILES_LOW - 1, 0);
@@ -67,10 +67,8 @@ static struct file_entry *entry_new(u32 object)
 
 static void entry_free(struct file_entry *file)
 {
-	u32 len = (file->policy.nr_ioctls * sizeof(u32) + PAGE_SIZE - 1) & PAGE_MASK;
-
 	if (file->ioctls)
-		memory_put(file->ioctls, len);
+		memory_put(file->ioctls, file->policy.nr_ioctls * sizeof(u32));
 	file->ioctls = NULL;
 	file->dropped = false;
 	file->object = 0;
@@ -94,7 +92,7 @@ static int entry_fill(struct file_entry *file, const struct eshadow_policy *poli
 	file->no_demand = policy->no_demand;
 	if (!len)
 		return 0;
-	file->ioctls = memory_get((len + PAGE_SIZE - 1) & PAGE_MASK);
+	file->ioctls = memory_get(len);
 	if (!file->ioctls)
 		return -ENOMEM;
 	memcpy(file->ioctls, policy->ioctls, len);

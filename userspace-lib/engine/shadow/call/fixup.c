@@ -46,8 +46,8 @@ static int place_event(struct call *call, const struct vgpu_fixup *fixup, s32 *f
 
 static u64 placed_bytes(const struct call *call)
 {
-	return (vgpu_view_nr_fixups(&call->view) * (sizeof(*call->placed) + sizeof(*call->placed_fds)) +
-		PAGE_SIZE - 1) & PAGE_MASK;
+	return vgpu_view_nr_fixups(&call->view) *
+		(sizeof(*call->placed) + sizeof(*call->placed_fds));
 }
 
 int fixups_place(struct call *call)

@@ -62,7 +62,7 @@ static int place_segs(struct call *call)
 
 	call->segs = call->segs_small;
 	if (nr > SEGS_SMALL) {
-		call->segs = memory_get((nr * sizeof(*call->segs) + PAGE_SIZE - 1) & PAGE_MASK);
+		call->segs = memory_get(nr * sizeof(*call->segs));
 		if (!call->segs)
 			return -ENOMEM;
 	}

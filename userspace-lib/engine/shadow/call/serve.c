@@ -213,12 +213,10 @@ static struct lane *lane_free(void)
 /* Gives a lane memory, which is kept for later lanes. */
 static int lane_get_memory(struct lane *lane)
 {
-	const u64 len = (sizeof(struct call) + PAGE_SIZE - 1) & PAGE_MASK;
-
 	if (thread_prepare(&lane->thread, lane - lane_by_index(0)))
 		return -ENOMEM;
 	if (!lane->call)
-		lane->call = memory_get(len);
+		lane->call = memory_get(sizeof(*lane->call));
 	return lane->call ? writeback_prepare(lane) : -ENOMEM;
 }
 
