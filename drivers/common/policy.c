@@ -24,9 +24,6 @@
 #define LIMIT_MAPPED_BYTES	(16ULL << 30)
 #define LIMIT_KEPT_BYTES	(16ULL << 30)
 
-/* DRM_IOCTL_SET_MASTER; the number never changes, so drm.h is not included. */
-#define POLICY_DRM_SET_MASTER	_IO('d', 0x1e)
-
 int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags)
 {
 	return policy->read_only && (flags & O_ACCMODE) != O_RDONLY ? -EACCES : 0;
@@ -58,7 +55,7 @@ bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
 {
 	u32 key = policy->kind == VGPU_EXPORT_NVIDIA ? vgpu_nvidia_key(cmd) : vgpu_ioctl_key(cmd);
 
-	if (key == POLICY_DRM_SET_MASTER && policy->kind == VGPU_EXPORT_DRM_PRIMARY &&
+	if (key == VGPU_DRM_SET_MASTER && policy->kind == VGPU_EXPORT_DRM_PRIMARY &&
 	    !policy->master)
 		return false;
 	return policy_passes(policy, key);

@@ -32,6 +32,10 @@ struct vgpu_policy {
 	const u32 *ioctls;
 };
 
+/* Numbers of drm.h, which never change, so that header is not included. */
+#define VGPU_DRM_SET_MASTER	_IO('d', 0x1e)
+#define VGPU_DRM_DROP_MASTER	_IO('d', 0x1f)
+
 /* Maximum number of ioctls of a list. */
 #define VGPU_POLICY_IOCTLS_MAX	1024
 

@@ -22,16 +22,13 @@
 #include "session/lane.h"
 #include "wire.h"
 
-/* Number of drm.h, which never changes, so that header is not included. */
-#define FOPS_DRM_DROP_MASTER	_IO('d', 0x1f)
-
 /* Number of attempts to open, as other processes may become or stop being master in between. */
 #define FOPS_OPEN_TRIES		8
 
 /* Give up the mastership of @file. Return: true if it was master. */
 static bool fops_drop_master(struct file *file)
 {
-	return !file->f_op->unlocked_ioctl(file, FOPS_DRM_DROP_MASTER, 0);
+	return !file->f_op->unlocked_ioctl(file, VGPU_DRM_DROP_MASTER, 0);
 }
 
 /*

@@ -45,9 +45,7 @@
 #define IOCTL_CLOCKS_NS		20000
 #define IOCTL_CLOCKS_TRIES	4
 
-/* Numbers of drm.h, which never change, so that header is not included. */
-#define IOCTL_DRM_SET_MASTER	_IO('d', 0x1e)
-#define IOCTL_DRM_DROP_MASTER	_IO('d', 0x1f)
+/* Number of drm.h, which never changes, so that header is not included. */
 #define IOCTL_DRM_MAJOR		226
 
 /* --- segments ------------------------------------------------------------- */
@@ -307,7 +305,7 @@ static bool ioctl_lends_admin(const struct vgpuh_call *call, u32 cmd)
 	const struct vgpu_grant *grant = call->object->grant;
 	const struct inode *inode = file_inode(call->object->file);
 
-	return (cmd == IOCTL_DRM_SET_MASTER || cmd == IOCTL_DRM_DROP_MASTER) &&
+	return (cmd == VGPU_DRM_SET_MASTER || cmd == VGPU_DRM_DROP_MASTER) &&
 		(le16_to_cpu(call->view.call->flags) & VGPU_CALL_ADMIN) &&
 		grant && grant->export->kind == VGPU_EXPORT_DRM_PRIMARY &&
 		(grant->export->flags & VGPU_HOST_EXPORT_MASTER) && grant->export->admin &&

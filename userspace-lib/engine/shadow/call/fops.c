@@ -17,8 +17,6 @@
 /* Flags of open() that reach a driver. */
 #define OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)
 
-/* DRM_IOCTL_DROP_MASTER. Its number never changes, so drm.h is not included for it. */
-#define DRM_DROP_MASTER	_IO('d', 0x1f)
 /* Size in bytes of the decimal digits of a number, and a NUL. */
 #define NAME_LEN	12
 
@@ -79,7 +77,7 @@ static long open_node(struct call *call, const struct eshadow_policy *policy, u3
 /* Drops DRM master. Return: true if the file was master. */
 static bool drop_master(int fd)
 {
-	return !sys3_apart(__NR_ioctl, fd, DRM_DROP_MASTER, 0);
+	return !sys3_apart(__NR_ioctl, fd, VGPU_DRM_DROP_MASTER, 0);
 }
 
 /*
