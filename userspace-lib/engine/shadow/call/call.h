@@ -49,6 +49,12 @@ int call_send_reply(struct call *call);
 void call_finish(struct call *call);
 void call_take_back(struct call *call);
 s64 call_refuse(struct call *call, int error);
+/*
+ * Allocates memory for a message or a reply, which counts against the session's budget. Return:
+ * NULL if there is none.
+ */
+void *budget_get(u64 len);
+void budget_put(void *memory, u64 len);
 int call_alloc_data(struct call *call, u32 len);
 int call_alloc_scratch(struct call *call, u64 len);
 /* Makes a system call that runs a driver's function and that the guest can interrupt. */

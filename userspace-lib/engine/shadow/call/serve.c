@@ -7,7 +7,6 @@
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/run.h"
 #include "engine/shadow/call/serve.h"
-#include "engine/shadow/lane/budget.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
