@@ -25,76 +25,44 @@ typedef __s16 s16;
 typedef __s32 s32;
 typedef __s64 s64;
 
-#ifndef U16_MAX
 #define U16_MAX		UINT16_MAX
 #define U32_MAX		UINT32_MAX
 #define U64_MAX		UINT64_MAX
 #define S32_MAX		INT32_MAX
 #define S64_MAX		INT64_MAX
-#endif
 
-#ifndef MAX_ERRNO
 #define MAX_ERRNO	4095
-#endif
 
 #ifndef SEEK_MAX
 #define SEEK_MAX	4	/* SEEK_HOLE */
 #endif
 
-#ifndef __force
 #define __force
-#endif
-#ifndef __user
 #define __user
-#endif
-#ifndef fallthrough
 #define fallthrough	__attribute__((__fallthrough__))
-#endif
 
-#ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#endif
-#ifndef NSEC_PER_SEC
 #define NSEC_PER_USEC	1000L
 #define USEC_PER_SEC	1000000L
 #define NSEC_PER_SEC	1000000000L
-#endif
-#ifndef BIT
 #define BIT(n)		(1UL << (n))
 #define BIT_ULL(n)	(1ULL << (n))
-#endif
-#ifndef container_of
-#define container_of(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
-#endif
 
-#ifndef ALIGN
 #define ALIGN(x, a)		({ __typeof__(x) _m = (a) - 1; ((x) + _m) & ~_m; })
-#endif
 
-#ifndef min
 #define min(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a < _b ? _a : _b; })
 #define max(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a > _b ? _a : _b; })
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
-#endif
 
-#ifndef clamp
 #define clamp(x, low, high)	min(max(x, low), high)
-#endif
 
-#ifndef check_add_overflow
 #define check_add_overflow(a, b, d)	__builtin_add_overflow(a, b, d)
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
-#endif
 
-#ifndef hweight64
 #define hweight64(w)	((unsigned int)__builtin_popcountll(w))
-#endif
 
-#ifndef cond_resched
 #define cond_resched()	do { } while (0)
-#endif
 
 #define le16_to_cpu	__le16_to_cpu
 #define le32_to_cpu	__le32_to_cpu
