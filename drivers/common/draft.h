@@ -7,10 +7,6 @@
 
 #include "wire.h"
 
-#ifdef __KERNEL__
-#include <linux/string.h>
-#endif
-
 /**
  * struct vgpu_draft - what the reply to a call will say
  * @clock_in: CLOCK_MONOTONIC in nanoseconds when the header of the CALL had come

@@ -15,10 +15,6 @@
 
 #include "wire.h"
 
-#ifdef __KERNEL__
-#include <linux/minmax.h>
-#endif
-
 /* Maximum number of pages of one fetch. */
 #define VGPU_FETCH_AHEAD	32U
 

@@ -6,13 +6,11 @@
 #ifndef VGPU_KEPT_H
 #define VGPU_KEPT_H
 
-#ifdef __KERNEL__
-#include <asm/byteorder.h>
-struct file;
-#endif
 #include <linux/errno.h>
 
 #include "wire.h"
+
+struct file;
 
 /**
  * vgpu_run_append - append one page to a list of runs

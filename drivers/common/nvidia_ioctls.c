@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Ioctls of NVIDIA's driver, see nvidia_ioctls.h. The numbers are those of drivers 515 to 595. */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#endif
-
 #include "nvidia_ioctls.h"
 #include "nvidia_rules.h"
 

@@ -6,11 +6,7 @@
 #ifndef VGPU_NVIDIA_IOCTLS_H
 #define VGPU_NVIDIA_IOCTLS_H
 
-#ifdef __KERNEL__
-#include <linux/types.h>
-#else
-#include "wire_user.h"
-#endif
+#include "wire.h"
 
 /**
  * struct vgpu_nvidia_ioctl - key and name of an ioctl

@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Requests that no guest may make of NVIDIA's driver, see nvidia_rules.h. */
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#include <linux/string.h>
-#else
-#include <string.h>
-#endif
-
 #include "nvidia_rules.h"
 
 /* Numbers of ioctls, and the sizes by which the driver recognizes their arguments. */

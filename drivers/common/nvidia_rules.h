@@ -21,13 +21,9 @@
 #ifndef VGPU_NVIDIA_RULES_H
 #define VGPU_NVIDIA_RULES_H
 
-#ifdef __KERNEL__
 #include <linux/ioctl.h>
-#include <linux/types.h>
-#else
-#include <linux/ioctl.h>
-#include "wire_user.h"
-#endif
+
+#include "wire.h"
 
 enum vgpu_nvidia_verdict {
 	VGPU_NVIDIA_PASS,

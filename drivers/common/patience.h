@@ -28,10 +28,6 @@
 
 #include "wire.h"
 
-#ifdef __KERNEL__
-#include <linux/minmax.h>
-#endif
-
 /* Divisor of the whole: an answer that takes no longer than whole / 500 costs nothing. */
 #define VGPU_PATIENCE_FREE	500U
 /*

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Policy: the rules of what a guest may do, and its limits; see policy.h. */
-#ifdef __KERNEL__
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/ioctl.h>
-#include <linux/minmax.h>
-#else
-#include <fcntl.h>
-#include <linux/ioctl.h>
-#endif
 
 #include "nvidia_rules.h"
 #include "policy.h"

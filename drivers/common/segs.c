@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Segments of a call and their fixups, see segs.h. */
-#ifdef __KERNEL__
-#include <linux/align.h>
-#include <linux/string.h>
-#endif
-
 #include "segs.h"
 
 size_t vgpu_segs_place(const struct vgpu_call_view *view, struct vgpu_seg_place *places)

@@ -6,10 +6,6 @@
 #ifndef VGPU_SEGS_H
 #define VGPU_SEGS_H
 
-#ifdef __KERNEL__
-#include <asm/byteorder.h>
-#endif
-
 #include "wire.h"
 
 /* Number of zero bytes after each segment, for drivers that read past the declared size. */

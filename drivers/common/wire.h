@@ -12,7 +12,10 @@
 #define VGPU_WIRE_H
 
 #ifdef __KERNEL__
+#include <linux/kernel.h>
+#include <linux/string.h>
 #include <linux/types.h>
+#include <asm/byteorder.h>
 #include "uapi/linux/vgpu_wire.h"
 #else
 #include "wire_user.h"

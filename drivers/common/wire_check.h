@@ -11,10 +11,8 @@
 #ifdef __KERNEL__
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/kernel.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
-#include <linux/string.h>
 #endif
 #include "wire.h"
 
