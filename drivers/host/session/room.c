@@ -28,11 +28,6 @@
 
 static_assert(VGPU_ROOMS == VGPU_KEY_LAST - VGPU_KEY_ALONE + 1);
 
-void vgpu_rooms_init(struct vgpu_rooms *rooms)
-{
-	init_waitqueue_head(&rooms->wait);
-}
-
 int vgpu_room_mmap(struct vm_area_struct *vma)
 {
 	unsigned long key = vma->vm_pgoff - (VGPU_ROOM_OFFSET >> PAGE_SHIFT);

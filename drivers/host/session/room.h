@@ -35,7 +35,6 @@ struct vgpu_rooms {
 	wait_queue_head_t wait;
 };
 
-void vgpu_rooms_init(struct vgpu_rooms *rooms);
 /* Make a private mapping of the shadow's file; its offset says which key the mapping gets. */
 int vgpu_room_mmap(struct vm_area_struct *vma);
 /*

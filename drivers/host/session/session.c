@@ -84,7 +84,7 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 	INIT_LIST_HEAD(&session->unmaps);
 	init_waitqueue_head(&session->service_wait);
 	INIT_DELAYED_WORK(&session->close_work, session_close_work);
-	vgpu_rooms_init(&session->rooms);
+	init_waitqueue_head(&session->rooms.wait);
 	return session;
 
 err_free:
