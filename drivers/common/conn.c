@@ -13,7 +13,6 @@
  * callback never runs after its bytes were received. vgpu_conn_pending() relies on this.
  */
 #include <linux/errno.h>
-#include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>

@@ -4,10 +4,8 @@
  */
 #include <linux/capability.h>
 #include <linux/file.h>
-#include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "agent/command.h"
 #include "agent/control_thread.h"

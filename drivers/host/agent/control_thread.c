@@ -10,7 +10,6 @@
  */
 #include <linux/kthread.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 
 #include "agent/control_thread.h"
 #include "agent/export.h"

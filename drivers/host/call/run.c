@@ -5,7 +5,6 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/wait.h>
 

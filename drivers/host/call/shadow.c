@@ -7,7 +7,6 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/module.h>
-#include <linux/sched/signal.h>
 
 #include "base/cmd.h"
 #include "base/keys.h"

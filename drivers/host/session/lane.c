@@ -8,7 +8,6 @@
  * cleared under lane->lock, so no signal is sent after the call. A signal that was sent is
  * pending then, and the thread returns to user mode before it replies.
  */
-#include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
