@@ -291,33 +291,34 @@ bool request_has_file(uint32_t type)
 	return type == ESHADOW_OPENED || type == ESHADOW_MADE || type == ESHADOW_EVENT;
 }
 
+/* Requests that consist of the message alone. */
+static void (*const asks[])(struct shadow *shadow, const struct eshadow_msg *msg) = {
+	[ESHADOW_OPEN] = ask_open,
+	[ESHADOW_FIND] = ask_find,
+	[ESHADOW_CLOSE] = ask_close,
+	[ESHADOW_SYNC] = sync_ask,
+	[ESHADOW_POLL] = ask_poll,
+	[ESHADOW_FDINFO] = ask_fdinfo,
+	[ESHADOW_ROOM] = usage_ask,
+	[ESHADOW_MASTER] = master_ask,
+	[ESHADOW_QUIET] = ask_quiet,
+	[ESHADOW_OWNER] = owner_ask,
+	[ESHADOW_SHOW] = owner_show,
+};
+
 void request_handle(struct shadow *shadow, const struct eshadow_msg *msg, const union more *more,
 		    int fd)
 {
+	if (msg->type < ARRAY_SIZE(asks) && asks[msg->type]) {
+		asks[msg->type](shadow, msg);
+		return;
+	}
 	switch (msg->type) {
-	case ESHADOW_OPEN:
-		ask_open(shadow, msg);
-		break;
 	case ESHADOW_OPENED:
 		ask_opened(shadow, msg, fd);
 		break;
 	case ESHADOW_MADE:
 		ask_made(shadow, msg, fd);
-		break;
-	case ESHADOW_FIND:
-		ask_find(shadow, msg);
-		break;
-	case ESHADOW_CLOSE:
-		ask_close(shadow, msg);
-		break;
-	case ESHADOW_SYNC:
-		sync_ask(shadow, msg);
-		break;
-	case ESHADOW_POLL:
-		ask_poll(shadow, msg);
-		break;
-	case ESHADOW_FDINFO:
-		ask_fdinfo(shadow, msg);
 		break;
 	case ESHADOW_EVENT:
 		ask_event(shadow, msg, fd);
@@ -325,27 +326,12 @@ void request_handle(struct shadow *shadow, const struct eshadow_msg *msg, const 
 	case ESHADOW_BIND:
 		window_bind(shadow, msg, &more->bind);
 		break;
-	case ESHADOW_OWNER:
-		owner_ask(shadow, msg);
-		break;
 	case ESHADOW_MAPS:
 		owner_learn(shadow, msg, &more->memory);
-		break;
-	case ESHADOW_SHOW:
-		owner_show(shadow, msg);
 		break;
 	case ESHADOW_KEEP:
 		shadow_answer(shadow, msg->lane, kept_add(msg->object, msg->value, msg->extra),
 			      NULL, 0, -1);
-		break;
-	case ESHADOW_ROOM:
-		usage_ask(shadow, msg);
-		break;
-	case ESHADOW_MASTER:
-		master_ask(shadow, msg);
-		break;
-	case ESHADOW_QUIET:
-		ask_quiet(shadow, msg);
 		break;
 	default:
 		shadow_malformed(shadow);
