@@ -45,24 +45,20 @@ void files_init(void)
 
 /* --- files of objects -------------------------------------------------------- */
 
-static struct file_entry *entry_find(u32 object)
+/* Finds the first entry with number @number from the place of @object on. */
+static struct file_entry *entry_look(u32 object, u32 number)
 {
 	u32 i, at = object % nr_entries;
 
 	for (i = 0; i < nr_entries; i++, at = at + 1 < nr_entries ? at + 1 : 0)
-		if (entries[at].object == object && !entries[at].dropped)
+		if (entries[at].object == number && !entries[at].dropped)
 			return &entries[at];
 	return NULL;
 }
 
-static struct file_entry *entry_new(u32 object)
+static struct file_entry *entry_find(u32 object)
 {
-	u32 i, at = object % nr_entries;
-
-	for (i = 0; i < nr_entries; i++, at = at + 1 < nr_entries ? at + 1 : 0)
-		if (!entries[at].object)
-			return &entries[at];
-	return NULL;
+	return entry_look(object, object);
 }
 
 static void entry_free(struct file_entry *file)
@@ -108,7 +104,8 @@ struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy,
 	/* Another lane may have added the file first. */
 	file = entry_find(object);
 	if (!file) {
-		file = entry_new(object);
+		/* Free entries have number 0. */
+		file = entry_look(object, 0);
 		if (file && entry_fill(file, policy)) {
 			entry_free(file);
 			file = NULL;
