@@ -31,11 +31,11 @@ s64 vgpuh_call_refuse(struct vgpuh_call *call, int error)
 
 void vgpuh_call_take_back(struct vgpuh_call *call)
 {
+	const struct vgpu_object_desc *desc;
 	struct vgpuh_object *object;
 
 	while (call->reply.nr_objects) {
-		const struct vgpu_object_desc *desc = &call->reply.objects[--call->reply.nr_objects];
-
+		desc = &call->reply.objects[--call->reply.nr_objects];
 		object = vgpuh_object_release(call->lane->session->peer,
 					      le32_to_cpu(desc->object),
 					      le32_to_cpu(desc->reference));
