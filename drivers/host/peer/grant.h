@@ -24,7 +24,7 @@ struct vgpuh_export {
 	u32 kind;
 	struct path path;
 	dev_t rdev;
-	/* What guests are told of the export; its number is that of each grant. */
+	/* The message that tells guests of the export; each grant puts its own number in. */
 	struct vgpu_export_add msg;
 	/*
 	 * True if the process that offered the export has CAP_SYS_ADMIN. Only then can the export
