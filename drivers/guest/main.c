@@ -44,85 +44,49 @@ static struct vgpu_dialer *dialers[GUEST_HOSTS_MAX];
 
 /* --- messages of a host --------------------------------------------------- */
 
-static int guest_export_add(struct vgpu_host *host, const void *msg)
+static int guest_message(struct vgpu_host *host, const struct vgpu_hdr *hdr)
 {
-	return vgpu_export_add(host, msg);
-}
-
-static int guest_export_del(struct vgpu_host *host, const void *msg)
-{
+	const void *msg = hdr;
 	const struct vgpu_export_del *del = msg;
-
-	vgpu_export_del(host, le32_to_cpu(del->export));
-	return 0;
-}
-
-static int guest_export_change(struct vgpu_host *host, const void *msg)
-{
-	vgpu_export_change(host, msg);
-	return 0;
-}
-
-static int guest_export_file(struct vgpu_host *host, const void *msg)
-{
-	return vgpu_export_file(host, msg);
-}
-
-static int guest_poll_event(struct vgpu_host *host, const void *msg)
-{
-	vgpu_object_poll_event(host, msg);
-	return 0;
-}
-
-static int guest_event(struct vgpu_host *host, const void *msg)
-{
 	const struct vgpu_event_signal *signal = msg;
-
-	if (le32_to_cpu(signal->flags) & VGPU_EVENT_OVER)
-		vgpu_event_cancel(host, le32_to_cpu(signal->event));
-	else
-		vgpu_event_signal(host, le32_to_cpu(signal->event));
-	return 0;
-}
-
-static int guest_window(struct vgpu_host *host, const void *msg)
-{
-	vgpu_window_announce(host, msg);
-	return 0;
-}
-
-static int guest_invalidate(struct vgpu_host *host, const void *msg)
-{
-	vgpu_window_invalidate(host, msg);
-	return 0;
-}
-
-static int guest_unbound(struct vgpu_host *host, const void *msg)
-{
-	vgpu_window_unbound(host, msg);
-	return 0;
-}
-
-static int guest_release(struct vgpu_host *host, const void *msg)
-{
 	const struct vgpu_release *release = msg;
 
-	vgpu_keep_released(host, le64_to_cpu(release->number));
-	return 0;
+	switch (le16_to_cpu(hdr->type)) {
+	case VGPU_MSG_EXPORT_ADD:
+		return vgpu_export_add(host, msg);
+	case VGPU_MSG_EXPORT_DEL:
+		vgpu_export_del(host, le32_to_cpu(del->export));
+		return 0;
+	case VGPU_MSG_EXPORT_CHANGE:
+		vgpu_export_change(host, msg);
+		return 0;
+	case VGPU_MSG_EXPORT_FILE:
+		return vgpu_export_file(host, msg);
+	case VGPU_MSG_POLL_EVENT:
+		vgpu_object_poll_event(host, msg);
+		return 0;
+	case VGPU_MSG_EVENT:
+		if (le32_to_cpu(signal->flags) & VGPU_EVENT_OVER)
+			vgpu_event_cancel(host, le32_to_cpu(signal->event));
+		else
+			vgpu_event_signal(host, le32_to_cpu(signal->event));
+		return 0;
+	case VGPU_MSG_WINDOW:
+		vgpu_window_announce(host, msg);
+		return 0;
+	case VGPU_MSG_INVALIDATE:
+		vgpu_window_invalidate(host, msg);
+		return 0;
+	case VGPU_MSG_UNBOUND:
+		vgpu_window_unbound(host, msg);
+		return 0;
+	case VGPU_MSG_RELEASE:
+		vgpu_keep_released(host, le64_to_cpu(release->number));
+		return 0;
+	default:
+		return -EPROTO;
+	}
 }
-
-static const struct vgpu_host_handler guest_handlers[] = {
-	{ VGPU_MSG_EXPORT_ADD, guest_export_add },
-	{ VGPU_MSG_EXPORT_DEL, guest_export_del },
-	{ VGPU_MSG_EXPORT_CHANGE, guest_export_change },
-	{ VGPU_MSG_EXPORT_FILE, guest_export_file },
-	{ VGPU_MSG_POLL_EVENT, guest_poll_event },
-	{ VGPU_MSG_EVENT, guest_event },
-	{ VGPU_MSG_WINDOW, guest_window },
-	{ VGPU_MSG_INVALIDATE, guest_invalidate },
-	{ VGPU_MSG_UNBOUND, guest_unbound },
-	{ VGPU_MSG_RELEASE, guest_release },
-};
 
 /* --- hosts and sessions --------------------------------------------------- */
 
@@ -148,8 +112,7 @@ static void guest_host_abort(struct vgpu_host *host)
 }
 
 static const struct vgpu_host_ops guest_host_ops = {
-	.handlers = guest_handlers,
-	.nr_handlers = ARRAY_SIZE(guest_handlers),
+	.message = guest_message,
 	.init = guest_host_init,
 	.start = guest_host_start,
 	.settle = vgpu_drm_settle,

@@ -179,23 +179,17 @@ err_free_buf:
 	return ERR_PTR(ret);
 }
 
-static int host_dispatch(struct vgpu_host *host, const void *buf)
+static int host_dispatch(struct vgpu_host *host, const struct vgpu_hdr *hdr)
 {
-	const struct vgpu_hdr *hdr = buf;
-	u16 type = le16_to_cpu(hdr->type);
-	unsigned int i;
-
-	switch (type) {
+	switch (le16_to_cpu(hdr->type)) {
 	case VGPU_MSG_PING:
 		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
 		return 0;
 	case VGPU_MSG_PONG:
 		return 0;
+	default:
+		return vgpu_host_ops()->message(host, hdr);
 	}
-	for (i = 0; i < vgpu_host_ops()->nr_handlers; i++)
-		if (vgpu_host_ops()->handlers[i].type == type)
-			return vgpu_host_ops()->handlers[i].handle(host, buf);
-	return -EPROTO;
 }
 
 /* Waits for the next message. Sends a PING when half of the PING timeout has passed without one. */

@@ -147,20 +147,9 @@ struct vgpu_host {
 };
 
 /**
- * struct vgpu_host_handler - handler of one type of message
- * @type: enum vgpu_msg_type
- * @handle: function that handles the checked message @msg in the thread that receives the host's
- *	messages; an error that it returns ends the connection
- */
-struct vgpu_host_handler {
-	u16 type;
-	int (*handle)(struct vgpu_host *host, const void *msg);
-};
-
-/**
  * struct vgpu_host_ops - work of what is built on connections (main.c)
- * @handlers: handlers of all messages but PING and PONG
- * @nr_handlers: number of entries of @handlers
+ * @message: function that handles a checked message other than PING and PONG in the thread that
+ *	receives the host's messages; an error that it returns ends the connection
  * @init: function that initializes the fields of a new host, before the connection is made;
  *	returns 0 or -ENOMEM
  * @start: function that is called after the handshake; an error ends the connection
@@ -172,8 +161,7 @@ struct vgpu_host_handler {
  * @session_fini: function that undoes @session_init for a session without references
  */
 struct vgpu_host_ops {
-	const struct vgpu_host_handler *handlers;
-	unsigned int nr_handlers;
+	int (*message)(struct vgpu_host *host, const struct vgpu_hdr *hdr);
 	int (*init)(struct vgpu_host *host);
 	int (*start)(struct vgpu_host *host);
 	void (*settle)(struct vgpu_host *host);
