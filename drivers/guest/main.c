@@ -165,79 +165,62 @@ static int guest_start_dialers(void)
 	return 0;
 }
 
+/* Dialers, even if only some of them were started, may have brought devices and connections. */
+static void guest_exit_exports(void)
+{
+	vgpu_device_global_exit();
+	vgpu_export_global_exit();
+}
+
+/* Parts of the module in the order of their init; the exit is in reverse order. */
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} guest_parts[] = {
+	{ vgpu_anon_init, vgpu_anon_exit },
+	{ vgpu_control_global_init, vgpu_control_global_exit },
+	{ vgpu_flush_global_init, vgpu_flush_global_exit },
+	{ vgpu_move_global_init, vgpu_move_global_exit },
+	{ vgpu_keep_global_init, vgpu_keep_global_exit },
+	{ vgpu_window_global_init, vgpu_window_global_exit },
+	{ vgpu_reserve_global_init, vgpu_reserve_global_exit },
+	{ vgpu_session_global_init, vgpu_session_global_exit },
+	{ vgpu_export_global_init, guest_exit_exports },
+	{ vgpu_window_ivshmem_init, vgpu_window_ivshmem_exit },
+	{ vgpu_dialer_global_init, vgpu_dialer_global_exit },
+};
+
+/* Undoes the init of the first @nr parts. */
+static void guest_exit_parts(unsigned int nr)
+{
+	while (nr--)
+		guest_parts[nr].exit();
+	vgpu_conn_exit();
+}
+
 static int __init vgpu_guest_init(void)
 {
+	unsigned int nr;
 	int ret;
 
 	vgpu_host_global_init(&guest_host_ops);
-	ret = vgpu_anon_init();
-	if (ret)
-		return ret;
-	ret = vgpu_control_global_init();
-	if (ret)
-		goto err_exit_anon;
-	ret = vgpu_flush_global_init();
-	if (ret)
-		goto err_exit_control;
-	ret = vgpu_move_global_init();
-	if (ret)
-		goto err_exit_flush;
-	ret = vgpu_keep_global_init();
-	if (ret)
-		goto err_exit_move;
-	ret = vgpu_window_global_init();
-	if (ret)
-		goto err_exit_keep;
-	ret = vgpu_reserve_global_init();
-	if (ret)
-		goto err_exit_window;
-	ret = vgpu_session_global_init();
-	if (ret)
-		goto err_exit_reserve;
-	ret = vgpu_export_global_init();
-	if (ret)
-		goto err_exit_session;
-	ret = vgpu_window_ivshmem_init();
-	if (ret)
-		goto err_exit_export;
+	for (nr = 0; nr < ARRAY_SIZE(guest_parts); nr++) {
+		ret = guest_parts[nr].init();
+		if (ret)
+			goto err_exit_parts;
+	}
 	ret = vgpu_window_virtio_init();
 	if (ret)
-		goto err_exit_ivshmem;
-	ret = vgpu_dialer_global_init();
-	if (ret)
-		goto err_exit_virtio;
+		goto err_exit_parts;
 	ret = guest_start_dialers();
 	if (ret)
-		goto err_exit_dialer;
+		goto err_exit_virtio;
 	return 0;
 
-err_exit_dialer:
-	vgpu_dialer_global_exit();
 err_exit_virtio:
 	vgpu_window_virtio_exit();
-err_exit_ivshmem:
-	vgpu_window_ivshmem_exit();
-err_exit_export:
-	/* Dialers that were started may have brought devices and connections. */
-	vgpu_device_global_exit();
-	vgpu_export_global_exit();
-err_exit_session:
-	vgpu_session_global_exit();
-err_exit_reserve:
-	vgpu_reserve_global_exit();
-err_exit_window:
-	vgpu_window_global_exit();
-err_exit_keep:
-	vgpu_keep_global_exit();
-err_exit_move:
-	vgpu_move_global_exit();
-err_exit_flush:
-	vgpu_flush_global_exit();
-err_exit_control:
-	vgpu_control_global_exit();
-err_exit_anon:
-	vgpu_anon_exit();
-	vgpu_conn_exit();
+err_exit_parts:
+	guest_exit_parts(nr);
 	return ret;
 }
 module_init(vgpu_guest_init);
@@ -247,19 +230,7 @@ static void __exit vgpu_guest_exit(void)
 	/* Remove virtio windows first: their hosts must be connected to unbind. */
 	vgpu_window_virtio_exit();
 	guest_stop_dialers();
-	vgpu_dialer_global_exit();
-	vgpu_window_ivshmem_exit();
-	vgpu_device_global_exit();
-	vgpu_export_global_exit();
-	vgpu_session_global_exit();
-	vgpu_reserve_global_exit();
-	vgpu_window_global_exit();
-	vgpu_keep_global_exit();
-	vgpu_move_global_exit();
-	vgpu_flush_global_exit();
-	vgpu_control_global_exit();
-	vgpu_anon_exit();
-	vgpu_conn_exit();
+	guest_exit_parts(ARRAY_SIZE(guest_parts));
 }
 module_exit(vgpu_guest_exit);
 
