@@ -22,7 +22,6 @@
 #include <linux/sysfs.h>
 #include <linux/wait.h>
 
-#include "link/connection.h"
 #include "link/dialer.h"
 #include "link/host.h"
 

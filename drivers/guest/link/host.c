@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Hosts: references of a struct vgpu_host, and the operations of what is built on connections. */
+/*
+ * Hosts: control connection of a host, its handshake, the host's messages and its end; references
+ * of a struct vgpu_host.
+ */
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/random.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "link/host.h"
+#include "link/session.h"
+
+#define HOST_CONNECT_TIMEOUT_MS	2000
+#define HOST_MSG_TIMEOUT_MS	10000	/* timeout of a handshake, and of the rest of a message */
+/* Minimum number of lanes: one is for calls of class mm, one for all others. */
+#define HOST_LANES_MIN		2
+
+#define HOST_INSTANCE_LEN	16
 
 /* Random number of this load of the module, by which a host tells a new guest from an old one. */
-u8 vgpu_host_instance[VGPU_HOST_INSTANCE_LEN];
+static u8 host_instance[HOST_INSTANCE_LEN];
 static const struct vgpu_host_ops *host_ops;
 
 /**
@@ -16,7 +31,7 @@ static const struct vgpu_host_ops *host_ops;
 void vgpu_host_global_init(const struct vgpu_host_ops *ops)
 {
 	host_ops = ops;
-	get_random_bytes(vgpu_host_instance, sizeof(vgpu_host_instance));
+	get_random_bytes(host_instance, sizeof(host_instance));
 }
 
 /* Return: the @ops of vgpu_host_global_init(). */
@@ -36,11 +51,274 @@ static void host_free(struct kref *ref)
 {
 	struct vgpu_host *host = container_of(ref, struct vgpu_host, ref);
 
-	vgpu_host_ops()->fini(host);
+	host_ops->fini(host);
 	kfree_sensitive(host);
 }
 
 void vgpu_host_put(struct vgpu_host *host)
 {
 	kref_put(&host->ref, host_free);
+}
+
+/* Receives and checks one message of at most VGPU_CONTROL_MSG_MAX bytes. */
+static int host_recv(struct vgpu_host *host, void *buf)
+{
+	struct vgpu_hdr *hdr = buf;
+	u32 len;
+	int ret;
+
+	ret = vgpu_conn_recv(&host->conn, hdr, sizeof(*hdr), HOST_MSG_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	len = le32_to_cpu(hdr->len);
+	if (vgpu_wire_hdr_check(hdr, &host->limits) || len > VGPU_CONTROL_MSG_MAX)
+		return -EPROTO;
+	ret = vgpu_conn_recv(&host->conn, hdr + 1, len - sizeof(*hdr), HOST_MSG_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	return vgpu_wire_msg_check(buf, len, &host->limits);
+}
+
+static int host_hello(struct vgpu_host *host)
+{
+	struct vgpu_hello hello = {
+		.hdr.len = cpu_to_le32(sizeof(hello)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_HELLO),
+		.magic = cpu_to_le32(VGPU_WIRE_MAGIC),
+		.version_min = cpu_to_le16(VGPU_WIRE_VERSION),
+		.version_max = cpu_to_le16(VGPU_WIRE_VERSION),
+		.page_size = cpu_to_le32(VGPU_PAGE_SIZE),
+		.features = cpu_to_le64(VGPU_FEATURES),
+	};
+	struct kvec vec = { .iov_base = &hello, .iov_len = sizeof(hello) };
+
+	memcpy(hello.instance, host_instance, sizeof(hello.instance));
+	return vgpu_conn_send(&host->conn, &vec, 1, sizeof(hello), HOST_MSG_TIMEOUT_MS);
+}
+
+/* Returns true if all features are known, DEMAND is one, and KEEP_ALONE comes with KEEP only. */
+static bool host_features_ok(u64 features)
+{
+	if ((features & ~VGPU_FEATURES) || !(features & VGPU_FEATURE_DEMAND))
+		return false;
+	return !(features & VGPU_FEATURE_KEEP_ALONE) || (features & VGPU_FEATURE_KEEP);
+}
+
+static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
+{
+	u64 base = le64_to_cpu(msg->reserved_base);
+	u64 size = le64_to_cpu(msg->reserved_size);
+
+	host->features = le64_to_cpu(msg->features);
+	host->limits.features = host->features;
+	memcpy(host->secret, msg->secret, sizeof(host->secret));
+	host->reserved_base = base;
+	host->reserved_size = size;
+	host->limits.call_bytes = min_t(u32, le32_to_cpu(msg->call_bytes_max),
+					VGPU_CALL_BYTES_MAX);
+	host->limits.segs = min_t(u32, le32_to_cpu(msg->segs_max), VGPU_SEGS_MAX);
+	host->limits.fixups = min_t(u32, le32_to_cpu(msg->fixups_max), VGPU_FIXUPS_MAX);
+	host->lanes_max = le32_to_cpu(msg->lanes_max);
+	host->ping_timeout_ms = le32_to_cpu(msg->ping_timeout_ms);
+	host->tsc_khz = le32_to_cpu(msg->tsc_khz);
+
+	if (le32_to_cpu(msg->magic) != VGPU_WIRE_MAGIC ||
+	    le16_to_cpu(msg->version) != VGPU_WIRE_VERSION ||
+	    !host_features_ok(host->features) || (base | size) % PAGE_SIZE ||
+	    base + size < base || host->lanes_max < HOST_LANES_MIN ||
+	    host->limits.call_bytes < VGPU_CONTROL_MSG_MAX)
+		return -EPROTO;
+	return 0;
+}
+
+static int host_handshake(struct vgpu_host *host, void *buf, bool *refused)
+{
+	struct vgpu_refuse *refuse = buf;
+	struct vgpu_hdr *hdr = buf;
+	int ret;
+
+	ret = host_hello(host);
+	if (ret)
+		return ret;
+	ret = host_recv(host, buf);
+	if (ret)
+		return ret;
+	switch (le16_to_cpu(hdr->type)) {
+	case VGPU_MSG_WELCOME:
+		return host_welcome(host, buf);
+	case VGPU_MSG_REFUSE:
+		*refused = true;
+		return -(int)min_t(u32, le32_to_cpu(refuse->error), MAX_ERRNO) ?: -EPROTO;
+	default:
+		return -EPROTO;
+	}
+}
+
+/**
+ * vgpu_host_connect - make a control connection
+ * @cid: context id
+ * @port: port
+ * @refused: out, valid after an error: true if the host answered with REFUSE
+ *
+ * Return: a host with one reference, to be given to vgpu_host_serve() and vgpu_host_abort(), or
+ * an ERR_PTR().
+ */
+struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
+{
+	struct vgpu_host *host;
+	void *buf;
+	int ret;
+
+	buf = kmalloc(VGPU_CONTROL_MSG_MAX, GFP_KERNEL);
+	if (!buf)
+		return ERR_PTR(-ENOMEM);
+	host = kzalloc(sizeof(*host), GFP_KERNEL);
+	if (!host) {
+		ret = -ENOMEM;
+		goto err_free_buf;
+	}
+	kref_init(&host->ref);
+	host->cid = cid;
+	host->port = port;
+	snprintf(host->name, sizeof(host->name), "%u:%u", cid, port);
+	host->limits.call_bytes = VGPU_CALL_BYTES_MAX;
+	vgpu_control_init(&host->control);
+	vgpu_clock_init(&host->clock);
+	spin_lock_init(&host->lock);
+	INIT_LIST_HEAD(&host->session_list);
+	hash_init(host->sessions);
+	hash_init(host->objects);
+	hash_init(host->events);
+	INIT_LIST_HEAD(&host->signals);
+	INIT_LIST_HEAD(&host->exports);
+	INIT_LIST_HEAD(&host->parents);
+	INIT_LIST_HEAD(&host->window_entry);
+	INIT_LIST_HEAD(&host->mappings);
+	INIT_LIST_HEAD(&host->move_todo);
+	init_waitqueue_head(&host->move_wait);
+	ret = host_ops->init(host);
+	if (ret)
+		goto err_free_host;
+
+	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);
+	if (ret)
+		goto err_fini_host;
+	*refused = false;
+	ret = host_handshake(host, buf, refused);
+	if (ret)
+		goto err_fini_conn;
+	ret = host_ops->start(host);
+	if (ret)
+		goto err_fini_conn;
+	kfree(buf);
+	return host;
+
+err_fini_conn:
+	vgpu_conn_fini(&host->conn);
+err_fini_host:
+	host_ops->fini(host);
+err_free_host:
+	kfree(host);
+err_free_buf:
+	kfree(buf);
+	return ERR_PTR(ret);
+}
+
+static int host_dispatch(struct vgpu_host *host, const struct vgpu_hdr *hdr)
+{
+	switch (le16_to_cpu(hdr->type)) {
+	case VGPU_MSG_PING:
+		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
+		return 0;
+	case VGPU_MSG_PONG:
+		return 0;
+	default:
+		return host_ops->message(host, hdr);
+	}
+}
+
+/* Waits for the next message. Sends a PING when half of the PING timeout has passed without one. */
+static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged_at, u64 *seq)
+{
+	int ret;
+
+	for (;;) {
+		unsigned int timeout = DIV_ROUND_UP(host->ping_timeout_ms, 2);
+
+		if (*pinged) {
+			long left = *pinged_at + msecs_to_jiffies(host->ping_timeout_ms) - jiffies;
+
+			if (left <= 0)
+				return -ETIMEDOUT;
+			timeout = max(jiffies_to_msecs(left), 1U);
+		}
+		ret = vgpu_conn_wait(&host->conn, TASK_IDLE, timeout);
+		if (ret != -ETIMEDOUT)
+			return ret;
+		if (*pinged)
+			continue;
+		*pinged = true;
+		*pinged_at = jiffies;
+		vgpu_control_ping(host, ++*seq);
+	}
+}
+
+/**
+ * vgpu_host_serve - receive the host's messages until the connection is over
+ * @host: a connected host
+ *
+ * Return: -ECONNRESET (the host has ended the connection), -ETIMEDOUT (no answer to a PING),
+ * -EPROTO (a malformed message), -ENOMEM, or another error of the socket.
+ */
+int vgpu_host_serve(struct vgpu_host *host)
+{
+	unsigned long pinged_at = 0;
+	bool pinged = false;
+	u64 seq = 0;
+	void *buf;
+	int ret;
+
+	buf = kmalloc(VGPU_CONTROL_MSG_MAX, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	for (;;) {
+		/* Settle after a burst of messages: a card and its render node are one device. */
+		if (!vgpu_conn_pending(&host->conn))
+			host_ops->settle(host);
+		ret = host_wait(host, &pinged, &pinged_at, &seq) ?: host_recv(host, buf) ?:
+		      host_dispatch(host, buf);
+		if (ret)
+			break;
+		/* Any message counts as an answer to the PING. */
+		pinged = false;
+	}
+	kfree(buf);
+	return ret;
+}
+
+/* Makes vgpu_host_serve() return. Context: any thread, while vgpu_host_serve() may still run. */
+void vgpu_host_shutdown(struct vgpu_host *host)
+{
+	vgpu_conn_shutdown(&host->conn);
+}
+
+/**
+ * vgpu_host_abort - end everything that uses a lost connection
+ * @host: the host, whose vgpu_host_serve() has returned; drops one reference
+ *
+ * Calls end with -ENODEV, files are hung up, mappings give SIGBUS, device nodes are removed.
+ * Waits for no peer.
+ */
+void vgpu_host_abort(struct vgpu_host *host)
+{
+	spin_lock(&host->lock);
+	WRITE_ONCE(host->down, true);
+	spin_unlock(&host->lock);
+	vgpu_conn_shutdown(&host->conn);
+	vgpu_session_abort_all(host);
+	host_ops->abort(host);
+	vgpu_control_end(&host->control);
+	host_ops->end(host);
+	vgpu_conn_fini(&host->conn);
+	vgpu_host_put(host);
 }

@@ -172,14 +172,14 @@ struct vgpu_host_ops {
 	void (*session_fini)(struct vgpu_session *session);
 };
 
-#define VGPU_HOST_INSTANCE_LEN	16
-
-extern u8 vgpu_host_instance[VGPU_HOST_INSTANCE_LEN];
-
 void vgpu_host_global_init(const struct vgpu_host_ops *ops);
 const struct vgpu_host_ops *vgpu_host_ops(void);
 struct vgpu_host *vgpu_host_get(struct vgpu_host *host);
 void vgpu_host_put(struct vgpu_host *host);
+struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused);
+int vgpu_host_serve(struct vgpu_host *host);
+void vgpu_host_shutdown(struct vgpu_host *host);
+void vgpu_host_abort(struct vgpu_host *host);
 
 /* Return: true if the connection is lost: calls get -ENODEV, files are hung up. */
 static inline bool vgpu_host_is_down(struct vgpu_host *host)
