@@ -149,7 +149,7 @@ static int dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 	mutex_lock(&dialer->lock);
 	dialer->host = host;
 	if (dialer->stopping)
-		vgpu_host_shutdown(host);
+		vgpu_conn_shutdown(&host->conn);
 	mutex_unlock(&dialer->lock);
 
 	ret = vgpu_host_serve(host);
@@ -346,7 +346,7 @@ void vgpu_dialer_stop(struct vgpu_dialer *dialer)
 	mutex_lock(&dialer->lock);
 	WRITE_ONCE(dialer->stopping, true);
 	if (dialer->host)
-		vgpu_host_shutdown(dialer->host);
+		vgpu_conn_shutdown(&dialer->host->conn);
 	if (dialer->connecting)
 		send_sig(SIGKILL, dialer->task, 1);
 	mutex_unlock(&dialer->lock);

@@ -4,7 +4,6 @@
  * of a struct vgpu_host.
  */
 #include <linux/err.h>
-#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/sched.h>
@@ -18,10 +17,8 @@
 /* Minimum number of lanes: one is for calls of class mm, one for all others. */
 #define HOST_LANES_MIN		2
 
-#define HOST_INSTANCE_LEN	16
-
 /* Random number of this load of the module, by which a host tells a new guest from an old one. */
-static u8 host_instance[HOST_INSTANCE_LEN];
+static u8 host_instance[sizeof_field(struct vgpu_hello, instance)];
 static const struct vgpu_host_ops *host_ops;
 
 /**
@@ -60,10 +57,10 @@ void vgpu_host_put(struct vgpu_host *host)
 	kref_put(&host->ref, host_free);
 }
 
-/* Receives and checks one message of at most VGPU_CONTROL_MSG_MAX bytes. */
-static int host_recv(struct vgpu_host *host, void *buf)
+/* Receives a message of at most VGPU_CONTROL_MSG_MAX bytes into host->msg, and checks it. */
+static int host_recv(struct vgpu_host *host)
 {
-	struct vgpu_hdr *hdr = buf;
+	struct vgpu_hdr *hdr = &host->msg.hdr;
 	u32 len;
 	int ret;
 
@@ -76,7 +73,7 @@ static int host_recv(struct vgpu_host *host, void *buf)
 	ret = vgpu_conn_recv(&host->conn, hdr + 1, len - sizeof(*hdr), HOST_MSG_TIMEOUT_MS);
 	if (ret)
 		return ret;
-	return vgpu_wire_msg_check(buf, len, &host->limits);
+	return vgpu_wire_msg_check(hdr, len, &host->limits);
 }
 
 static int host_hello(struct vgpu_host *host)
@@ -131,24 +128,22 @@ static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 	return 0;
 }
 
-static int host_handshake(struct vgpu_host *host, void *buf, bool *refused)
+static int host_handshake(struct vgpu_host *host, bool *refused)
 {
-	struct vgpu_refuse *refuse = buf;
-	struct vgpu_hdr *hdr = buf;
 	int ret;
 
 	ret = host_hello(host);
 	if (ret)
 		return ret;
-	ret = host_recv(host, buf);
+	ret = host_recv(host);
 	if (ret)
 		return ret;
-	switch (le16_to_cpu(hdr->type)) {
+	switch (le16_to_cpu(host->msg.hdr.type)) {
 	case VGPU_MSG_WELCOME:
-		return host_welcome(host, buf);
+		return host_welcome(host, &host->msg.welcome);
 	case VGPU_MSG_REFUSE:
 		*refused = true;
-		return -(int)min_t(u32, le32_to_cpu(refuse->error), MAX_ERRNO) ?: -EPROTO;
+		return -(int)min_t(u32, le32_to_cpu(host->msg.refuse.error), MAX_ERRNO) ?: -EPROTO;
 	default:
 		return -EPROTO;
 	}
@@ -166,17 +161,11 @@ static int host_handshake(struct vgpu_host *host, void *buf, bool *refused)
 struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 {
 	struct vgpu_host *host;
-	void *buf;
 	int ret;
 
-	buf = kmalloc(VGPU_CONTROL_MSG_MAX, GFP_KERNEL);
-	if (!buf)
-		return ERR_PTR(-ENOMEM);
 	host = kzalloc(sizeof(*host), GFP_KERNEL);
-	if (!host) {
-		ret = -ENOMEM;
-		goto err_free_buf;
-	}
+	if (!host)
+		return ERR_PTR(-ENOMEM);
 	kref_init(&host->ref);
 	host->cid = cid;
 	host->port = port;
@@ -197,35 +186,34 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 	INIT_LIST_HEAD(&host->move_todo);
 	init_waitqueue_head(&host->move_wait);
 	ret = host_ops->init(host);
-	if (ret)
-		goto err_free_host;
+	if (ret) {
+		kfree(host);
+		return ERR_PTR(ret);
+	}
 
 	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);
 	if (ret)
-		goto err_fini_host;
+		goto err_put_host;
 	*refused = false;
-	ret = host_handshake(host, buf, refused);
+	ret = host_handshake(host, refused);
 	if (ret)
 		goto err_fini_conn;
 	ret = host_ops->start(host);
 	if (ret)
 		goto err_fini_conn;
-	kfree(buf);
 	return host;
 
 err_fini_conn:
 	vgpu_conn_fini(&host->conn);
-err_fini_host:
-	host_ops->fini(host);
-err_free_host:
-	kfree(host);
-err_free_buf:
-	kfree(buf);
+err_put_host:
+	vgpu_host_put(host);
 	return ERR_PTR(ret);
 }
 
-static int host_dispatch(struct vgpu_host *host, const struct vgpu_hdr *hdr)
+static int host_dispatch(struct vgpu_host *host)
 {
+	const struct vgpu_hdr *hdr = &host->msg.hdr;
+
 	switch (le16_to_cpu(hdr->type)) {
 	case VGPU_MSG_PING:
 		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
@@ -238,29 +226,15 @@ static int host_dispatch(struct vgpu_host *host, const struct vgpu_hdr *hdr)
 }
 
 /* Waits for the next message. Sends a PING when half of the PING timeout has passed without one. */
-static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged_at, u64 *seq)
+static int host_wait(struct vgpu_host *host, u64 *seq)
 {
-	int ret;
+	int ret = vgpu_conn_wait(&host->conn, TASK_IDLE, DIV_ROUND_UP(host->ping_timeout_ms, 2));
 
-	for (;;) {
-		unsigned int timeout = DIV_ROUND_UP(host->ping_timeout_ms, 2);
-
-		if (*pinged) {
-			long left = *pinged_at + msecs_to_jiffies(host->ping_timeout_ms) - jiffies;
-
-			if (left <= 0)
-				return -ETIMEDOUT;
-			timeout = max(jiffies_to_msecs(left), 1U);
-		}
-		ret = vgpu_conn_wait(&host->conn, TASK_IDLE, timeout);
-		if (ret != -ETIMEDOUT)
-			return ret;
-		if (*pinged)
-			continue;
-		*pinged = true;
-		*pinged_at = jiffies;
-		vgpu_control_ping(host, ++*seq);
-	}
+	if (ret != -ETIMEDOUT)
+		return ret;
+	vgpu_control_ping(host, ++*seq);
+	/* Any message counts as an answer to the PING. */
+	return vgpu_conn_wait(&host->conn, TASK_IDLE, host->ping_timeout_ms);
 }
 
 /**
@@ -268,38 +242,21 @@ static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged
  * @host: a connected host
  *
  * Return: -ECONNRESET (the host has ended the connection), -ETIMEDOUT (no answer to a PING),
- * -EPROTO (a malformed message), -ENOMEM, or another error of the socket.
+ * -EPROTO (a malformed message), -ENOMEM, or another error of the socket. The end of @host->conn
+ * (vgpu_conn_shutdown()) by any thread makes this function return.
  */
 int vgpu_host_serve(struct vgpu_host *host)
 {
-	unsigned long pinged_at = 0;
-	bool pinged = false;
 	u64 seq = 0;
-	void *buf;
 	int ret;
 
-	buf = kmalloc(VGPU_CONTROL_MSG_MAX, GFP_KERNEL);
-	if (!buf)
-		return -ENOMEM;
-	for (;;) {
+	do {
 		/* Settle after a burst of messages: a card and its render node are one device. */
 		if (!vgpu_conn_pending(&host->conn))
 			host_ops->settle(host);
-		ret = host_wait(host, &pinged, &pinged_at, &seq) ?: host_recv(host, buf) ?:
-		      host_dispatch(host, buf);
-		if (ret)
-			break;
-		/* Any message counts as an answer to the PING. */
-		pinged = false;
-	}
-	kfree(buf);
+		ret = host_wait(host, &seq) ?: host_recv(host) ?: host_dispatch(host);
+	} while (!ret);
 	return ret;
-}
-
-/* Makes vgpu_host_serve() return. Context: any thread, while vgpu_host_serve() may still run. */
-void vgpu_host_shutdown(struct vgpu_host *host)
-{
-	vgpu_conn_shutdown(&host->conn);
 }
 
 /**

@@ -61,6 +61,7 @@ struct vgpu_window;
  * @port: port
  * @name: "CID:PORT", for sysfs and messages
  * @conn: control connection; the dialer's thread receives on it
+ * @msg: buffer of the message that was received last; used by the dialer's thread only
  * @control: queue of the messages to be sent on @conn
  * @clock: bounds of the difference between the host's clocks and ours
  * @features: VGPU_FEATURE_* that both sides have
@@ -104,6 +105,12 @@ struct vgpu_host {
 	u32 port;
 	char name[24];
 	struct vgpu_conn conn;
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_welcome welcome;
+		struct vgpu_refuse refuse;
+		u8 room[VGPU_CONTROL_MSG_MAX];
+	} msg;
 	struct vgpu_control control;
 	struct vgpu_clock clock;
 
@@ -178,7 +185,6 @@ struct vgpu_host *vgpu_host_get(struct vgpu_host *host);
 void vgpu_host_put(struct vgpu_host *host);
 struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused);
 int vgpu_host_serve(struct vgpu_host *host);
-void vgpu_host_shutdown(struct vgpu_host *host);
 void vgpu_host_abort(struct vgpu_host *host);
 
 /* Return: true if the connection is lost: calls get -ENODEV, files are hung up. */
