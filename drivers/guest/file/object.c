@@ -134,7 +134,7 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 		object = NULL;
 	}
 	if (!object) {
-		vgpu_control_close(host, id, reference);
+		vgpu_control_close(host, id, reference, false);
 		return ERR_PTR(-ENOMEM);
 	}
 	spin_lock(&host->lock);
@@ -146,7 +146,7 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 		return object;
 	vgpu_keep_name(session, from ?: object, other);
 	/* A reference of @other is held, so its last CLOSE cannot be sent before this one. */
-	vgpu_control_close(host, id, reference);
+	vgpu_control_close(host, id, reference, false);
 	vgpu_keep_close(object);
 	object_free(object);
 	return other;
@@ -159,11 +159,6 @@ static void object_unhash(struct kref *ref)
 	spin_lock(&object->host->lock);
 	hash_del(&object->hash);
 	spin_unlock(&object->host->lock);
-}
-
-static void object_close(struct vgpu_object *object)
-{
-	vgpu_control_close(object->host, object->id, object->reference);
 }
 
 /*
@@ -201,7 +196,7 @@ void vgpu_object_put(struct vgpu_object *object)
 {
 	if (!kref_put(&object->ref, object_unhash))
 		return;
-	object_close(object);
+	vgpu_control_close(object->host, object->id, object->reference, false);
 	vgpu_keep_close(object);
 	object_free(object);
 }
@@ -218,18 +213,18 @@ void vgpu_object_put(struct vgpu_object *object)
  */
 void vgpu_object_release(struct vgpu_object *object)
 {
+	bool fence = vgpu_ready_is_fence(object), closed = false;
+
 	if (!kref_put(&object->ref, object_unhash))
 		return;
-	if (object->kind == VGPU_OBJECT_SYNC_FILE) {
+	if (fence)
 		vgpu_ready_fence_closed(object);
+	if (fence || vgpu_keep_may(object))
 		atomic64_inc(&object->export->stats.calls);
-		vgpu_control_close_late(object->host, object->id, object->reference);
-	} else if (vgpu_keep_may(object)) {
-		atomic64_inc(&object->export->stats.calls);
-		object_close(object);
-	} else if (!object_close_wait(object)) {
-		object_close(object);
-	}
+	else
+		closed = object_close_wait(object);
+	if (!closed)
+		vgpu_control_close(object->host, object->id, object->reference, fence);
 	vgpu_keep_close(object);
 	object_free(object);
 }

@@ -66,6 +66,7 @@ static void control_fill(struct vgpu_control_msg *msg, u16 type, size_t len)
 {
 	msg->hdr.type = cpu_to_le16(type);
 	msg->hdr.len = cpu_to_le32(len);
+	msg->sequenced = type != VGPU_MSG_PING && type != VGPU_MSG_PONG;
 }
 
 /*
@@ -107,38 +108,21 @@ static void control_queue(struct vgpu_host *host, struct vgpu_control_msg *msg, 
 	kfree(msg);
 }
 
-static struct vgpu_control_msg *control_alloc_close(u32 object, u32 reference)
-{
-	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_CLOSE, sizeof(msg->close));
-
-	msg->sequenced = true;
-	msg->close.object = cpu_to_le32(object);
-	msg->close.reference = cpu_to_le32(reference);
-	return msg;
-}
-
 /**
  * vgpu_control_close - give a reference of an object back to the host
  * @host: the host
  * @object: number of the object
  * @reference: number of the reference; the host ignores one that it does not find
+ * @late: true if the object's release is not observable: the message may be sent late, and calls
+ *	made from now on may overtake it
  */
-void vgpu_control_close(struct vgpu_host *host, u32 object, u32 reference)
+void vgpu_control_close(struct vgpu_host *host, u32 object, u32 reference, bool late)
 {
-	control_queue(host, control_alloc_close(object, reference), false);
-}
+	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_CLOSE, sizeof(msg->close));
 
-/**
- * vgpu_control_close_late - give back a reference of an object whose release is not observable
- * @host: the host
- * @object: number of the object
- * @reference: number of the reference
- *
- * The message may be sent late, and calls made from now on may overtake it.
- */
-void vgpu_control_close_late(struct vgpu_host *host, u32 object, u32 reference)
-{
-	control_queue(host, control_alloc_close(object, reference), true);
+	msg->close.object = cpu_to_le32(object);
+	msg->close.reference = cpu_to_le32(reference);
+	control_queue(host, msg, late);
 }
 
 /**
@@ -152,7 +136,6 @@ void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len)
 {
 	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_UNMAP, sizeof(msg->unmap));
 
-	msg->sequenced = true;
 	msg->unmap.session = cpu_to_le64(session);
 	msg->unmap.addr = cpu_to_le64(addr);
 	msg->unmap.len = cpu_to_le64(len);
@@ -169,7 +152,6 @@ void vgpu_control_session_close(struct vgpu_host *host, u64 session)
 	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_SESSION_CLOSE,
 						sizeof(msg->session_close));
 
-	msg->sequenced = true;
 	msg->session_close.session = cpu_to_le64(session);
 	control_queue(host, msg, false);
 }
@@ -188,7 +170,6 @@ void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len
 {
 	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_UNBIND, sizeof(msg->part));
 
-	msg->sequenced = true;
 	msg->part.window = cpu_to_le64(window);
 	msg->part.offset = cpu_to_le64(offset);
 	msg->part.len = cpu_to_le64(len);
@@ -217,29 +198,17 @@ struct vgpu_control_msg *vgpu_control_release_alloc(void)
 void vgpu_control_release(struct vgpu_host *host, struct vgpu_control_msg *msg, u64 number)
 {
 	control_fill(msg, VGPU_MSG_RELEASE, sizeof(msg->release));
-	msg->sequenced = true;
 	msg->release.number = cpu_to_le64(number);
 	control_queue(host, msg, true);
 }
 
-static void control_queue_hdr(struct vgpu_host *host, u16 type, u64 seq)
+/* Queues a PING, which the host answers with PONG, or a PONG, the answer to the host's PING. */
+void vgpu_control_ping(struct vgpu_host *host, u16 type, u64 seq)
 {
 	struct vgpu_control_msg *msg = control_alloc(type, sizeof(msg->hdr));
 
 	msg->hdr.seq = cpu_to_le64(seq);
 	control_queue(host, msg, false);
-}
-
-/* Queues a PING, which the host answers with PONG. */
-void vgpu_control_ping(struct vgpu_host *host, u64 seq)
-{
-	control_queue_hdr(host, VGPU_MSG_PING, seq);
-}
-
-/* Queues a PONG, the answer to the host's PING. */
-void vgpu_control_pong(struct vgpu_host *host, u64 seq)
-{
-	control_queue_hdr(host, VGPU_MSG_PONG, seq);
 }
 
 /* Returns the number of the last message that must be applied before a call made now. */

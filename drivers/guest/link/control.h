@@ -7,7 +7,6 @@
 #ifndef VGPU_CONTROL_H
 #define VGPU_CONTROL_H
 
-#include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -40,15 +39,13 @@ int vgpu_control_global_init(void);
 void vgpu_control_global_exit(void);
 void vgpu_control_init(struct vgpu_control *control);
 void vgpu_control_end(struct vgpu_control *control);
-void vgpu_control_close(struct vgpu_host *host, u32 object, u32 reference);
-void vgpu_control_close_late(struct vgpu_host *host, u32 object, u32 reference);
+void vgpu_control_close(struct vgpu_host *host, u32 object, u32 reference, bool late);
 void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len);
 void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len);
 void vgpu_control_session_close(struct vgpu_host *host, u64 session);
 struct vgpu_control_msg *vgpu_control_release_alloc(void);
 void vgpu_control_release(struct vgpu_host *host, struct vgpu_control_msg *msg, u64 number);
-void vgpu_control_ping(struct vgpu_host *host, u64 seq);
-void vgpu_control_pong(struct vgpu_host *host, u64 seq);
+void vgpu_control_ping(struct vgpu_host *host, u16 type, u64 seq);
 u64 vgpu_control_seq(struct vgpu_host *host);
 
 #endif /* VGPU_CONTROL_H */

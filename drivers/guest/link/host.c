@@ -216,7 +216,7 @@ static int host_dispatch(struct vgpu_host *host)
 
 	switch (le16_to_cpu(hdr->type)) {
 	case VGPU_MSG_PING:
-		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
+		vgpu_control_ping(host, VGPU_MSG_PONG, le64_to_cpu(hdr->seq));
 		return 0;
 	case VGPU_MSG_PONG:
 		return 0;
@@ -232,7 +232,7 @@ static int host_wait(struct vgpu_host *host, u64 *seq)
 
 	if (ret != -ETIMEDOUT)
 		return ret;
-	vgpu_control_ping(host, ++*seq);
+	vgpu_control_ping(host, VGPU_MSG_PING, ++*seq);
 	/* Any message counts as an answer to the PING. */
 	return vgpu_conn_wait(&host->conn, TASK_IDLE, host->ping_timeout_ms);
 }
