@@ -20,7 +20,6 @@
 #include "base/deadline.h"
 #include "link/host.h"
 #include "link/lane.h"
-#include "link/lane_connect.h"
 #include "link/lane_pool.h"
 #include "link/session.h"
 
