@@ -62,31 +62,30 @@ static void lane_ended(void *data)
  * vgpu_lane_keep_mm_locked - keep a lane for class mm
  * @session: session of the lane; its lock is held
  * @lane: a listed lane
- *
- * Return: true if the lane has ended already and the caller must call
- * vgpu_session_check_later(), because lane_ended() may have run before the lane was kept.
  */
-bool vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane)
+void vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane)
 {
 	lockdep_assert_held(&session->lock);
 	WRITE_ONCE(session->pool.mm_lane, lane);
 	/* Pairs with the barrier in conn_changed(), which comes before lane_ended(). */
 	smp_mb();
-	return vgpu_conn_was_ended(&lane->conn);
+	/* If the lane has ended already, lane_ended() may have run before the lane was kept. */
+	if (vgpu_conn_was_ended(&lane->conn))
+		vgpu_session_check_later(session);
 }
 
-/* Keeps an idle lane for class mm if no lane is. Return: as vgpu_lane_keep_mm_locked(). */
-bool vgpu_lane_keep_idle_locked(struct vgpu_session *session)
+/* Keeps an idle lane for class mm if no lane is. */
+void vgpu_lane_keep_idle_locked(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;
 
 	lockdep_assert_held(&session->lock);
 	lane = list_first_entry_or_null(&session->pool.idle, struct vgpu_lane, idle_entry);
 	if (!lane || session->pool.mm_lane || session->pool.mm_lane_busy)
-		return false;
+		return;
 	list_del_init(&lane->idle_entry);
 	session->pool.nr_idle--;
-	return vgpu_lane_keep_mm_locked(session, lane);
+	vgpu_lane_keep_mm_locked(session, lane);
 }
 
 /* Kills a session whose shadow has ended without being asked to. */
@@ -126,7 +125,7 @@ void vgpu_lane_check(struct vgpu_session *session)
 void vgpu_lane_drop(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
-	bool listed, mm_lane, ended = false;
+	bool listed, mm_lane;
 
 	/* Check first: an unlisted lane for class mm would not be looked at. */
 	vgpu_lane_check(session);
@@ -135,12 +134,10 @@ void vgpu_lane_drop(struct vgpu_lane *lane)
 	listed = lane_unlist_locked(session, lane);
 	if (mm_lane) {
 		session->pool.mm_lane_busy = false;
-		ended = vgpu_lane_keep_idle_locked(session);
+		vgpu_lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
 	vgpu_conn_shutdown(&lane->conn);
-	if (ended)
-		vgpu_session_check_later(session);
 	wake_up_all(&session->pool.wait);
 	if (listed)
 		kref_put(&lane->ref, vgpu_lane_free);

@@ -37,8 +37,8 @@ struct vgpu_lane {
 
 struct vgpu_lane *vgpu_lane_connect(struct vgpu_session *session, unsigned long deadline);
 void vgpu_lane_free(struct kref *ref);
-bool vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane);
-bool vgpu_lane_keep_idle_locked(struct vgpu_session *session);
+void vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane);
+void vgpu_lane_keep_idle_locked(struct vgpu_session *session);
 void vgpu_lane_drop(struct vgpu_lane *lane);
 void vgpu_lane_check(struct vgpu_session *session);
 void vgpu_lane_end_all(struct vgpu_session *session);

@@ -26,12 +26,22 @@
 /* Number of lanes in reserve; an eighth of all lanes if that is less, but at least one. */
 #define LANE_RESERVE		8U
 
+enum lane_connect {
+	LANE_CONNECT_NONE,
+	LANE_CONNECT_ANY,	/* connect another lane */
+	LANE_CONNECT_MM,	/* the same, for the lane that is kept for class mm */
+};
+
 /**
- * struct lane_coming - a lane that is being connected and counted in session->pool.nr_lanes
- * @entry: entry in session->pool.coming (session->lock)
+ * struct lane_coming - a lane that a call has found, or has to connect
+ * @lane: lane that was found, or an ERR_PTR(); NULL: the call has to connect one
+ * @connect: lane to connect, which session->pool.nr_lanes counts already
+ * @entry: entry in session->pool.coming (session->lock) while the lane is being connected
  * @kind: kind of the call that waits for the lane
  */
 struct lane_coming {
+	struct vgpu_lane *lane;
+	enum lane_connect connect;
 	struct list_head entry;
 	u64 kind;
 };
@@ -52,35 +62,6 @@ static int lane_error(const struct vgpu_session *session, int error)
 		pr_warn_ratelimited("%s (pid %u): cannot open a lane (connection) to host %s (error %d)\n",
 				    session->comm, session->tgid, session->host->name, error);
 	return -ENODEV;
-}
-
-/**
- * vgpu_lane_start - connect the first lane of a session
- * @session: a new session
- *
- * The lane is kept for calls of class mm.
- *
- * Return: 0 or a negative errno that a program may get.
- */
-int vgpu_lane_start(struct vgpu_session *session)
-{
-	struct vgpu_lane *lane;
-	bool ended = false;
-
-	spin_lock(&session->lock);
-	session->pool.nr_lanes++;
-	spin_unlock(&session->lock);
-	lane = vgpu_lane_connect(session, 0);
-	if (IS_ERR(lane))
-		return lane_error(session, PTR_ERR(lane));
-	spin_lock(&session->lock);
-	if (!list_empty(&lane->entry))
-		ended = vgpu_lane_keep_mm_locked(session, lane);
-	spin_unlock(&session->lock);
-	kref_put(&lane->ref, vgpu_lane_free);
-	if (ended)
-		vgpu_session_check_later(session);
-	return 0;
 }
 
 /* Returns how many more lanes may be connected; room for the lane for class mm is set aside. */
@@ -123,22 +104,17 @@ static bool lane_is_for_locked(const struct vgpu_session *session,
 	return !want->kind || !lane_has_kind_locked(session, want->kind);
 }
 
-/* Result of lane_try_get() if it returns no lane. */
-enum lane_connect {
-	LANE_CONNECT_NONE,
-	LANE_CONNECT_ANY,	/* connect another lane, which is counted already */
-	LANE_CONNECT_MM,	/* the same, for the lane that is kept for class mm */
-};
-
-/* Tries to get a lane without waiting. If the caller has to connect one, @coming is listed. */
-static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
-				      const struct vgpu_lane_want *want,
-				      struct lane_coming *coming, enum lane_connect *connect)
+/*
+ * Tries to get a lane without waiting. If the caller has to connect one, @coming is listed.
+ * Return: false if the caller has to wait.
+ */
+static bool lane_try_get(struct vgpu_session *session, const struct vgpu_lane_want *want,
+			 struct lane_coming *coming)
 {
 	struct vgpu_lane *lane = NULL;
 	bool any;
 
-	*connect = LANE_CONNECT_NONE;
+	coming->connect = LANE_CONNECT_NONE;
 	spin_lock(&session->lock);
 	any = lane_is_for_locked(session, want);
 	if (any)
@@ -158,45 +134,32 @@ static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
 		/* A call that was killed or late has ended the lane: connect another. */
 		session->pool.mm_lane_busy = true;
 		session->pool.nr_lanes++;
-		*connect = LANE_CONNECT_MM;
+		coming->connect = LANE_CONNECT_MM;
 	} else if (any && !want->connected) {
 		session->pool.nr_lanes++;
-		*connect = LANE_CONNECT_ANY;
+		coming->connect = LANE_CONNECT_ANY;
 	}
-	if (*connect != LANE_CONNECT_NONE) {
+	if (coming->connect != LANE_CONNECT_NONE) {
 		coming->kind = want->kind;
 		list_add(&coming->entry, &session->pool.coming);
 	}
 	spin_unlock(&session->lock);
-	return lane;
+	coming->lane = lane;
+	return lane || coming->connect != LANE_CONNECT_NONE;
 }
 
-/* Returns true if lane_try_get() would find a lane, a lane to connect or a dead session. */
-static bool lane_may_get(struct vgpu_session *session, const struct vgpu_lane_want *want)
-{
-	bool may;
-
-	spin_lock(&session->lock);
-	may = session->dead || (want->mm_class && !session->pool.mm_lane_busy) ||
-		((session->pool.nr_idle || !want->connected) && lane_is_for_locked(session, want));
-	spin_unlock(&session->lock);
-	return may;
-}
-
-/*
- * Waits until a lane may be had. Return: 0: try again; -ERESTARTSYS, -EINTR (killed),
- * -ETIMEDOUT.
- */
-static int lane_wait(struct vgpu_session *session, const struct vgpu_lane_want *want)
+/* Waits for a lane. Return: 0, -ERESTARTSYS, -EINTR (killed) or -ETIMEDOUT. */
+static int lane_wait(struct vgpu_session *session, const struct vgpu_lane_want *want,
+		     struct lane_coming *coming)
 {
 	long left = vgpu_deadline_left(want->deadline);
 
 	if (want->interruptible)
 		left = wait_event_interruptible_timeout(session->pool.wait,
-							lane_may_get(session, want), left);
+							lane_try_get(session, want, coming), left);
 	else
-		left = wait_event_killable_timeout(session->pool.wait, lane_may_get(session, want),
-						   left);
+		left = wait_event_killable_timeout(session->pool.wait,
+						   lane_try_get(session, want, coming), left);
 	if (left > 0)
 		return 0;
 	if (!left)
@@ -204,38 +167,28 @@ static int lane_wait(struct vgpu_session *session, const struct vgpu_lane_want *
 	return want->interruptible && !fatal_signal_pending(current) ? -ERESTARTSYS : -EINTR;
 }
 
-/* Keeps @lane for class mm after an attempt to connect it; @lane is an ERR_PTR() if that failed. */
-static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
-{
-	bool ended = false;
-
-	spin_lock(&session->lock);
-	if (!IS_ERR(lane) && !list_empty(&lane->entry)) {
-		ended = vgpu_lane_keep_mm_locked(session, lane);
-	} else if (IS_ERR(lane)) {
-		session->pool.mm_lane_busy = false;
-		ended = vgpu_lane_keep_idle_locked(session);
-	}
-	spin_unlock(&session->lock);
-	if (ended)
-		vgpu_session_check_later(session);
-	wake_up_all(&session->pool.wait);
-}
-
 /* Unlists @coming; @lane is the lane that was connected, or an ERR_PTR(). */
 static void lane_has_come(struct vgpu_session *session, struct lane_coming *coming,
 			  struct vgpu_lane *lane)
 {
+	bool mm_lane = coming->connect == LANE_CONNECT_MM;
+
 	spin_lock(&session->lock);
 	list_del(&coming->entry);
-	if (!IS_ERR(lane))
+	if (!IS_ERR(lane)) {
 		lane->kind = coming->kind;
+		if (mm_lane && !list_empty(&lane->entry))
+			vgpu_lane_keep_mm_locked(session, lane);
+	} else if (mm_lane) {
+		session->pool.mm_lane_busy = false;
+		vgpu_lane_keep_idle_locked(session);
+	}
 	spin_unlock(&session->lock);
 	/*
-	 * Wake calls of the same kind, which waited for this lane and may connect one
-	 * themselves now.
+	 * Wake calls of class mm, and calls of the same kind, which waited for this lane and may
+	 * connect one themselves now.
 	 */
-	if (IS_ERR(lane))
+	if (IS_ERR(lane) || mm_lane)
 		wake_up_all(&session->pool.wait);
 }
 
@@ -261,7 +214,7 @@ static bool lane_limit(struct vgpu_session *session, int error)
 /**
  * vgpu_lane_get - take a lane for one call
  * @session: session of the call
- * @wanted: requirements for the lane
+ * @want: requirements for the lane; want->connected is set if none can be connected
  *
  * Calls of class mm wait only for calls of that class. If no further lane can be connected, for
  * whatever reason, they wait for the existing lanes, because a fault cannot report the reason.
@@ -271,36 +224,28 @@ static bool lane_limit(struct vgpu_session *session, int error)
  * Return: a lane, to be given to vgpu_lane_put() or vgpu_lane_drop(), or an ERR_PTR(): -ENODEV,
  * -EINTR (killed), -ERESTARTSYS, -ETIMEDOUT, ...
  */
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *wanted)
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, struct vgpu_lane_want *want)
 {
-	struct vgpu_lane_want now = *wanted, *want = &now;
-	enum lane_connect connect;
 	struct lane_coming coming;
 	struct vgpu_lane *lane;
 	int ret;
 
 	for (;;) {
-		lane = lane_try_get(session, want, &coming, &connect);
-		if (lane)
-			return lane;
-		if (connect == LANE_CONNECT_NONE) {
-			ret = lane_wait(session, want);
-			if (ret)
-				return ERR_PTR(ret);
-			continue;
-		}
+		ret = lane_wait(session, want, &coming);
+		if (ret)
+			return ERR_PTR(ret);
+		if (coming.lane)
+			return coming.lane;
 		lane = vgpu_lane_connect(session, want->deadline);
 		lane_has_come(session, &coming, lane);
-		if (connect == LANE_CONNECT_MM)
-			lane_set_mm(session, lane);
 		if (!IS_ERR(lane))
 			return lane;
 		if (vgpu_deadline_passed(want->deadline))
 			return ERR_PTR(-ETIMEDOUT);
-		if (connect == LANE_CONNECT_ANY && lane_limit(session, PTR_ERR(lane)))
+		if (coming.connect == LANE_CONNECT_ANY && lane_limit(session, PTR_ERR(lane)))
 			continue;
 		ret = lane_error(session, PTR_ERR(lane));
-		if (connect == LANE_CONNECT_MM || !want->mm_class || ret == -EINTR)
+		if (coming.connect == LANE_CONNECT_MM || !want->mm_class || ret == -EINTR)
 			return ERR_PTR(ret);
 		want->connected = true;
 	}
@@ -310,7 +255,6 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_
 void vgpu_lane_put(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
-	bool ended = false;
 
 	spin_lock(&session->lock);
 	lane->kind = 0;
@@ -319,12 +263,29 @@ void vgpu_lane_put(struct vgpu_lane *lane)
 	} else if (!list_empty(&lane->entry)) {
 		list_add(&lane->idle_entry, &session->pool.idle);
 		session->pool.nr_idle++;
-		ended = vgpu_lane_keep_idle_locked(session);
+		vgpu_lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
-	if (ended)
-		vgpu_session_check_later(session);
 	if (wq_has_sleeper(&session->pool.wait))
 		wake_up_all(&session->pool.wait);
 	kref_put(&lane->ref, vgpu_lane_free);
+}
+
+/**
+ * vgpu_lane_start - connect the first lane of a session
+ * @session: a new session
+ *
+ * The lane is kept for calls of class mm.
+ *
+ * Return: 0 or a negative errno that a program may get.
+ */
+int vgpu_lane_start(struct vgpu_session *session)
+{
+	struct vgpu_lane_want want = { .mm_class = true };
+	struct vgpu_lane *lane = vgpu_lane_get(session, &want);
+
+	if (IS_ERR(lane))
+		return PTR_ERR(lane);
+	vgpu_lane_put(lane);
+	return 0;
 }

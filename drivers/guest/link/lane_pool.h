@@ -53,7 +53,7 @@ struct vgpu_lane_pool {
 };
 
 int vgpu_lane_start(struct vgpu_session *session);
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *wanted);
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, struct vgpu_lane_want *want);
 void vgpu_lane_put(struct vgpu_lane *lane);
 
 #endif /* VGPU_LANE_POOL_H */
