@@ -182,11 +182,6 @@ static void ahead_stamp_events(struct vgpu_object *object, const struct vgpu_rep
 /* Reads all queued events into @ahead. Return: number of bytes, 0, or an errno. */
 static ssize_t ahead_fill(struct file *file, struct vgpu_events_ahead *ahead, char __user *buf)
 {
-	struct vgpu_seg seg = {
-		.addr = cpu_to_le64((unsigned long)buf),
-		.len = cpu_to_le32(AHEAD_BYTES),
-		.flags = cpu_to_le32(VGPU_SEG_OUT),
-	};
 	struct vgpu_guest_call xcall;
 	bool replied;
 	s64 ret;
@@ -194,8 +189,7 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_events_ahead *ahead, ch
 	if (!(file->f_flags & O_NONBLOCK))
 		ahead_set_waits(ahead, true);
 	vgpu_file_fill_call(file, &xcall, VGPU_OP_READ, 0);
-	xcall.segs = &seg;
-	xcall.nr_segs = 1;
+	vgpu_guest_call_seg(&xcall, buf, AHEAD_BYTES, VGPU_SEG_OUT, NULL);
 	ret = vgpu_file_call(file, &xcall, &replied);
 	ahead_set_waits(ahead, false);
 	if (ret > 0) {

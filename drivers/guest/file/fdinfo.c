@@ -5,9 +5,7 @@
  * whichever process, and no shadow is made for it. The call carries nothing of that process. It
  * has a short timeout, after which no fdinfo is asked for during a pause.
  */
-#include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/jiffies.h>
 #include <linux/pci.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
@@ -18,11 +16,11 @@
 #include "base/deadline.h"
 #include "file/fdinfo.h"
 #include "file/file_call.h"
-#include "file/object.h"
 #include "link/call.h"
 #include "link/export.h"
 #include "link/host.h"
 #include "link/session.h"
+#include "memory/object.h"
 
 /* Limit of the driver's part in bytes: names and numbers. */
 #define FDINFO_LEN		SZ_16K
@@ -36,15 +34,9 @@
 
 static bool fdinfo_is_paused(const unsigned long *until)
 {
-	unsigned long time = READ_ONCE(*until);
+	unsigned long deadline = READ_ONCE(*until);
 
-	return time && time_before(jiffies, time);
-}
-
-static void fdinfo_pause(unsigned long *until, unsigned long time)
-{
-	/* Avoid 0, which means no pause. */
-	WRITE_ONCE(*until, (jiffies + time) | 1);
+	return deadline && !vgpu_deadline_passed(deadline);
 }
 
 /*
@@ -62,15 +54,9 @@ static bool line_is(const char *line, size_t len, const char *name)
 }
 
 /*
- * Shows the PCI address on this machine, which monitors look for; no line if there is no PCI
- * device.
+ * Shows the driver's text. Monitors look for the PCI address on this machine; there is no such line
+ * if there is no PCI device.
  */
-static void fdinfo_show_pdev(struct seq_file *seq, const struct device *parent)
-{
-	if (dev_is_pci(parent))
-		seq_printf(seq, FDINFO_PDEV "\t%s\n", dev_name(parent));
-}
-
 static void fdinfo_show_text(struct seq_file *seq, const struct vgpu_object *object,
 			     const char *text, size_t len)
 {
@@ -78,10 +64,10 @@ static void fdinfo_show_text(struct seq_file *seq, const struct vgpu_object *obj
 		const char *end = memchr(text, '\n', len);
 		size_t line = end ? end - text + 1 : len;
 
-		if (object->drm && line_is(text, line, FDINFO_PDEV))
-			fdinfo_show_pdev(seq, object->drm->dev);
-		else
+		if (!object->drm || !line_is(text, line, FDINFO_PDEV))
 			seq_write(seq, text, line);
+		else if (dev_is_pci(object->drm->dev))
+			seq_printf(seq, FDINFO_PDEV "\t%s\n", dev_name(object->drm->dev));
 		text += line;
 		len -= line;
 	}
@@ -92,10 +78,6 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_host *host = object->host;
-	struct vgpu_seg seg = {
-		.len = cpu_to_le32(FDINFO_LEN),
-		.flags = cpu_to_le32(VGPU_SEG_OUT),
-	};
 	struct vgpu_session *session;
 	struct vgpu_guest_call xcall;
 	int ret;
@@ -110,16 +92,15 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 	xcall.flags = VGPU_GUEST_CALL_NO_MAPPED | VGPU_GUEST_CALL_NO_CANCEL |
 		      VGPU_GUEST_CALL_FOREIGN;
 	xcall.deadline = vgpu_deadline_in(FDINFO_TIMEOUT);
-	xcall.segs = &seg;
-	xcall.nr_segs = 1;
+	vgpu_guest_call_seg(&xcall, NULL, FDINFO_LEN, VGPU_SEG_OUT, NULL);
 	/* FDINFO does not give the file to the shadow, so the groups of files stay as they are. */
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret && xcall.result > 0)
 		fdinfo_show_text(seq, object, xcall.reply.data, xcall.result);
 	if (ret == -ETIMEDOUT) {
-		fdinfo_pause(&session->fdinfo_pause, FDINFO_PAUSE);
-		fdinfo_pause(&object->fdinfo_pause, FDINFO_PAUSE);
-		fdinfo_pause(&host->fdinfo_pause, FDINFO_HOST_PAUSE);
+		WRITE_ONCE(session->fdinfo_pause, vgpu_deadline_in(FDINFO_PAUSE));
+		WRITE_ONCE(object->fdinfo_pause, vgpu_deadline_in(FDINFO_PAUSE));
+		WRITE_ONCE(host->fdinfo_pause, vgpu_deadline_in(FDINFO_HOST_PAUSE));
 	}
 	vgpu_guest_call_fini(&xcall);
 	vgpu_session_put(session);

@@ -148,7 +148,6 @@ ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_guest_call xcall;
-	struct vgpu_seg seg;
 	bool replied;
 	s64 ret;
 
@@ -158,14 +157,8 @@ ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t
 		return vgpu_ahead_read(file, buf, count);
 	/* A longer read becomes a short one. */
 	count = min_t(size_t, count, object->host->limits.call_bytes - VGPU_PAGE_SIZE);
-	seg = (struct vgpu_seg) {
-		.addr = cpu_to_le64((unsigned long)buf),
-		.len = cpu_to_le32(count),
-		.flags = cpu_to_le32(VGPU_SEG_OUT),
-	};
 	vgpu_file_fill_call(file, &xcall, VGPU_OP_READ, ppos ? *ppos : 0);
-	xcall.segs = &seg;
-	xcall.nr_segs = 1;
+	vgpu_guest_call_seg(&xcall, buf, count, VGPU_SEG_OUT, NULL);
 	ret = vgpu_file_call(file, &xcall, &replied);
 	if (replied) {
 		if (ret > 0 && copy_to_user(buf, xcall.reply.data, ret))
@@ -182,8 +175,6 @@ ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count,
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_guest_call xcall;
-	struct vgpu_seg seg;
-	struct kvec in;
 	bool replied;
 	u32 padded;
 	u8 *data;
@@ -201,18 +192,8 @@ ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count,
 		return -EFAULT;
 	}
 	memset(data + count, 0, padded - count);
-	seg = (struct vgpu_seg) {
-		.addr = cpu_to_le64((unsigned long)buf),
-		.len = cpu_to_le32(count),
-		.flags = cpu_to_le32(VGPU_SEG_IN),
-	};
-	in = (struct kvec){ .iov_base = data, .iov_len = padded };
 	vgpu_file_fill_call(file, &xcall, VGPU_OP_WRITE, ppos ? *ppos : 0);
-	xcall.segs = &seg;
-	xcall.nr_segs = 1;
-	xcall.in = &in;
-	xcall.nr_in = !!padded;
-	xcall.in_len = padded;
+	vgpu_guest_call_seg(&xcall, buf, count, VGPU_SEG_IN, data);
 	ret = vgpu_file_call(file, &xcall, &replied);
 	if (replied && ppos)
 		*ppos = le64_to_cpu(xcall.reply.reply->pos);

@@ -264,7 +264,6 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->fixups = m->fixups;
 	xcall->in = &in;
 	xcall->nr_in = !!m->data_len;
-	xcall->in_len = m->data_len;
 
 	raw = m->raw && vgpu_keep_raw_begin(session, ioctl->object);
 	ret = vgpu_op_run(session, ioctl->object, xcall);

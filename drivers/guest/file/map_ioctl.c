@@ -38,15 +38,9 @@ static void map_put(u8 *arg, const struct vgpu_schema_ref *ref, u64 value)
 }
 
 /* Makes an ioctl on the host with the struct @arg. Return: its result; @arg has what came back. */
-static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bool compat)
+static long map_call(struct file *file, u32 cmd, u8 *arg, void __user *addr, bool compat)
 {
-	const u32 len = _IOC_SIZE(cmd), padded = vgpu_wire_pad(len);
-	struct vgpu_seg seg = {
-		.addr = cpu_to_le64(addr),
-		.len = cpu_to_le32(len),
-		.flags = cpu_to_le32(VGPU_SEG_IN | VGPU_SEG_OUT),
-	};
-	struct kvec in = { .iov_base = arg, .iov_len = padded };
+	const u32 len = _IOC_SIZE(cmd);
 	struct vgpu_guest_call xcall;
 	unsigned long low = 0;
 	bool replied;
@@ -57,13 +51,9 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bo
 	xcall.msg.args.ioctl.cmd = cpu_to_le32(cmd);
 	xcall.msg.args.ioctl.arg_kind = cpu_to_le32(VGPU_IOCTL_ARG_SEG);
 	xcall.flags = VGPU_GUEST_CALL_NO_MAPPED;
-	xcall.segs = &seg;
-	xcall.nr_segs = 1;
-	xcall.in = &in;
-	xcall.nr_in = 1;
-	xcall.in_len = padded;
+	vgpu_guest_call_seg(&xcall, addr, len, VGPU_SEG_IN | VGPU_SEG_OUT, arg);
 	if (compat) {
-		low_len = PAGE_ALIGN(VGPU_LOW_BYTES(1, padded));
+		low_len = PAGE_ALIGN(VGPU_LOW_BYTES(1, vgpu_wire_pad(len)));
 		ret = vgpu_reserve_low(low_len, &low);
 		if (ret)
 			return ret;
@@ -82,7 +72,7 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bo
 
 /* Finds the offset at which the file shows the memory. Return: 0 or an errno. */
 static long map_find(struct file *file, const struct vgpu_schema_map *map, const u8 *arg,
-		     unsigned long addr, bool compat, u64 *place)
+		     void __user *addr, bool compat, u64 *place)
 {
 	u64 mode = map_get(arg, &map->mode);
 	u8 other[MAP_ARG_MAX] = { 0 };
@@ -147,11 +137,11 @@ long vgpu_map_ioctl(struct file *file, const struct vgpu_schema_map *map, u32 cm
 	memcpy(probe, arg, sizeof(probe));
 	map_put(probe, &map->offset, 0);
 	map_put(probe, &map->size, 0);
-	ret = map_call(file, map->cmd, probe, addr, compat);
+	ret = map_call(file, map->cmd, probe, user, compat);
 	/* -EINVAL for the length of 0 is the success of this check; any other result is final. */
 	if (ret != -EINVAL)
 		return ret < 0 ? ret : -EIO;
-	ret = map_find(file, map, arg, addr, compat, &place);
+	ret = map_find(file, map, arg, user, compat, &place);
 	if (ret)
 		return ret;
 	at = map_part(file, place, map_get(arg, &map->offset), map_get(arg, &map->size));

@@ -39,6 +39,27 @@ void vgpu_guest_call_init(struct vgpu_guest_call *xcall, u16 op, u32 object)
 	xcall->msg.object = cpu_to_le32(object);
 }
 
+/**
+ * vgpu_guest_call_seg - give a call one segment
+ * @xcall: initialized call
+ * @addr: address in the program that the driver gets; only its number is used
+ * @len: length in bytes
+ * @flags: VGPU_SEG_*
+ * @in: bytes of an IN segment, padded to 8; else NULL. Must stay valid until the call is over
+ */
+void vgpu_guest_call_seg(struct vgpu_guest_call *xcall, const void __user *addr, u32 len,
+			 u32 flags, void *in)
+{
+	xcall->seg.addr = cpu_to_le64((unsigned long)addr);
+	xcall->seg.len = cpu_to_le32(len);
+	xcall->seg.flags = cpu_to_le32(flags);
+	xcall->segs = &xcall->seg;
+	xcall->nr_segs = 1;
+	xcall->seg_in = (struct kvec){ .iov_base = in, .iov_len = vgpu_wire_pad(len) };
+	xcall->in = &xcall->seg_in;
+	xcall->nr_in = in && len;
+}
+
 /* Frees the memory of the reply, if there is any. */
 void vgpu_guest_call_fini(struct vgpu_guest_call *xcall)
 {
@@ -64,10 +85,12 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_guest_call *xcall)
 	struct vgpu_call *msg = &xcall->msg;
 	size_t segs_len = xcall->nr_segs * sizeof(*xcall->segs);
 	size_t fixups_len = xcall->nr_fixups * sizeof(*xcall->fixups);
-	size_t len = sizeof(*msg) + segs_len + fixups_len + xcall->in_len;
+	size_t len = sizeof(*msg) + segs_len + fixups_len;
 	struct kvec vec[8];
 	size_t nr = 0, i;
 
+	for (i = 0; i < xcall->nr_in; i++)
+		len += xcall->in[i].iov_len;
 	if (len > lane->session->host->limits.call_bytes || xcall->nr_in > ARRAY_SIZE(vec) - 3)
 		return -E2BIG;
 	msg->hdr.len = cpu_to_le32(len);

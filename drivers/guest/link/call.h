@@ -4,6 +4,7 @@
 #define VGPU_CALL_H
 
 #include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 #include <linux/uio.h>
 
@@ -46,7 +47,6 @@ struct vgpu_stats;
  * @fixups: fixups in the format of the wire
  * @in: bytes of the IN segments, each segment padded to 8
  * @nr_in: number of entries of @in
- * @in_len: total length of @in in bytes
  * @out: buffers for the bytes of a READ_PAGES, as many as it asks for; NULL: all of the reply
  *	goes to @buf
  * @nr_out: number of entries of @out
@@ -59,6 +59,8 @@ struct vgpu_stats;
  *	the bytes that went to @out. It was acknowledged: the caller owns the references of its
  *	objects
  * @buf: memory of @reply
+ * @seg: segment of vgpu_guest_call_seg()
+ * @seg_in: bytes of @seg
  * @inline_buf: memory for short replies
  */
 struct vgpu_guest_call {
@@ -71,7 +73,6 @@ struct vgpu_guest_call {
 	const struct vgpu_fixup *fixups;
 	struct kvec *in;
 	size_t nr_in;
-	size_t in_len;
 	const struct kvec *out;
 	size_t nr_out;
 	struct vgpu_stats *stats;
@@ -82,10 +83,14 @@ struct vgpu_guest_call {
 	s64 result;
 	struct vgpu_reply_view reply;
 	void *buf;
+	struct vgpu_seg seg;
+	struct kvec seg_in;
 	u64 inline_buf[VGPU_GUEST_CALL_INLINE / sizeof(u64)];
 };
 
 void vgpu_guest_call_init(struct vgpu_guest_call *xcall, u16 op, u32 object);
+void vgpu_guest_call_seg(struct vgpu_guest_call *xcall, const void __user *addr, u32 len,
+			 u32 flags, void *in);
 void vgpu_guest_call_fini(struct vgpu_guest_call *xcall);
 int vgpu_call_run(struct vgpu_session *session, struct vgpu_guest_call *xcall);
 long vgpu_call_result(const struct vgpu_guest_call *xcall);

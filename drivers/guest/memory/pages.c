@@ -72,7 +72,6 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 	xcall.segs = segs;
 	xcall.in = in;
 	xcall.nr_in = pad ? 3 : 2;
-	xcall.in_len = ranges_len + diff->len + pad;
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret) {
 		ret = min_t(s64, xcall.result, 0);
