@@ -21,12 +21,12 @@
 
 #include "argument/marshal.h"
 #include "file/ahead.h"
-#include "file/file_call.h"
-#include "file/object.h"
+#include "file/op.h"
 #include "link/call.h"
 #include "link/clock_convert.h"
 #include "link/export.h"
 #include "link/host.h"
+#include "memory/object.h"
 
 /*
  * Length of a READ call in bytes: nearly the space that DRM gives a file for unread events
@@ -188,9 +188,9 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_events_ahead *ahead, ch
 
 	if (!(file->f_flags & O_NONBLOCK))
 		ahead_set_waits(ahead, true);
-	vgpu_file_fill_call(file, &xcall, VGPU_OP_READ, 0);
+	vgpu_op_fill_call(file, &xcall, VGPU_OP_READ, 0);
 	vgpu_guest_call_seg(&xcall, buf, AHEAD_BYTES, VGPU_SEG_OUT, NULL);
-	ret = vgpu_file_call(file, &xcall, &replied);
+	ret = vgpu_op_call(file, &xcall, &replied);
 	ahead_set_waits(ahead, false);
 	if (ret > 0) {
 		memcpy(ahead->data, xcall.reply.data, ret);

@@ -15,7 +15,7 @@
 
 #include "base/deadline.h"
 #include "file/fdinfo.h"
-#include "file/file_call.h"
+#include "file/op.h"
 #include "link/call.h"
 #include "link/export.h"
 #include "link/host.h"
@@ -88,7 +88,7 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 	session = vgpu_session_any(host, object->session, fdinfo_may_use);
 	if (!session)
 		return;
-	vgpu_file_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);
+	vgpu_op_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);
 	xcall.flags = VGPU_GUEST_CALL_NO_MAPPED | VGPU_GUEST_CALL_NO_CANCEL |
 		      VGPU_GUEST_CALL_FOREIGN;
 	xcall.deadline = vgpu_deadline_in(FDINFO_TIMEOUT);

@@ -15,7 +15,6 @@
 #include "compat.h"
 #include "file/ahead.h"
 #include "file/file.h"
-#include "file/file_call.h"
 #include "file/object.h"
 #include "file/op.h"
 #include "file/poll.h"
@@ -85,7 +84,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	if (IS_ERR(session))
 		return PTR_ERR(session);
 	vgpu_guest_call_init(&xcall, VGPU_OP_OPEN, 0);
-	xcall.msg.f_flags = cpu_to_le32(file->f_flags & VGPU_FILE_CALL_FLAGS);
+	xcall.msg.f_flags = cpu_to_le32(file->f_flags & VGPU_OP_FLAGS);
 	xcall.msg.args.open.export = cpu_to_le32(export->id);
 	xcall.msg.args.open.flags = cpu_to_le32(file->f_flags & FILE_OPEN_FLAGS);
 	xcall.stats = &export->stats;
@@ -157,9 +156,9 @@ ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t
 		return vgpu_ahead_read(file, buf, count);
 	/* A longer read becomes a short one. */
 	count = min_t(size_t, count, object->host->limits.call_bytes - VGPU_PAGE_SIZE);
-	vgpu_file_fill_call(file, &xcall, VGPU_OP_READ, ppos ? *ppos : 0);
+	vgpu_op_fill_call(file, &xcall, VGPU_OP_READ, ppos ? *ppos : 0);
 	vgpu_guest_call_seg(&xcall, buf, count, VGPU_SEG_OUT, NULL);
-	ret = vgpu_file_call(file, &xcall, &replied);
+	ret = vgpu_op_call(file, &xcall, &replied);
 	if (replied) {
 		if (ret > 0 && copy_to_user(buf, xcall.reply.data, ret))
 			ret = -EFAULT;
@@ -192,9 +191,9 @@ ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count,
 		return -EFAULT;
 	}
 	memset(data + count, 0, padded - count);
-	vgpu_file_fill_call(file, &xcall, VGPU_OP_WRITE, ppos ? *ppos : 0);
+	vgpu_op_fill_call(file, &xcall, VGPU_OP_WRITE, ppos ? *ppos : 0);
 	vgpu_guest_call_seg(&xcall, buf, count, VGPU_SEG_IN, data);
-	ret = vgpu_file_call(file, &xcall, &replied);
+	ret = vgpu_op_call(file, &xcall, &replied);
 	if (replied && ppos)
 		*ppos = le64_to_cpu(xcall.reply.reply->pos);
 	vgpu_guest_call_fini(&xcall);
@@ -212,11 +211,11 @@ loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
 
 	if (!(object->fops & VGPU_FOP_LLSEEK))
 		return -ESPIPE;
-	vgpu_file_fill_call(file, &xcall, VGPU_OP_LLSEEK, file->f_pos);
+	vgpu_op_fill_call(file, &xcall, VGPU_OP_LLSEEK, file->f_pos);
 	xcall.flags = VGPU_GUEST_CALL_NO_MAPPED;
 	xcall.msg.args.llseek.offset = cpu_to_le64(offset);
 	xcall.msg.args.llseek.whence = cpu_to_le32(whence);
-	ret = vgpu_file_call(file, &xcall, &replied);
+	ret = vgpu_op_call(file, &xcall, &replied);
 	if (replied)
 		file->f_pos = le64_to_cpu(xcall.reply.reply->pos);
 	vgpu_guest_call_fini(&xcall);

@@ -14,9 +14,8 @@
 #include <linux/uaccess.h>
 
 #include "argument/schema.h"
-#include "file/file_call.h"
 #include "file/map_ioctl.h"
-#include "file/object.h"
+#include "file/op.h"
 #include "link/call.h"
 #include "link/export.h"
 #include "memory/reserve.h"
@@ -47,7 +46,7 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, void __user *addr, boo
 	u64 low_len;
 	s64 ret;
 
-	vgpu_file_fill_call(file, &xcall, VGPU_OP_IOCTL, file->f_pos);
+	vgpu_op_fill_call(file, &xcall, VGPU_OP_IOCTL, file->f_pos);
 	xcall.msg.args.ioctl.cmd = cpu_to_le32(cmd);
 	xcall.msg.args.ioctl.arg_kind = cpu_to_le32(VGPU_IOCTL_ARG_SEG);
 	xcall.flags = VGPU_GUEST_CALL_NO_MAPPED;
@@ -60,7 +59,7 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, void __user *addr, boo
 		xcall.msg.args.ioctl.low = cpu_to_le64(low);
 		xcall.msg.args.ioctl.low_len = cpu_to_le64(low_len);
 	}
-	ret = vgpu_file_call(file, &xcall, &replied);
+	ret = vgpu_op_call(file, &xcall, &replied);
 	/* Copy the struct back even if the driver failed, but not if the host refused the call. */
 	if (replied && !(le32_to_cpu(xcall.reply.reply->flags) & VGPU_REPLY_REFUSED))
 		memcpy(arg, xcall.reply.data, len);

@@ -27,7 +27,7 @@
  * @renewed: value of @gen for which cached device memory was dropped
  * @number: number of the last call that has ended and may have changed the readiness
  * @last: newest number that was given to any call
- * @unsure: true if a call of vgpu_file_call(), such as READ or WRITE, was given up, which the host
+ * @unsure: true if a call of vgpu_op_call(), such as READ or WRITE, was given up, which the host
  *	may run at any time
  * @polled: true if a program has polled the object; only used for fences; read and
  *	written without @lock
