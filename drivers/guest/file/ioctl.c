@@ -22,7 +22,6 @@
 #include "file/map_ioctl.h"
 #include "file/object.h"
 #include "file/op.h"
-#include "file/proxy.h"
 #include "file/ready.h"
 #include "link/call.h"
 #include "link/clock_convert.h"
