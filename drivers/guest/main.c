@@ -14,7 +14,6 @@
 #include "link/session.h"
 #include "memory/flush_all.h"
 #include "memory/keep.h"
-#include "memory/move.h"
 #include "memory/move_queue.h"
 #include "memory/reserve.h"
 #include "memory/space.h"

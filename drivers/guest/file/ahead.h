@@ -3,7 +3,6 @@
 #ifndef VGPU_AHEAD_H
 #define VGPU_AHEAD_H
 
-#include <linux/poll.h>
 #include <linux/types.h>
 
 struct file;

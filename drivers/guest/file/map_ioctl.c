@@ -17,7 +17,6 @@
 #include "file/map_ioctl.h"
 #include "file/op.h"
 #include "link/call.h"
-#include "link/export.h"
 #include "memory/reserve.h"
 
 /* Size limit of the structs of both ioctls, in bytes. */

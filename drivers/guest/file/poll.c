@@ -15,11 +15,9 @@
  */
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/poll.h>
 
 #include "compat.h"
 #include "file/ahead.h"
-#include "file/object.h"
 #include "file/op.h"
 #include "file/poll.h"
 #include "file/ready.h"

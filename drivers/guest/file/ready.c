@@ -16,7 +16,6 @@
 #include <linux/poll.h>
 #include <linux/signal.h>
 
-#include "file/object.h"
 #include "file/ready.h"
 #include "link/export.h"
 #include "link/host.h"

@@ -3,7 +3,6 @@
 #ifndef VGPU_READY_H
 #define VGPU_READY_H
 
-#include <linux/poll.h>
 #include <linux/types.h>
 
 #include "uapi/linux/vgpu_wire.h"

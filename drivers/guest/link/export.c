@@ -3,9 +3,6 @@
  * Exports as the host describes them, and their references. export_node.c makes and removes
  * their devices.
  */
-#include <linux/device.h>
-#include <linux/list.h>
-#include <linux/spinlock.h>
 
 #include "link/export.h"
 #include "link/host.h"

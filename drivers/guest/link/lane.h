@@ -4,7 +4,6 @@
 #define VGPU_LANE_H
 
 #include <linux/kref.h>
-#include <linux/list.h>
 #include <linux/types.h>
 
 #include "conn.h"

@@ -9,13 +9,10 @@
  * lane. Calls of class mm get none of the last lanes: they have a lane of their own.
  */
 #include <linux/err.h>
-#include <linux/jiffies.h>
-#include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
-#include <linux/wait.h>
 
 #include "base/deadline.h"
 #include "link/host.h"

@@ -15,7 +15,6 @@
 #include "link/control.h"
 #include "link/host.h"
 #include "link/lane.h"
-#include "link/lane_pool.h"
 #include "link/session.h"
 
 /**
