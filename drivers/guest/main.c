@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* vgpu_guest.ko: offers the devices of hosts like devices of this machine. */
-#include <linux/err.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 
@@ -38,8 +37,6 @@ static unsigned int nr_port;
 module_param_array(port, uint, &nr_port, 0444);
 MODULE_PARM_DESC(port, "vsock port of each host, in the order of cid (default: "
 		 __stringify(VGPU_WIRE_PORT) ")");
-
-static struct vgpu_dialer *dialers[GUEST_HOSTS_MAX];
 
 /* --- messages of a host --------------------------------------------------- */
 
@@ -124,15 +121,6 @@ static const struct vgpu_host_ops guest_host_ops = {
 
 /* --- the module ----------------------------------------------------------- */
 
-static void guest_stop_dialers(void)
-{
-	int i;
-
-	for (i = GUEST_HOSTS_MAX - 1; i >= 0; i--)
-		if (dialers[i])
-			vgpu_dialer_stop(dialers[i]);
-}
-
 static unsigned int guest_port(unsigned int i)
 {
 	return i < nr_port && port[i] ? port[i] : VGPU_WIRE_PORT;
@@ -141,6 +129,7 @@ static unsigned int guest_port(unsigned int i)
 static int guest_start_dialers(void)
 {
 	unsigned int i, j;
+	int ret = 0;
 
 	/* A host would take the second connection for a replacement of the first. */
 	for (i = 0; i < nr_cid; i++)
@@ -151,17 +140,11 @@ static int guest_start_dialers(void)
 				return -EINVAL;
 			}
 
-	for (i = 0; i < nr_cid; i++) {
-		struct vgpu_dialer *dialer;
-
-		dialer = vgpu_dialer_start(cid[i], guest_port(i));
-		if (IS_ERR(dialer)) {
-			guest_stop_dialers();
-			return PTR_ERR(dialer);
-		}
-		dialers[i] = dialer;
-	}
-	return 0;
+	for (i = 0; i < nr_cid && !ret; i++)
+		ret = vgpu_dialer_start(cid[i], guest_port(i));
+	if (ret)
+		vgpu_dialer_stop_all();
+	return ret;
 }
 
 /* Dialers, even if only some of them were started, may have brought devices and connections. */
@@ -228,7 +211,7 @@ static void __exit vgpu_guest_exit(void)
 {
 	/* Remove virtio windows first: their hosts must be connected to unbind. */
 	vgpu_window_virtio_exit();
-	guest_stop_dialers();
+	vgpu_dialer_stop_all();
 	guest_exit_parts(ARRAY_SIZE(guest_parts));
 }
 module_exit(vgpu_guest_exit);

@@ -10,11 +10,6 @@
 
 #include "base/stats.h"
 
-void vgpu_stats_init(struct vgpu_stats *stats)
-{
-	spin_lock_init(&stats->unknown_lock);
-}
-
 /**
  * vgpu_stats_unknown - count an ioctl that no schema describes, or not completely
  * @stats: counters of the export
@@ -51,12 +46,10 @@ out_unlock:
 
 static ssize_t stats_emit(char *buf, ssize_t len, const struct vgpu_unknown *unknown)
 {
-	if (unknown->class)
-		return sysfs_emit_at(buf, len, "0x%08x class 0x%08x %llu\n", unknown->cmd,
-				     unknown->class, unknown->calls);
-	if (unknown->command)
-		return sysfs_emit_at(buf, len, "0x%08x command 0x%08x %llu\n", unknown->cmd,
-				     unknown->command, unknown->calls);
+	if (unknown->class || unknown->command)
+		return sysfs_emit_at(buf, len, "0x%08x %s 0x%08x %llu\n", unknown->cmd,
+				     unknown->class ? "class" : "command",
+				     unknown->class ?: unknown->command, unknown->calls);
 	return sysfs_emit_at(buf, len, "0x%08x %llu\n", unknown->cmd, unknown->calls);
 }
 

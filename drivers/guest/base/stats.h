@@ -56,7 +56,6 @@ struct vgpu_stats {
 	u64 unknown_others;
 };
 
-void vgpu_stats_init(struct vgpu_stats *stats);
 void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd, u32 class, u32 command);
 ssize_t vgpu_stats_show_unknown(struct vgpu_stats *stats, char *buf);
 

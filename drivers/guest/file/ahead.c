@@ -124,12 +124,10 @@ static int ahead_try(struct vgpu_events_ahead *ahead, bool nonblock)
 
 static int ahead_begin(struct vgpu_events_ahead *ahead, bool nonblock)
 {
-	int ret, turn = 0;
+	int turn = 0;
 
-	ret = wait_event_interruptible(ahead->wait, (turn = ahead_try(ahead, nonblock)));
-	if (ret)
-		return ret;
-	return turn < 0 ? turn : 0;
+	return wait_event_interruptible(ahead->wait, (turn = ahead_try(ahead, nonblock))) ?:
+		min(turn, 0);
 }
 
 static void ahead_end(struct vgpu_events_ahead *ahead)
@@ -166,22 +164,12 @@ static void ahead_stamp(void *data, u32 clock, s64 *time)
 	vgpu_clock_convert(object->host, &object->times, stamps->reply, clock, time);
 }
 
-/*
- * Converts the time stamps of @len bytes of events of a device; events of other files only look
- * alike.
- */
-static void ahead_stamp_events(struct vgpu_object *object, const struct vgpu_reply *reply, u8 *data,
-			       u32 len)
-{
-	static const struct vgpu_marshal_fds fds = { .stamp = ahead_stamp };
-	struct ahead_stamps stamps = { .object = object, .reply = reply };
-
-	vgpu_marshal_events(object->schema, data, len, &fds, &stamps);
-}
-
 /* Reads all queued events into @ahead. Return: number of bytes, 0, or an errno. */
 static ssize_t ahead_fill(struct file *file, struct vgpu_events_ahead *ahead, char __user *buf)
 {
+	static const struct vgpu_marshal_fds fds = { .stamp = ahead_stamp };
+	struct vgpu_object *object = file->private_data;
+	struct ahead_stamps stamps = { .object = object };
 	struct vgpu_guest_call xcall;
 	bool replied;
 	s64 ret;
@@ -194,7 +182,8 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_events_ahead *ahead, ch
 	ahead_set_waits(ahead, false);
 	if (ret > 0) {
 		memcpy(ahead->data, xcall.reply.data, ret);
-		ahead_stamp_events(file->private_data, xcall.reply.reply, ahead->data, ret);
+		stamps.reply = xcall.reply.reply;
+		vgpu_marshal_events(object->schema, ahead->data, ret, &fds, &stamps);
 		WRITE_ONCE(ahead->pos, 0);
 		WRITE_ONCE(ahead->len, ret);
 	}

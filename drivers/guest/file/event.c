@@ -69,10 +69,11 @@ static struct vgpu_event *event_take(struct vgpu_host *host, u32 number)
  * vgpu_event_add - give an eventfd of the calling process a number
  * @object: object of the call that will name the eventfd
  * @fd: fd of the eventfd
+ * @number: out: the number
  *
- * Return: the number; -EBADF: not open; -EINVAL: not an eventfd; -ENOMEM.
+ * Return: 0; -EBADF: not open; -EINVAL: not an eventfd; -ENOMEM.
  */
-s64 vgpu_event_add(struct vgpu_object *object, int fd)
+int vgpu_event_add(struct vgpu_object *object, int fd, u32 *number)
 {
 	struct vgpu_host *host = object->host;
 	struct vgpu_event *event;
@@ -94,8 +95,9 @@ s64 vgpu_event_add(struct vgpu_object *object, int fd)
 	} while (!event->number || event_find_locked(host, event->number));
 	hash_add(host->events, &event->hash, event->number);
 	list_add(&event->node, &object->events);
+	*number = event->number;
 	spin_unlock(&host->lock);
-	return event->number;
+	return 0;
 }
 
 /* Frees an event after its call has failed, or when the host's driver has released the eventfd. */

@@ -9,7 +9,7 @@ struct vgpu_host;
 struct vgpu_object;
 struct work_struct;
 
-s64 vgpu_event_add(struct vgpu_object *object, int fd);
+int vgpu_event_add(struct vgpu_object *object, int fd, u32 *number);
 void vgpu_event_cancel(struct vgpu_host *host, u32 number);
 void vgpu_event_signal(struct vgpu_host *host, u32 number);
 void vgpu_event_signal_work(struct work_struct *work);

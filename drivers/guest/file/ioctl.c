@@ -132,12 +132,8 @@ static void ioctl_fd_abort(void *data, int fd, void *handle)
 static int ioctl_event_get(void *data, int fd, u32 *number)
 {
 	struct vgpu_ioctl *ioctl = data;
-	s64 ret = vgpu_event_add(ioctl->object, fd);
 
-	if (ret < 0)
-		return ret;
-	*number = ret;
-	return 0;
+	return vgpu_event_add(ioctl->object, fd, number);
 }
 
 static void ioctl_event_cancel(void *data, u32 number)

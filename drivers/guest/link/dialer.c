@@ -61,7 +61,7 @@ static const char *const dialer_words[] = {
  * @cid: context id
  * @port: port
  * @task: thread of the dialer
- * @wait: wait queue of the thread between attempts, for @stopping
+ * @entry: entry in dialers
  * @lock: guards @connecting, @host and setting @stopping
  * @connecting: true while SIGKILL may be sent to end the attempt
  * @host: host while its connection is served, or NULL
@@ -74,7 +74,7 @@ struct vgpu_dialer {
 	u32 cid;
 	u32 port;
 	struct task_struct *task;
-	wait_queue_head_t wait;
+	struct list_head entry;
 	struct mutex lock;
 	bool connecting;
 	struct vgpu_host *host;
@@ -86,9 +86,12 @@ struct vgpu_dialer {
 /* Directory "hosts" of the module in sysfs, with a directory for each host. */
 static struct kobject *dialers_kobj;
 
+/* All dialers; used by module init and exit only. */
+static LIST_HEAD(dialers);
+
 /* True from before programs are frozen for a sleep until they run again. */
 static bool dialers_asleep;
-/* Wait queue of dialers during a sleep; woken by its end, and by vgpu_dialer_stop(). */
+/* Wait queue of dialers between attempts and during a sleep; woken by its end and for @stopping. */
 static DECLARE_WAIT_QUEUE_HEAD(dialers_awake);
 
 /* --- sysfs ---------------------------------------------------------------- */
@@ -243,7 +246,7 @@ static int dialer_thread(void *data)
 			dialer_set(dialer, dialer_failed(PTR_ERR(host), refused), -PTR_ERR(host));
 			dialer_tell(dialer, &told);
 		}
-		wait_event_idle_timeout(dialer->wait, READ_ONCE(dialer->stopping),
+		wait_event_idle_timeout(dialers_awake, READ_ONCE(dialer->stopping),
 					msecs_to_jiffies(delay));
 		delay = min(2 * delay, (unsigned int)DIALER_DELAY_MAX_MS);
 		/* Reset the back-off: after the sleep the host may be there again. */
@@ -303,9 +306,9 @@ void vgpu_dialer_global_exit(void)
  * @cid: context id
  * @port: port
  *
- * Return: the dialer or an ERR_PTR().
+ * Return: 0 or an errno.
  */
-struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port)
+int vgpu_dialer_start(u32 cid, u32 port)
 {
 	struct vgpu_dialer *dialer;
 	struct task_struct *task;
@@ -313,10 +316,9 @@ struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port)
 
 	dialer = kzalloc(sizeof(*dialer), GFP_KERNEL);
 	if (!dialer)
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	dialer->cid = cid;
 	dialer->port = port;
-	init_waitqueue_head(&dialer->wait);
 	mutex_init(&dialer->lock);
 	ret = kobject_init_and_add(&dialer->kobj, &dialer_ktype, dialers_kobj, "%u:%u", cid, port);
 	if (ret)
@@ -327,21 +329,20 @@ struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port)
 		goto err_put;
 	}
 	dialer->task = get_task_struct(task);
+	list_add(&dialer->entry, &dialers);
 	wake_up_process(task);
-	return dialer;
+	return 0;
 
 err_put:
 	kobject_put(&dialer->kobj);
-	return ERR_PTR(ret);
+	return ret;
 }
 
-/**
- * vgpu_dialer_stop - end a host's connection and free the dialer
- * @dialer: the dialer
- *
- * Everything that used the host has ended when this returns.
+/*
+ * Ends a host's connection and frees the dialer. All that used the host has ended when this
+ * returns.
  */
-void vgpu_dialer_stop(struct vgpu_dialer *dialer)
+static void dialer_stop(struct vgpu_dialer *dialer)
 {
 	mutex_lock(&dialer->lock);
 	WRITE_ONCE(dialer->stopping, true);
@@ -350,9 +351,18 @@ void vgpu_dialer_stop(struct vgpu_dialer *dialer)
 	if (dialer->connecting)
 		send_sig(SIGKILL, dialer->task, 1);
 	mutex_unlock(&dialer->lock);
-	wake_up(&dialer->wait);
 	wake_up_all(&dialers_awake);
 	kthread_stop(dialer->task);
 	put_task_struct(dialer->task);
 	kobject_put(&dialer->kobj);
+}
+
+/* Stops all dialers, the newest first. */
+void vgpu_dialer_stop_all(void)
+{
+	struct vgpu_dialer *dialer, *next;
+
+	list_for_each_entry_safe(dialer, next, &dialers, entry)
+		dialer_stop(dialer);
+	INIT_LIST_HEAD(&dialers);
 }

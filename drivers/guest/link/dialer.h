@@ -5,11 +5,9 @@
 
 #include <linux/types.h>
 
-struct vgpu_dialer;
-
 int vgpu_dialer_global_init(void);
 void vgpu_dialer_global_exit(void);
-struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port);
-void vgpu_dialer_stop(struct vgpu_dialer *dialer);
+int vgpu_dialer_start(u32 cid, u32 port);
+void vgpu_dialer_stop_all(void);
 
 #endif /* VGPU_DIALER_H */

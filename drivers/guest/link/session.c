@@ -207,16 +207,6 @@ static struct vgpu_session *session_find_locked(struct vgpu_host *host)
 	return NULL;
 }
 
-static struct vgpu_session *session_find(struct vgpu_host *host)
-{
-	struct vgpu_session *session;
-
-	spin_lock(&host->lock);
-	session = session_find_locked(host);
-	spin_unlock(&host->lock);
-	return session;
-}
-
 /* Makes a session. Return: a reference of it, or of a session that another thread has just made. */
 static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locked)
 {
@@ -278,7 +268,9 @@ struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int f
 
 	if (!current->mm || vgpu_host_is_down(host))
 		return ERR_PTR(-ENODEV);
-	session = session_find(host);
+	spin_lock(&host->lock);
+	session = session_find_locked(host);
+	spin_unlock(&host->lock);
 	if (session && READ_ONCE(session->dead) && (flags & VGPU_SESSION_RENEW) &&
 	    completion_done(&session->started)) {
 		session_detach(session);
@@ -292,21 +284,13 @@ struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int f
 	if (IS_ERR(session))
 		return session;
 
-	ret = 0;
-	if (!completion_done(&session->started) &&
-	    wait_for_completion_killable(&session->started))
-		ret = -EINTR;
-	/* Pairs with complete_all(): reads session->error after the completion. */
-	smp_rmb();
-	if (!ret)
-		ret = session->error;
+	ret = wait_for_completion_killable(&session->started) ? -EINTR : session->error;
 	if (!ret && READ_ONCE(session->dead))
 		ret = -ENODEV;
-	if (ret) {
-		vgpu_session_put(session);
-		return ERR_PTR(ret);
-	}
-	return session;
+	if (!ret)
+		return session;
+	vgpu_session_put(session);
+	return ERR_PTR(ret);
 }
 
 /**

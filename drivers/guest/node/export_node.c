@@ -222,7 +222,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	export->dev.devt = MKDEV(MAJOR(export_devt), minor);
 	export->dev.release = export_free;
 	export->host = vgpu_host_get(host);
-	vgpu_stats_init(&export->stats);
+	spin_lock_init(&export->stats.unknown_lock);
 	export->id = le32_to_cpu(msg->export);
 	export->kind = le32_to_cpu(msg->kind);
 	export->device = le64_to_cpu(msg->device);
