@@ -89,9 +89,7 @@ static void poll_renew(struct vgpu_object *object, u32 gen)
 	spin_lock(&object->readiness.lock);
 	renew = object->readiness.renewed != gen;
 	spin_unlock(&object->readiness.lock);
-	if (!renew)
-		return;
-	if (!poll_drop(object))
+	if (!renew || !poll_drop(object))
 		return;
 	/* Set this last: another poll must not report readiness before the memory was dropped. */
 	spin_lock(&object->readiness.lock);

@@ -111,21 +111,6 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_guest_call *xcall)
 	return vgpu_conn_send(&lane->conn, vec, nr, len, vgpu_deadline_ms(xcall->deadline));
 }
 
-/* Collects what vgpu_wire_reply_check() needs to know of the call. */
-static void call_view(const struct vgpu_guest_call *xcall, struct vgpu_call_view *view)
-{
-	unsigned int i;
-
-	*view = (struct vgpu_call_view) {
-		.call = &xcall->msg,
-		.segs = xcall->segs,
-		.fixups = xcall->fixups,
-	};
-	for (i = 0; i < xcall->nr_segs; i++)
-		if (le32_to_cpu(xcall->segs[i].flags) & VGPU_SEG_OUT)
-			view->reply_bytes += vgpu_wire_pad(le32_to_cpu(xcall->segs[i].len));
-}
-
 /* Receives the @left last bytes of a REPLY into xcall->out. */
 static int call_recv_out(struct vgpu_lane *lane, struct vgpu_guest_call *xcall, size_t left)
 {
@@ -154,9 +139,14 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_guest_call *xcall,
 		.sent = xcall->sent_at,
 		.received = ktime_get_ns(),
 	};
-	struct vgpu_call_view sent;
+	struct vgpu_call_view sent = {
+		.call = &xcall->msg,
+		.segs = xcall->segs,
+		.fixups = xcall->fixups,
+	};
 	u32 len = le32_to_cpu(hdr->len);
 	u32 here = xcall->out ? sizeof(struct vgpu_reply) : len;
+	unsigned int i;
 	int ret;
 
 	xcall->buf = xcall->inline_buf;
@@ -170,7 +160,9 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_guest_call *xcall,
 			     vgpu_deadline_ms(xcall->deadline));
 	if (ret)
 		return ret;
-	call_view(xcall, &sent);
+	for (i = 0; i < xcall->nr_segs; i++)
+		if (le32_to_cpu(xcall->segs[i].flags) & VGPU_SEG_OUT)
+			sent.reply_bytes += vgpu_wire_pad(le32_to_cpu(xcall->segs[i].len));
 	/*
 	 * The bytes for @out have not been received yet. The check reads none of them, because
 	 * whole pages have no padding.

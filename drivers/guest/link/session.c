@@ -358,30 +358,26 @@ void vgpu_session_kill(struct vgpu_session *session)
 	wake_up_all(&session->pool.wait);
 }
 
-/* Kills all sessions of a host whose connection is lost. */
+/* Kills all sessions of a host whose connection is lost, and which gets no new ones. */
 void vgpu_session_abort_all(struct vgpu_host *host)
 {
 	struct vgpu_session *session;
+	LIST_HEAD(aborted);
 
-	for (;;) {
-		bool found = false;
-
-		spin_lock(&host->lock);
-		list_for_each_entry(session, &host->session_list, entry) {
-			if (!READ_ONCE(session->aborted)) {
-				WRITE_ONCE(session->aborted, true);
-				vgpu_session_get(session);
-				found = true;
-				break;
-			}
-		}
+	spin_lock(&host->lock);
+	while (!list_empty(&host->session_list)) {
+		session = list_first_entry(&host->session_list, struct vgpu_session, entry);
+		list_move(&session->entry, &aborted);
+		vgpu_session_get(session);
 		spin_unlock(&host->lock);
-		if (!found)
-			return;
 		vgpu_session_kill(session);
 		session_detach(session);
 		vgpu_session_put(session);
+		spin_lock(&host->lock);
 	}
+	/* Sessions whose shadow is still in use stay listed until session_end(). */
+	list_splice(&aborted, &host->session_list);
+	spin_unlock(&host->lock);
 }
 
 int vgpu_session_global_init(void)

@@ -30,7 +30,6 @@ struct vgpu_session_memory;
  * @host: the host, with a reference
  * @number: number of the session on the wire
  * @entry: entry in host->session_list (host->lock)
- * @aborted: true if vgpu_session_abort_all() has handled the session (host->lock)
  * @mm: mm of the process, with a reference of the struct (mmgrab()); only for comparisons
  * @tgid: thread group id for the host's logs
  * @comm: name of the process for the host's logs
@@ -56,7 +55,6 @@ struct vgpu_session {
 	struct vgpu_host *host;
 	u64 number;
 	struct list_head entry;
-	bool aborted;
 	struct mm_struct *mm;
 	u32 tgid;
 	u8 comm[VGPU_COMM_LEN];
