@@ -22,7 +22,7 @@
 #include "file/map_ioctl.h"
 #include "file/object.h"
 #include "file/op.h"
-#include "file/ready.h"
+#include "file/poll.h"
 #include "link/call.h"
 #include "link/clock_convert.h"
 #include "link/export.h"

@@ -17,7 +17,7 @@
 #include "memory/keep_group.h"
 
 /**
- * struct vgpu_readiness - readiness of an object, see file/ready.c
+ * struct vgpu_readiness - readiness of an object, see file/poll.c
  * @lock: guards all other fields but @polled
  * @armed: events for which the object was not ready and whose next wakeup the host reports
  * @gen: generation, incremented by each event and call that may have changed the readiness
