@@ -84,11 +84,6 @@ static struct vgpu_events_ahead *ahead_get(struct vgpu_object *object)
 	return other;
 }
 
-void vgpu_ahead_free(struct vgpu_object *object)
-{
-	kfree(object->ahead);
-}
-
 static bool ahead_has_any(const struct vgpu_events_ahead *ahead)
 {
 	return READ_ONCE(ahead->pos) < READ_ONCE(ahead->len);

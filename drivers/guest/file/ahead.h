@@ -11,6 +11,5 @@ struct vgpu_object;
 bool vgpu_ahead_is_for(const struct vgpu_object *object);
 ssize_t vgpu_ahead_read(struct file *file, char __user *buf, size_t count);
 __poll_t vgpu_ahead_poll(const struct vgpu_object *object);
-void vgpu_ahead_free(struct vgpu_object *object);
 
 #endif /* VGPU_AHEAD_H */

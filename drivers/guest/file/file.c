@@ -285,20 +285,10 @@ static const char *proxy_name(u32 kind)
 	}
 }
 
-/*
- * Give the inode the device number of the call's file: libraries check the number, not the
- * path.
- */
-static void proxy_become_device(struct inode *inode, const struct inode *device)
-{
-	init_special_inode(inode, device->i_mode, device->i_rdev);
-	inode->i_uid = device->i_uid;
-	inode->i_gid = device->i_gid;
-}
-
 static struct file *proxy_create(struct vgpu_object *object, struct file *from)
 {
 	bool poll = object->fops & VGPU_FOP_POLL;
+	const struct inode *device = file_inode(from);
 	struct inode *inode;
 	struct file *file;
 
@@ -306,8 +296,12 @@ static struct file *proxy_create(struct vgpu_object *object, struct file *from)
 	if (IS_ERR(inode))
 		return ERR_CAST(inode);
 	i_size_write(inode, object->size);
-	if ((object->flags & VGPU_OBJECT_SAME_DEVICE) && S_ISCHR(file_inode(from)->i_mode))
-		proxy_become_device(inode, file_inode(from));
+	if ((object->flags & VGPU_OBJECT_SAME_DEVICE) && S_ISCHR(device->i_mode)) {
+		/* Give the inode the device number: libraries check the number, not the path. */
+		init_special_inode(inode, device->i_mode, device->i_rdev);
+		inode->i_uid = device->i_uid;
+		inode->i_gid = device->i_gid;
+	}
 	file = vgpu_anon_file_alloc(inode, proxy_name(object->kind),
 				    object->f_flags & (O_ACCMODE | O_NONBLOCK | O_APPEND),
 				    poll ? &vgpu_file_fops : &vgpu_file_fops_no_poll);

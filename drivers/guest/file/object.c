@@ -18,7 +18,6 @@
 #include <drm/drm_drv.h>
 
 #include "argument/schema.h"
-#include "file/ahead.h"
 #include "file/class.h"
 #include "file/event.h"
 #include "file/object.h"
@@ -43,7 +42,7 @@ static void object_free(struct vgpu_object *object)
 		drm_dev_put(object->drm);
 	put_device(object->node);
 	put_pid(object->opener);
-	vgpu_ahead_free(object);
+	kfree(object->ahead);
 	if (object->export->class_ops->free)
 		object->export->class_ops->free(object);
 	vgpu_export_put(object->export);

@@ -101,7 +101,7 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_guest_call *xcall)
 	msg->hdr.seq = cpu_to_le64(++lane->seq);
 	msg->nr_segs = cpu_to_le16(xcall->nr_segs);
 	msg->nr_fixups = cpu_to_le16(xcall->nr_fixups);
-	msg->control_seq = cpu_to_le64(vgpu_control_seq(lane->session->host));
+	msg->control_seq = cpu_to_le64(READ_ONCE(lane->session->host->control.needed));
 
 	vec[nr++] = (struct kvec){ .iov_base = msg, .iov_len = sizeof(*msg) };
 	if (segs_len)

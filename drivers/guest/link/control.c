@@ -211,12 +211,6 @@ void vgpu_control_ping(struct vgpu_host *host, u16 type, u64 seq)
 	control_queue(host, msg, false);
 }
 
-/* Returns the number of the last message that must be applied before a call made now. */
-u64 vgpu_control_seq(struct vgpu_host *host)
-{
-	return READ_ONCE(host->control.needed);
-}
-
 /* Initializes an empty queue. */
 void vgpu_control_init(struct vgpu_control *control)
 {

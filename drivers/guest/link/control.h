@@ -18,7 +18,8 @@ struct vgpu_host;
  * struct vgpu_control - the queue of one control connection
  * @lock: guards all fields but @work
  * @seq: number of the last CLOSE, UNMAP, SESSION_CLOSE, UNBIND or RELEASE
- * @needed: number of the last of these messages that must be applied before a new call runs
+ * @needed: number of the last of these messages that must be applied before a new call runs; read
+ *	without the lock
  * @late: number of messages on which no call depends, so that they may wait for others, queued
  *	since @work was last started without a delay
  * @queue: list of the messages to be sent, in order
@@ -46,6 +47,5 @@ void vgpu_control_session_close(struct vgpu_host *host, u64 session);
 struct vgpu_control_msg *vgpu_control_release_alloc(void);
 void vgpu_control_release(struct vgpu_host *host, struct vgpu_control_msg *msg, u64 number);
 void vgpu_control_ping(struct vgpu_host *host, u16 type, u64 seq);
-u64 vgpu_control_seq(struct vgpu_host *host);
 
 #endif /* VGPU_CONTROL_H */

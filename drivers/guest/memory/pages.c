@@ -10,10 +10,6 @@ s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, 
 			const struct kvec *vec, size_t nr, u32 len, u16 flags,
 			unsigned long deadline)
 {
-	struct vgpu_seg seg = {
-		.len = cpu_to_le32(len),
-		.flags = cpu_to_le32(VGPU_SEG_OUT),
-	};
 	struct vgpu_guest_call xcall;
 	s64 ret;
 
@@ -24,8 +20,7 @@ s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, 
 	xcall.flags = VGPU_GUEST_CALL_MM | VGPU_GUEST_CALL_NO_CANCEL;
 	xcall.deadline = deadline;
 	xcall.stats = stats;
-	xcall.nr_segs = 1;
-	xcall.segs = &seg;
+	vgpu_guest_call_seg(&xcall, NULL, len, VGPU_SEG_OUT, NULL);
 	xcall.out = vec;
 	xcall.nr_out = nr;
 	ret = vgpu_call_run(session, &xcall) ?: xcall.result;
