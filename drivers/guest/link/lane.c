@@ -88,6 +88,30 @@ void vgpu_lane_keep_idle_locked(struct vgpu_session *session)
 	vgpu_lane_keep_mm_locked(session, lane);
 }
 
+/**
+ * vgpu_lane_end_all - prevent all further calls of a session
+ * @session: a session whose shadow is dead, or will be
+ *
+ * The session gets no new lanes. Running calls end with -ENODEV.
+ */
+void vgpu_lane_end_all(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane;
+
+	spin_lock(&session->lock);
+	WRITE_ONCE(session->dead, true);
+	while (!list_empty(&session->pool.lanes)) {
+		lane = list_first_entry(&session->pool.lanes, struct vgpu_lane, entry);
+		lane_unlist_locked(session, lane);
+		spin_unlock(&session->lock);
+		vgpu_conn_shutdown(&lane->conn);
+		kref_put(&lane->ref, vgpu_lane_free);
+		spin_lock(&session->lock);
+	}
+	spin_unlock(&session->lock);
+	wake_up_all(&session->pool.wait);
+}
+
 /* Kills a session whose shadow has ended without being asked to. */
 static void lane_lost(struct vgpu_session *session)
 {
@@ -95,7 +119,7 @@ static void lane_lost(struct vgpu_session *session)
 	if (!READ_ONCE(session->dead))
 		pr_info_ratelimited("%s (pid %u): host %s has ended the session of this process\n",
 				    session->comm, session->tgid, session->host->name);
-	vgpu_session_kill(session);
+	vgpu_lane_end_all(session);
 }
 
 /**
@@ -142,24 +166,6 @@ void vgpu_lane_drop(struct vgpu_lane *lane)
 	if (listed)
 		kref_put(&lane->ref, vgpu_lane_free);
 	kref_put(&lane->ref, vgpu_lane_free);
-}
-
-/* Ends all lanes of a dead session, which gets no new ones; the calls on the lanes return. */
-void vgpu_lane_end_all(struct vgpu_session *session)
-{
-	struct vgpu_lane *lane;
-
-	for (;;) {
-		spin_lock(&session->lock);
-		lane = list_first_entry_or_null(&session->pool.lanes, struct vgpu_lane, entry);
-		if (lane)
-			lane_unlist_locked(session, lane);
-		spin_unlock(&session->lock);
-		if (!lane)
-			return;
-		vgpu_conn_shutdown(&lane->conn);
-		kref_put(&lane->ref, vgpu_lane_free);
-	}
 }
 
 /* Returns the time for one step in ms: at most @most_ms, and not beyond @deadline. */

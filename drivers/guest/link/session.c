@@ -77,7 +77,7 @@ static void session_end(struct vgpu_session *session)
 {
 	struct vgpu_host *host = session->host;
 
-	vgpu_session_kill(session);
+	vgpu_lane_end_all(session);
 	spin_lock(&host->lock);
 	list_del(&session->entry);
 	spin_unlock(&host->lock);
@@ -134,7 +134,7 @@ static void session_start(struct work_struct *work)
 
 	session->error = vgpu_lane_start(session);
 	if (session->error)
-		vgpu_session_kill(session);
+		vgpu_lane_end_all(session);
 	complete_all(&session->started);
 	/* Let the next call make a new session. */
 	if (session->error)
@@ -343,21 +343,6 @@ void vgpu_session_put(struct vgpu_session *session)
 	kref_put(&session->ref, session_free);
 }
 
-/**
- * vgpu_session_kill - prevent all further calls
- * @session: a session whose shadow is dead, or will be
- *
- * Running calls end with -ENODEV.
- */
-void vgpu_session_kill(struct vgpu_session *session)
-{
-	spin_lock(&session->lock);
-	WRITE_ONCE(session->dead, true);
-	spin_unlock(&session->lock);
-	vgpu_lane_end_all(session);
-	wake_up_all(&session->pool.wait);
-}
-
 /* Kills all sessions of a host whose connection is lost, and which gets no new ones. */
 void vgpu_session_abort_all(struct vgpu_host *host)
 {
@@ -370,7 +355,7 @@ void vgpu_session_abort_all(struct vgpu_host *host)
 		list_move(&session->entry, &aborted);
 		vgpu_session_get(session);
 		spin_unlock(&host->lock);
-		vgpu_session_kill(session);
+		vgpu_lane_end_all(session);
 		session_detach(session);
 		vgpu_session_put(session);
 		spin_lock(&host->lock);

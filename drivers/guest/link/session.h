@@ -92,7 +92,6 @@ void vgpu_session_put(struct vgpu_session *session);
 bool __must_check vgpu_session_hold(struct vgpu_session *session);
 void vgpu_session_release(struct vgpu_session *session);
 void vgpu_session_check_later(struct vgpu_session *session);
-void vgpu_session_kill(struct vgpu_session *session);
 void vgpu_session_abort_all(struct vgpu_host *host);
 
 #endif /* VGPU_SESSION_H */
