@@ -48,11 +48,6 @@ static bool fdinfo_may_use(const struct vgpu_session *session)
 	return !fdinfo_is_paused(&session->fdinfo_pause);
 }
 
-static bool line_is(const char *line, size_t len, const char *name)
-{
-	return len >= strlen(name) && !memcmp(line, name, strlen(name));
-}
-
 /*
  * Shows the driver's text. Monitors look for the PCI address on this machine; there is no such line
  * if there is no PCI device.
@@ -63,8 +58,10 @@ static void fdinfo_show_text(struct seq_file *seq, const struct vgpu_object *obj
 	while (len) {
 		const char *end = memchr(text, '\n', len);
 		size_t line = end ? end - text + 1 : len;
+		bool pdev = line >= strlen(FDINFO_PDEV) &&
+			!memcmp(text, FDINFO_PDEV, strlen(FDINFO_PDEV));
 
-		if (!object->drm || !line_is(text, line, FDINFO_PDEV))
+		if (!object->drm || !pdev)
 			seq_write(seq, text, line);
 		else if (dev_is_pci(object->drm->dev))
 			seq_printf(seq, FDINFO_PDEV "\t%s\n", dev_name(object->drm->dev));

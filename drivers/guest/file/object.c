@@ -9,9 +9,7 @@
  * reply.
  */
 #include <linux/err.h>
-#include <linux/fs.h>
 #include <linux/pid.h>
-#include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -85,7 +83,9 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	spin_lock_init(&object->readiness.lock);
 	/* Must differ from readiness.gen, which begins with 0. */
 	object->readiness.renewed = U32_MAX;
-	vgpu_clock_file_init(&object->times);
+	spin_lock_init(&object->times.lock);
+	/* ALSA's files begin with this clock; files of other drivers use no VGPU_CLOCK_FILE. */
+	object->times.clock = VGPU_CLOCK_REALTIME;
 	object->space = vgpu_space_get(object->host, le64_to_cpu(desc->space));
 	if (IS_ERR(object->space)) {
 		object_free(object);

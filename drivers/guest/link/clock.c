@@ -3,16 +3,7 @@
  * Relation of the host's clocks to this machine's. Each REPLY says when the host received the call
  * and when it replied, which bounds the offset between the clocks (clock_bounds.c).
  */
-#include <linux/jiffies.h>
-
-#include "argument/schema.h"
 #include "link/clock.h"
-
-void vgpu_clock_init(struct vgpu_clock *clock)
-{
-	seqlock_init(&clock->lock);
-	clock->ask_at = jiffies;
-}
 
 /* Returns the bounds as they are now. */
 struct vgpu_clock_bounds vgpu_clock_read(struct vgpu_clock *clock)
@@ -45,11 +36,4 @@ void vgpu_clock_add(struct vgpu_clock *clock, const struct vgpu_clock_sample *sa
 	write_seqlock(&clock->lock);
 	vgpu_clock_bounds_merge(&clock->bounds, sample);
 	write_sequnlock(&clock->lock);
-}
-
-/* Sets the clock with which ALSA's files begin; files of other drivers use no VGPU_CLOCK_FILE. */
-void vgpu_clock_file_init(struct vgpu_clock_file *times)
-{
-	spin_lock_init(&times->lock);
-	times->clock = VGPU_CLOCK_REALTIME;
 }

@@ -39,10 +39,7 @@ struct vgpu_clock_file {
 	u32 clock;
 };
 
-void vgpu_clock_init(struct vgpu_clock *clock);
 struct vgpu_clock_bounds vgpu_clock_read(struct vgpu_clock *clock);
 void vgpu_clock_add(struct vgpu_clock *clock, const struct vgpu_clock_sample *sample);
-
-void vgpu_clock_file_init(struct vgpu_clock_file *times);
 
 #endif /* VGPU_CLOCK_H */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Messages of the guest on the control connection, see control.h. */
 #include <linux/slab.h>
-#include <linux/uio.h>
-
-#include "uapi/linux/vgpu_wire.h"
 
 #include "link/control.h"
 #include "link/host.h"

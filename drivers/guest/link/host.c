@@ -4,6 +4,7 @@
  * of a struct vgpu_host.
  */
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/sched.h>
@@ -172,7 +173,8 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 	snprintf(host->name, sizeof(host->name), "%u:%u", cid, port);
 	host->limits.call_bytes = VGPU_CALL_BYTES_MAX;
 	vgpu_control_init(&host->control);
-	vgpu_clock_init(&host->clock);
+	seqlock_init(&host->clock.lock);
+	host->clock.ask_at = jiffies;
 	spin_lock_init(&host->lock);
 	INIT_LIST_HEAD(&host->session_list);
 	hash_init(host->sessions);

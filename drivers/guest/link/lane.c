@@ -264,7 +264,6 @@ static int lane_connect_conn(struct vgpu_lane *lane, unsigned long deadline)
 static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigned long deadline)
 {
 	struct vgpu_lane *lane;
-	bool dead;
 	int ret;
 
 	lane = kzalloc(sizeof(*lane), GFP_KERNEL);
@@ -283,15 +282,15 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigne
 	}
 
 	spin_lock(&session->lock);
-	dead = session->dead;
-	if (!dead) {
+	if (session->dead) {
+		ret = -ENODEV;
+	} else {
 		kref_get(&lane->ref);
 		list_add(&lane->entry, &session->pool.lanes);
 	}
 	spin_unlock(&session->lock);
-	if (dead) {
+	if (ret) {
 		kref_put(&lane->ref, vgpu_lane_free);
-		ret = -ENODEV;
 		goto err_uncount;
 	}
 

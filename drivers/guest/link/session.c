@@ -212,7 +212,6 @@ static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locke
 {
 	struct vgpu_session *session, *other;
 	struct mmu_notifier *mn;
-	bool down;
 
 	if (mm_locked)
 		mn = mmu_notifier_get_locked(&vgpu_mm_ops, current->mm);
@@ -228,9 +227,8 @@ static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locke
 	session->vmm = container_of(mn, struct vgpu_mm, mn);
 
 	spin_lock(&host->lock);
-	down = host->down;
-	other = down ? NULL : session_find_locked(host);
-	if (!down && !other) {
+	other = host->down ? ERR_PTR(-ENODEV) : session_find_locked(host);
+	if (!other) {
 		session->number = ++host->last_session;
 		/* The second reference is for the caller; session_end() drops the first. */
 		vgpu_session_get(session);
@@ -242,10 +240,10 @@ static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locke
 	}
 	spin_unlock(&host->lock);
 
-	if (down || other) {
+	if (other) {
 		mmu_notifier_put(mn);
 		vgpu_session_put(session);
-		return other ?: ERR_PTR(-ENODEV);
+		return other;
 	}
 	queue_work(session_wq, &session->start_work);
 	return session;
