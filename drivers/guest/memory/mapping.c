@@ -14,7 +14,7 @@
 #include "memory/move_queue.h"
 #include "memory/space.h"
 #include "memory/state.h"
-#include "memory/window.h"
+#include "memory/window_range.h"
 
 atomic64_t *vgpu_mapping_count(struct vgpu_mapping *mapping)
 {

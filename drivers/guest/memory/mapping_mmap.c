@@ -26,6 +26,7 @@
 #include "memory/state.h"
 #include "memory/window.h"
 #include "memory/window_fault.h"
+#include "memory/window_range.h"
 #include "wire.h"
 
 /* --- access of debuggers --------------------------------------------------------- */

@@ -28,6 +28,7 @@
 #include "memory/state.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"
+#include "memory/window_range.h"
 
 /*
  * Longest time for a BIND, from the wait for a lane to the reply, as faults wait for the move. The

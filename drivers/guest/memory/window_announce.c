@@ -8,6 +8,7 @@
 #include "memory/move_queue.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"
+#include "memory/window_range.h"
 
 /* Protects the list of hosts that have announced a window, their announcements, and providers. */
 static DEFINE_MUTEX(window_hosts_lock);

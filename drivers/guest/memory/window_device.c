@@ -24,6 +24,7 @@
 #include "memory/window.h"
 #include "memory/window_announce.h"
 #include "memory/window_device.h"
+#include "memory/window_range.h"
 
 /*
  * Time to wait for the host: all that is in the window is copied first. A slower host is taken

@@ -22,6 +22,7 @@
 #include "memory/space.h"
 #include "memory/window.h"
 #include "memory/window_fault.h"
+#include "memory/window_range.h"
 
 /*
  * A page that fails again within so many seconds after the host has given it is a page that the

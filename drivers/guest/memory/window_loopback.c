@@ -11,6 +11,7 @@
 
 #include "compat.h"
 #include "memory/window.h"
+#include "memory/window_range.h"
 #include "window_local.h"
 
 /**
