@@ -10,6 +10,7 @@
 #include "memory/flush.h"
 #include "memory/flush_all.h"
 #include "memory/mapping.h"
+#include "memory/mapping_span.h"
 #include "memory/space.h"
 #include "memory/state.h"
 

@@ -17,6 +17,7 @@
 #include "memory/flush_all.h"
 #include "memory/mapping.h"
 #include "memory/mapping_fault.h"
+#include "memory/mapping_span.h"
 #include "memory/move_queue.h"
 #include "memory/space.h"
 #include "memory/space_fetch.h"

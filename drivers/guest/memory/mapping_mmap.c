@@ -18,6 +18,7 @@
 #include "memory/mapping.h"
 #include "memory/mapping_fault.h"
 #include "memory/mapping_mmap.h"
+#include "memory/mapping_span.h"
 #include "memory/move_queue.h"
 #include "memory/object.h"
 #include "memory/pages.h"

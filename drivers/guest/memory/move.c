@@ -21,6 +21,7 @@
 #include "link/session.h"
 #include "memory/flush_all.h"
 #include "memory/mapping.h"
+#include "memory/mapping_span.h"
 #include "memory/move.h"
 #include "memory/move_queue.h"
 #include "memory/space.h"

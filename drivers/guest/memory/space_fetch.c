@@ -28,6 +28,7 @@
 #include "memory/flush.h"
 #include "memory/flush_all.h"
 #include "memory/mapping.h"
+#include "memory/mapping_span.h"
 #include "memory/pages.h"
 #include "memory/space.h"
 #include "memory/space_fetch.h"

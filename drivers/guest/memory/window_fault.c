@@ -17,6 +17,7 @@
 #include "link/host.h"
 #include "link/session.h"
 #include "memory/mapping.h"
+#include "memory/mapping_span.h"
 #include "memory/move_queue.h"
 #include "memory/pages.h"
 #include "memory/space.h"
