@@ -24,6 +24,7 @@
 #include "memory/mapping_span.h"
 #include "memory/move.h"
 #include "memory/move_queue.h"
+#include "memory/move_unit.h"
 #include "memory/space.h"
 #include "memory/space_sync.h"
 #include "memory/state.h"
