@@ -14,6 +14,7 @@
 #include "memory/flush_all.h"
 #include "memory/keep.h"
 #include "memory/move_queue.h"
+#include "memory/reclaim.h"
 #include "memory/reserve.h"
 #include "memory/space.h"
 #include "memory/state.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Spaces: lifetime, cached pages, reclaim. See space.h; flush.c sends dirty pages back. */
+/* Spaces: lifetime, cached pages. See space.h; flush.c sends dirty pages back. */
 #include <linux/errno.h>
 #include <linux/highmem.h>
-#include <linux/shrinker.h>
 #include <linux/slab.h>
 
 #include "anon.h"
@@ -219,11 +218,7 @@ bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page
 	return vgpu_page_is_dirty(page) || vgpu_space_has_room(space);
 }
 
-/*
- * Drop up to @max clean pages, for reclaim. Waits neither for space->lock nor for the lock of a
- * page. Return: number of pages.
- */
-static unsigned long space_reclaim(struct vgpu_space *space, unsigned long max)
+unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 {
 	unsigned long index, nr = 0;
 	struct vgpu_page *page;
@@ -334,65 +329,4 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 	}
 	spin_unlock(&set->lock);
 	vgpu_flush_abort(set);
-}
-
-/*
- * Reclaim frees clean cached pages of device memory when this machine needs memory. That takes no
- * call to the host: a page that is accessed again is fetched again.
- */
-static unsigned long reclaim_count(struct shrinker *shrinker, struct shrink_control *sc)
-{
-	struct vgpu_space_set *set = vgpu_shrinker_data(shrinker);
-	int clean = atomic_read(&set->nr_cached) - atomic_read(&set->nr_dirty);
-
-	return max(clean, 0);
-}
-
-struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, u64 *round)
-{
-	struct vgpu_space *space, *found = NULL;
-
-	spin_lock(&set->lock);
-	if (!*round)
-		*round = ++set->rounds;
-	list_for_each_entry(space, &set->active, active) {
-		/* This space and all behind it were moved or added since the round began. */
-		if (space->round >= *round)
-			break;
-		if (!kref_get_unless_zero(&space->ref))
-			continue;
-		space->round = *round;
-		list_move_tail(&space->active, &set->active);
-		found = space;
-		break;
-	}
-	spin_unlock(&set->lock);
-	return found;
-}
-
-static unsigned long reclaim_scan(struct shrinker *shrinker, struct shrink_control *sc)
-{
-	struct vgpu_space_set *set = vgpu_shrinker_data(shrinker);
-	struct vgpu_space *space;
-	unsigned long freed = 0;
-	u64 round = 0;
-
-	/* vgpu_space_put() may free the space with its inode, which needs __GFP_FS. */
-	if (!(sc->gfp_mask & __GFP_FS))
-		return SHRINK_STOP;
-	while (freed < sc->nr_to_scan && (space = vgpu_reclaim_next(set, &round))) {
-		freed += space_reclaim(space, sc->nr_to_scan - freed);
-		vgpu_space_put(space);
-	}
-	return freed ? freed : SHRINK_STOP;
-}
-
-int vgpu_reclaim_start(struct vgpu_space_set *set)
-{
-	return vgpu_shrinker_start(&set->shrinker, reclaim_count, reclaim_scan, set);
-}
-
-void vgpu_reclaim_stop(struct vgpu_space_set *set)
-{
-	vgpu_shrinker_stop(&set->shrinker);
 }

@@ -250,6 +250,12 @@ unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t first, pgo
  */
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
+/*
+ * Drop up to @max clean pages, for reclaim. Waits neither for space->lock nor for the lock of a
+ * page. Return: number of pages.
+ */
+unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max);
+
 /* Copy bytes from a cached page. Return: true, or false if the page is not cached. */
 bool vgpu_space_peek(struct vgpu_space *space, pgoff_t index, unsigned int offset, void *buf,
 		     unsigned int len);
@@ -272,23 +278,5 @@ void vgpu_space_set_init(struct vgpu_space_set *set);
  * Context: process; does not wait for the host.
  */
 void vgpu_space_set_abort(struct vgpu_space_set *set);
-
-/* Register the shrinker. Return: 0 or -ENOMEM. */
-int vgpu_reclaim_start(struct vgpu_space_set *set);
-void vgpu_reclaim_stop(struct vgpu_space_set *set);
-
-/**
- * vgpu_reclaim_next - get the next space of a round of all active ones
- * @set: spaces of a host
- * @round: number of the round; 0 begins a round, and is replaced by its number
- *
- * The space is moved to the end of the list. A round returns each space once at most. It may miss a
- * space that another round returns meanwhile, or that becomes active meanwhile.
- *
- * Context: any that may take set->lock, which is taken here.
- * Return: a space, with a reference; NULL: all that are left were returned by a round, or became
- * active, since this round began.
- */
-struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, u64 *round);
 
 #endif /* VGPU_SPACE_H */

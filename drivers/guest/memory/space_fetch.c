@@ -30,6 +30,7 @@
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/pages.h"
+#include "memory/reclaim.h"
 #include "memory/space.h"
 #include "memory/space_fetch.h"
 #include "memory/space_sync.h"
