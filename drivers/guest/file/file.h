@@ -44,7 +44,7 @@ unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned long addr,
 
 int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm,
 			  const struct file_operations *no_poll);
+void vgpu_file_attach(struct file *file, struct vgpu_object *object);
 struct vgpu_object *vgpu_file_object(struct file *file);
-struct file *vgpu_proxy_file(struct vgpu_object *object, struct file *from);
 
 #endif /* VGPU_FILE_H */

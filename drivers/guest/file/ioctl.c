@@ -23,6 +23,7 @@
 #include "file/object.h"
 #include "file/op.h"
 #include "file/poll.h"
+#include "file/proxy.h"
 #include "link/call.h"
 #include "link/clock_convert.h"
 #include "link/export.h"
