@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Upcalls about demand pages: fetches from the guest, and write-back to it.
+ * Fetches of pages from the guest.
  */
-#ifndef _VGPU_HOST_UPCALL_H
-#define _VGPU_HOST_UPCALL_H
+#ifndef _VGPU_HOST_FETCH_H
+#define _VGPU_HOST_FETCH_H
 
 #include <linux/types.h>
 
 struct vgpuh_lane;
 struct vgpuh_session;
 
-/* Send all dirty pages to the guest. */
-int vgpu_writeback_all(struct vgpuh_lane *lane);
 /*
  * Make the page at @addr usable, if possible, and perhaps some more up to @end.
  * Context: the mmap lock is not held. Return: 0: look again; -ENOBUFS: the limit of pages or
@@ -19,4 +17,4 @@ int vgpu_writeback_all(struct vgpuh_lane *lane);
  */
 int vgpu_fetch_page(struct vgpuh_session *session, struct vgpuh_lane *lane, u64 addr, u64 end);
 
-#endif /* _VGPU_HOST_UPCALL_H */
+#endif /* _VGPU_HOST_FETCH_H */
