@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sandboxes: what the programs of a guest have in common that keeps them apart from all else.
- *
- * Control groups, one for each guest and one for each keeper: memory of the host processes that
- * serve a guest, and memory that drivers allocate for them, is accounted and can be limited.
  */
 #ifndef VGPUD_SANDBOX_H
 #define VGPUD_SANDBOX_H
@@ -30,15 +27,6 @@ struct sandbox {
 	int namespaces[SANDBOX_NAMESPACES];
 	int cgroup_fd;
 };
-
-/*
- * Prepare the group in which vgpud runs, if settings.cgroups says so. The group has to be
- * vgpud's own (systemd: Delegate=). Return: 0, also if there are no groups and the settings
- * allow that; or a negative errno.
- */
-int cgroup_init(void);
-/* Return true if guests have groups. */
-bool cgroup_used(void);
 
 /* Fill in a sandbox that has no user, namespaces and control group yet. */
 void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool keeper);

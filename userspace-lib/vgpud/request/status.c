@@ -10,8 +10,8 @@
 #include "host/hostdev.h"
 #include "host/window.h"
 #include "keeper/keeper.h"
+#include "process/cgroup.h"
 #include "process/confine.h"
-#include "process/sandbox.h"
 #include "request/json.h"
 #include "request/status.h"
 
