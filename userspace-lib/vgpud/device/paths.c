@@ -68,6 +68,11 @@ void paths_init(void (*on_change)(void))
 	changed = on_change;
 }
 
+void paths_changed(void)
+{
+	changed();
+}
+
 void paths_begin(void)
 {
 	source_close(&watches);

@@ -14,5 +14,7 @@ void paths_begin(void);
  * be made.
  */
 void paths_watch(const char *path, bool missing);
+/* Call the function of paths_init() for a change that was seen otherwise. */
+void paths_changed(void);
 
 #endif /* VGPUD_PATHS_H */

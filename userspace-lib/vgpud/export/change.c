@@ -169,7 +169,8 @@ static void settled(struct timer *timer)
 
 static struct timer settle = { .expired = settled };
 
-void exports_rescan_soon(void)
+/* Review the exports soon, since devices may have come or gone. Calls until then are merged. */
+static void rescan_soon(void)
 {
 	if (!settle.set)
 		timer_set(&settle, SETTLE_MS);
@@ -285,7 +286,7 @@ int uevents_init(void)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
 
-	paths_init(exports_rescan_soon);
+	paths_init(rescan_soon);
 	uevents.fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			    NETLINK_KOBJECT_UEVENT);
 	if (uevents.fd < 0)

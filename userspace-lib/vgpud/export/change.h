@@ -10,8 +10,6 @@ struct timer;
 
 /* Watch devices come, change and go. Return: 0 or a negative errno. */
 int uevents_init(void);
-/* Review the exports soon, since devices may have come or gone. Calls until then are merged. */
-void exports_rescan_soon(void);
 
 /*
  * Files of devices are read when their content may have changed, and before guests are notified

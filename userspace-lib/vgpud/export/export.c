@@ -232,7 +232,7 @@ void exports_watch(void)
 	/* A file may have come before its directory was watched. */
 	TAILQ_FOREACH(export, &exports, node)
 		if (!export->number && export->error == -ENOENT && !access(export->spec.path, F_OK))
-			exports_rescan_soon();
+			paths_changed();
 }
 
 static void retry_expired(struct timer *timer)
