@@ -24,6 +24,7 @@
 #include "device/files.h"
 #include "export/change.h"
 #include "export/grant.h"
+#include "export/uevent.h"
 #include "guest/event.h"
 #include "guest/listener.h"
 #include "handshake/handshake.h"

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes of exported devices, which the kernel reports by uevents. */
+/* Changes of exported devices: their files are read, and guests are notified. */
 #ifndef VGPUD_CHANGE_H
 #define VGPUD_CHANGE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 struct export;
 struct timer;
+struct vgpu_host_export_change;
 
-/* Watch devices come, change and go. Return: 0 or a negative errno. */
-int uevents_init(void);
+/*
+ * Handle a change that the driver of the DRM card @rdev reports (0: any card). Guests are
+ * notified at once, but at most every EXPORT_CHANGE_MS: changes in between are merged.
+ */
+#define EXPORT_CHANGE_MS	100
+void exports_change(dev_t rdev, const struct vgpu_host_export_change *change);
 
 /*
  * Files of devices are read when their content may have changed, and before guests are notified

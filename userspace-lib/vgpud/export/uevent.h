@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Notifications from the kernel about devices. */
+#ifndef VGPUD_UEVENT_H
+#define VGPUD_UEVENT_H
+
+/* Watch devices come, change and go. Return: 0 or a negative errno. */
+int uevents_init(void);
+
+#endif /* VGPUD_UEVENT_H */
