@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Exports: vgpud checks them, makes them ready while their devices exist, and takes them back.
- */
+/* Exports: vgpud makes them ready while their devices exist, and takes them back. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +37,7 @@ struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port)
 	return NULL;
 }
 
-/*
- * Open a device that can be exported, with device_open(). Return: the file, or a negative errno
- * with words in @answer.
- */
-static int export_open(const struct export_spec *spec, struct device *device, struct answer *answer)
+int export_open(const struct export_spec *spec, struct device *device, struct answer *answer)
 {
 	int fd = device_open(spec->path, device);
 
@@ -64,77 +58,6 @@ static int export_open(const struct export_spec *spec, struct device *device, st
 				  spec->path);
 	}
 	return fd;
-}
-
-/*
- * Check whether an export may be made anew on other terms. The change would be for all guests,
- * including those to whom vgpuctl has given the export.
- */
-static int check_anew(struct export *export, const struct export_spec *spec,
-		      struct answer *answer)
-{
-	struct grant *grant;
-
-	if (!export->origin)
-		return answer_say(answer, -EEXIST, "vgpuctl has exported %s by that name%s: unexport that name first",
-				  export->spec.path,
-				  strcmp(export->spec.path, spec->path) ? "" : ", with other options");
-	TAILQ_FOREACH(grant, &export->grants, node)
-		if (grant->by_hand)
-			return answer_say(answer, -EEXIST, "vgpuctl has exported this name with its old options to guest %u:%u: unexport the name from that guest first",
-					  grant->cid, grant->port);
-	return 0;
-}
-
-/*
- * Check for conflicts with vgpuctl: a file may take over an export of vgpuctl's with equal
- * terms.
- */
-static int check_taken(const struct export_spec *spec, struct answer *answer)
-{
-	struct export *export = export_find(spec->name);
-	struct grant *grant;
-	size_t i;
-
-	if (!export)
-		return 0;
-	if (!export_spec_same_terms(&export->spec, spec))
-		return check_anew(export, spec, answer);
-	for (i = 0; i < spec->nr_guests; i++) {
-		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
-		if (grant && grant->by_hand &&
-		    !grant_same_terms(grant, spec->any_port, spec->read_only))
-			return answer_say(answer, -EEXIST, "vgpuctl has exported this name to guest %u:%u with other options: unexport the name first",
-					  grant->cid, grant->port);
-	}
-	return 0;
-}
-
-int export_check_path(const struct export_spec *spec, struct answer *answer)
-{
-	const char *at;
-
-	for (at = spec->path; *at; at++)
-		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			return answer_say(answer, -EINVAL, "a path must not have blanks or control characters");
-	if (spec->path[0] != '/')
-		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
-	return 0;
-}
-
-int export_check(const struct export_spec *spec, struct answer *answer)
-{
-	struct device device;
-	int fd, ret;
-
-	ret = export_check_path(spec, answer);
-	if (ret)
-		return ret;
-	fd = export_open(spec, &device, answer);
-	if (fd >= 0)
-		close(fd);
-	/* A missing device is no mistake, as it may be plugged in later. */
-	return fd < 0 && fd != -ENOENT ? fd : check_taken(spec, answer);
 }
 
 int export_up(struct export *export, struct answer *answer)

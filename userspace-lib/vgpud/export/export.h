@@ -77,13 +77,10 @@ struct export *export_find(const char *name);
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
 
 /*
- * Check an export that a file asks for, as far as possible: its path, which is valid even if no
- * such file exists yet, and its name and guests, which vgpuctl may have exported on other
- * terms. Return: 0, or a negative errno with words in @answer.
+ * Open a device that can be exported, with device_open(). Return: the file, or a negative errno
+ * with words in @answer.
  */
-int export_check(const struct export_spec *spec, struct answer *answer);
-/* Check the path. Paths appear in lines of the log and of tables, which they must not break. */
-int export_check_path(const struct export_spec *spec, struct answer *answer);
+int export_open(const struct export_spec *spec, struct device *device, struct answer *answer);
 /* Make an export without guests from @spec, and take over its ioctls. Return: NULL: no memory. */
 struct export *export_new(struct export_spec *spec, const char *origin);
 /*

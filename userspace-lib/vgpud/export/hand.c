@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "export/check.h"
 #include "export/export.h"
 #include "export/grant.h"
 #include "export/hand.h"

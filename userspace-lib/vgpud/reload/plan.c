@@ -11,6 +11,7 @@
 #include "base/users.h"
 #include "config/config.h"
 #include "export/cards.h"
+#include "export/check.h"
 #include "export/export.h"
 #include "host/window.h"
 #include "reload/plan.h"
