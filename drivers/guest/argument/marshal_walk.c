@@ -336,7 +336,7 @@ static int walk_inside(struct vgpu_marshal *m, const struct vgpu_walk_level *up,
 static int walk_unknown(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 			const struct vgpu_schema_field *field)
 {
-	u64 class = 0;
+	u64 class = m->unknown_class;
 
 	if (walk_number(m, level, &field->count, &class))
 		m->unknown_class = class;
