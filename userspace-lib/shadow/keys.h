@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a shadow that its drivers cannot reach.
+ * The start of a shadow, and its memory that drivers cannot reach.
  *
  * A driver follows pointers that have not been checked, and copies with the rights of the thread
  * that called it. If the processor has protection keys (PKU), the program's own memory has a

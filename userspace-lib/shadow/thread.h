@@ -52,7 +52,10 @@ int thread_map(struct thread *thread, unsigned long addr, unsigned long room, un
  */
 int thread_run(struct thread *thread, unsigned long flags, void (*fn)(void *arg), void *arg);
 
-/* Call clone(). The new thread or process runs @fn of @thread, on @stack. Return: its number. */
+/*
+ * Call clone(). The new thread or process runs @fn of @thread, on @stack. Return: its number, or a
+ * negative errno.
+ */
 HIDDEN long thread_clone(unsigned long flags, void *stack, volatile int *tid,
 			 struct thread *thread);
 

@@ -190,7 +190,7 @@ static inline struct address_space *vgpu_space_mapping(struct vgpu_space *space)
 }
 
 /**
- * vgpu_space_renew - drop clean pages of a range that was just mapped
+ * vgpu_space_renew - drop clean pages of a range that was just mapped, or is to be cleared
  * @space: the space
  * @pgoff: first page, as offset in the space
  * @nr: number of pages

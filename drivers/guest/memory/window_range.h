@@ -126,8 +126,8 @@ void vgpu_window_release(struct vgpu_window_range *range, bool bound);
 void vgpu_window_unclaim(struct vgpu_window_range *range);
 
 /*
- * Zap all PTEs that show [offset, offset + len) of the window. For providers; may be called
- * from MMU notifiers.
+ * Zap all PTEs that show [offset, offset + len) of the window; @len is not 0. For providers; may
+ * be called from MMU notifiers.
  */
 void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 

@@ -84,7 +84,7 @@ struct vgpuh_lane {
 	bool signalled;
 };
 
-/* Interrupt a running call of lane @data: bytes or the end have arrived. Context: atomic. */
+/* Interrupt a running call of lane @data: bytes or the end have arrived. Context: any. */
 void vgpuh_lane_event(void *data);
 /* Note that a call begins to run, which bytes that arrive interrupt, or that it has ended. */
 void vgpuh_lane_set_running(struct vgpuh_lane *lane, bool running);

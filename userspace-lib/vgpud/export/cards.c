@@ -108,7 +108,6 @@ static void set_undo_one(const struct export_spec *spec, const char *name, const
 		export = export_find(name);
 		grant = export ? export_grant(export, spec->guests[i].cid, spec->guests[i].port) :
 			NULL;
-		/* A guest that the request names twice has lost the grant already. */
 		if (!grant)
 			continue;
 		if (had[i] == HAD_NOTHING)

@@ -188,7 +188,7 @@ static int file_aside(int fd, int link)
 	if (fd == SPAWN_FD_LINK)
 		fd = link;
 	if (fd == SPAWN_FD_PROC) {
-		/* Exec closes this number. */
+		/* place_files() replaces or closes this number. */
 		fd = proc_open();
 		if (fd < 0)
 			return fd;

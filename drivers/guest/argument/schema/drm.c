@@ -89,9 +89,10 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_SET_UNIQUE), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_AUTH_MAGIC), BOOKS },
 	/*
-	 * Ioctls of DRI1 have no fields, like SET_UNIQUE: drivers without it reject them, or do
-	 * nothing, whatever the argument is. They have entries because drm_ioctl() may copy the
-	 * argument out nevertheless, and fails with EFAULT if it cannot.
+	 * Ioctls of DRI1 have no fields, like SET_UNIQUE: nearly all drivers reject them, and the
+	 * memory behind their pointers is fetched where a driver asks for it. They have entries
+	 * because drm_ioctl() may copy the argument out nevertheless, and fails with EFAULT if it
+	 * cannot.
 	 */
 	{ VGPU_IOCTL(DRM_IOCTL_BLOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_UNBLOCK) },
