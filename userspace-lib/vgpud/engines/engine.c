@@ -19,7 +19,7 @@
 #include "engines/offer.h"
 #include "engines/patience.h"
 #include "engines/shadow.h"
-#include "keeper/keeper.h"
+#include "keeper/process.h"
 #include "policy.h"
 #include "process/spawn.h"
 #include "shared/log.h"

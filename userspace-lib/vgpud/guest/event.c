@@ -8,7 +8,7 @@
 #include "guest/peer.h"
 #include "guest/session.h"
 #include "host/hostdev.h"
-#include "keeper/keeper.h"
+#include "keeper/process.h"
 
 static void on_session_gone(uint32_t number, uint64_t session)
 {

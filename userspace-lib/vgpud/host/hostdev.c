@@ -17,6 +17,7 @@
 #include "engines/shadow.h"
 #include "host/hostdev.h"
 #include "keeper/keeper.h"
+#include "keeper/process.h"
 #include "process/spawn.h"
 #include "shadow/layout.h"
 #include "shared/log.h"

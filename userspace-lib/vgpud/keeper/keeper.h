@@ -12,11 +12,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
+#include "process/sandbox.h"
+#include "shared/loop.h"
 #include "shared/proto.h"
-
-struct keeper;
 
 /* Directory of the sockets. */
 #define KEEPER_DIR	"/run/vgpu"
@@ -24,6 +25,46 @@ struct keeper;
 /* Advice for an error -EPERM of nested_check() or of the module's windows. */
 #define NESTED_ADVICE	"before Linux 6.13 kvm_intel must be loaded with nested=0 " \
 			"(put 'options kvm_intel nested=0' in /etc/modprobe.d, then reload kvm_intel)"
+
+/**
+ * struct keeper - the window of a guest
+ * @node: entry of keepers, which is sorted by @cid and @port
+ * @cid: the guest's context ID
+ * @port: vsock port of vgpud by which the guest connects
+ * @size: size of the window in bytes
+ * @uid: user who may connect to the socket
+ * @gid: group that the socket belongs to
+ * @flags: VGPU_HOST_WINDOW_*
+ * @path: path of the socket
+ * @source: socket on which vgpud listens; its fd is -1 once the window was destroyed
+ * @pause: timer during which connections wait; it keeps a hypervisor that connects again and
+ *	again, or one that has to wait for free file numbers, from keeping vgpud busy
+ * @sandbox: user, namespaces and control group of the keeper
+ * @pid: process ID of the keeper until it is reaped; 0: there is none
+ * @hypervisor: process ID of the last peer that connected to the socket; 0: not known
+ * @agent_fd: vgpud's end of the connection to the keeper; -1: none, or the keeper is to end
+ * @state_fd: file of one byte, in which the keeper sets KEEPER_STATE_*; -1 if @agent_fd is -1
+ */
+struct keeper {
+	LIST_ENTRY(keeper) node;
+	uint32_t cid;
+	uint32_t port;
+	uint64_t size;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t flags;
+	char path[64];
+	struct source source;
+	struct timer pause;
+	struct sandbox sandbox;
+	pid_t pid;
+	pid_t hypervisor;
+	int agent_fd;
+	int state_fd;
+};
+
+LIST_HEAD(keeper_list, keeper);
+extern struct keeper_list keepers;
 
 /* Find the keeper of a guest's window; a window that was destroyed is not found. */
 struct keeper *keeper_find(uint32_t cid, uint32_t port);
@@ -115,29 +156,5 @@ pid_t keeper_hypervisor(uint32_t cid, uint32_t port);
  * Return: the path of the socket, or NULL if there is none.
  */
 const char *keeper_memory_path(uint32_t cid, uint32_t port);
-
-/**
- * keeper_memory_give - have the keeper tell the host module where a guest's memory is
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- * @fd: file of the module that receives the memory; the caller keeps its own reference
- */
-void keeper_memory_give(uint32_t cid, uint32_t port, int fd);
-
-/**
- * keeper_connect - connect an engine to its guest's keeper
- * @cid: the guest's context ID
- * @port: the port by which the guest connects
- *
- * Return: the engine's end of the connection, or a negative number if there is no keeper.
- */
-int keeper_connect(uint32_t cid, uint32_t port);
-
-/**
- * keeper_reaped - handle the end of a child of vgpud, which may be a keeper
- * @pid: the child's process ID
- * @status: the child's status, from waitpid()
- */
-void keeper_reaped(pid_t pid, int status);
 
 #endif /* VGPUD_KEEPER_H */
