@@ -109,18 +109,18 @@ long call_system(struct call *call, u64 nr, u64 a, u64 b, u64 c, u64 d)
 	ret = room_take(call);
 	if (ret)
 		return ret;
-	lane->syscall.reach = keys_on ? keys_only(call->room->key) : 0;
-	lane->syscall.nr = nr;
-	lane->syscall.args[0] = a;
-	lane->syscall.args[1] = b;
-	lane->syscall.args[2] = c;
-	lane->syscall.args[3] = d;
+	lane->driver.syscall.reach = keys_on ? keys_only(call->room->key) : 0;
+	lane->driver.syscall.nr = nr;
+	lane->driver.syscall.args[0] = a;
+	lane->driver.syscall.args[1] = b;
+	lane->driver.syscall.args[2] = c;
+	lane->driver.syscall.args[3] = d;
 	lane_set_running(lane, true);
 	if (nr == __NR_ioctl && call_is_compat(call)) {
-		lane->syscall.nr = 54;	/* ioctl, for 32-bit programs */
-		ret = syscall_compat(&lane->syscall);
+		lane->driver.syscall.nr = 54;	/* ioctl, for 32-bit programs */
+		ret = syscall_compat(&lane->driver.syscall);
 	} else {
-		ret = syscall_cancelable(&lane->syscall);
+		ret = syscall_cancelable(&lane->driver.syscall);
 	}
 	lane_set_running(lane, false);
 	return ret;

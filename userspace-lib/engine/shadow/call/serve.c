@@ -239,7 +239,7 @@ static int lane_prepare(struct lane *lane)
 	lane->cancelled = false;
 	lane->last = false;
 	lane->down = false;
-	lane->gating = false;
+	lane->fetch.gating = false;
 	lane->buf = thread_buf(&lane->thread, 0);
 	lane->reply_buf = thread_buf(&lane->thread, 1);
 	lane->call->own = (struct room) {

@@ -41,11 +41,11 @@ void lane_shutdown(struct lane *lane)
 
 void lane_cancel_locked(struct lane *lane)
 {
-	if (!lane->running || lane->upcalling || lane->signalled)
+	if (!lane->driver.running || lane->driver.upcalling || lane->driver.signalled)
 		return;
-	lane->signalled = true;
+	lane->driver.signalled = true;
 	count(&counters->cancels, 1);
-	thread_cancel(&lane->thread, &lane->syscall);
+	thread_cancel(&lane->thread, &lane->driver.syscall);
 }
 
 bool lane_look_again(struct lane *lane)
@@ -54,12 +54,12 @@ bool lane_look_again(struct lane *lane)
 	u32 state;
 
 	lock_take(&lane->lock);
-	state = __atomic_load_n(&lane->syscall.state, __ATOMIC_ACQUIRE);
+	state = __atomic_load_n(&lane->driver.syscall.state, __ATOMIC_ACQUIRE);
 	/* A signal ends the kernel's wait for a page, and the access is retried. */
-	in_driver = lane->running && (state == SYSCALL_IN || state == SYSCALL_SIGNALLED);
+	in_driver = lane->driver.running && (state == SYSCALL_IN || state == SYSCALL_SIGNALLED);
 	if (in_driver) {
-		lane->signalled = true;
-		thread_cancel(&lane->thread, &lane->syscall);
+		lane->driver.signalled = true;
+		thread_cancel(&lane->thread, &lane->driver.syscall);
 	}
 	lock_drop(&lane->lock);
 	return in_driver;
@@ -68,11 +68,11 @@ bool lane_look_again(struct lane *lane)
 void lane_set_running(struct lane *lane, bool running)
 {
 	lock_take(&lane->lock);
-	lane->running = running;
-	lane->upcalling = false;
+	lane->driver.running = running;
+	lane->driver.upcalling = false;
 	if (running) {
-		lane->signalled = false;
-		lane->syscall.state = SYSCALL_OUT;
+		lane->driver.signalled = false;
+		lane->driver.syscall.state = SYSCALL_OUT;
 	}
 	lock_drop(&lane->lock);
 	watch_arm(lane, running);
@@ -84,7 +84,7 @@ bool lane_in_call(struct lane *lane)
 
 	lock_take(&lane->lock);
 	/* The thread of a call of class mm copies memory of the guest process by itself. */
-	in_call = lane->running || lane->mm;
+	in_call = lane->driver.running || lane->mm;
 	lock_drop(&lane->lock);
 	return in_call;
 }

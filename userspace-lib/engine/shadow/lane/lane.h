@@ -22,6 +22,42 @@ struct writeback;
 
 #define SHADOW_LANES	512
 
+/**
+ * struct lane_fetch - fetches of the running call (memory/demand.c, memory/fault.c)
+ * @addr: address of the last fault whose fetch has ended; 0: none
+ * @gating: true if the lane holds back calls that begin
+ * @limited: an errno if the call has hit a limit, else 0
+ * @ahead: read-ahead of the call
+ * @upcall_ns: time in nanoseconds that upcalls and waits for other lanes' upcalls have taken
+ * @guest_call: time that drivers had waited for the guest when the call began; the lane writes it
+ *
+ * The fields are protected by demand.lock.
+ */
+struct lane_fetch {
+	u64 addr;
+	bool gating;
+	int limited;
+	struct vgpu_ahead ahead;
+	u64 upcall_ns;
+	u64 guest_call;
+};
+
+/**
+ * struct lane_driver - the driver's function that the lane runs
+ * @running: true if the function runs
+ * @upcalling: true if it waits for an upcall, after which a cancel takes effect
+ * @signalled: true if the thread was sent the cancel signal since the function began
+ * @syscall: system call that runs the function
+ *
+ * A cancel needs the fields, which the lane's lock protects.
+ */
+struct lane_driver {
+	bool running;
+	bool upcalling;
+	bool signalled;
+	struct syscall syscall;
+};
+
 struct lane {
 	struct thread thread;
 	u32 index;
@@ -43,22 +79,10 @@ struct lane {
 	bool no_demand;
 	struct writeback *batch;
 
-	/* State of the running call, protected by demand.lock. */
-	u64 fetch_addr;
-	bool gating;
-	/* An errno if the call has hit a limit, else 0. */
-	int limited;
-	struct vgpu_ahead ahead;
-	u64 upcall_ns;
-	/* Time that drivers had waited for the guest when the call began. The lane writes it. */
-	u64 guest_call;
-
-	/* State that a cancel needs, protected by @lock. */
+	struct lane_fetch fetch;
+	/* @lock: protects @driver. */
 	struct lock lock;
-	bool running;
-	bool upcalling;
-	bool signalled;
-	struct syscall syscall;
+	struct lane_driver driver;
 
 	/* The lane's request to the engine; @answered is a futex. */
 	u32 answered;

@@ -86,9 +86,9 @@ static void demand_hide(bool expire)
 
 void demand_ungate(struct lane *lane)
 {
-	if (!lane->gating)
+	if (!lane->fetch.gating)
 		return;
-	lane->gating = false;
+	lane->fetch.gating = false;
 	demand.gated--;
 	demand.claims++;
 }
@@ -96,9 +96,9 @@ void demand_ungate(struct lane *lane)
 /* Notes that the lane's call begins now. */
 static void demand_age(struct lane *lane)
 {
-	lane->upcall_ns = 0;
+	lane->fetch.upcall_ns = 0;
 	/* Read without the lock: other shadows of the guest write this time in one store. */
-	lane->guest_call = vgpu_patience_call(&patience->patience);
+	lane->fetch.guest_call = vgpu_patience_call(&patience->patience);
 }
 
 void demand_begin_mm(struct lane *lane)
@@ -113,9 +113,9 @@ void demand_begin(struct lane *lane)
 	u64 end = now_ns() + shared->fetch_timeout_ms * NSEC_PER_MS;
 
 	lock_take(&demand.lock);
-	lane->fetch_addr = 0;
-	lane->ahead.next = 0;
-	lane->limited = 0;
+	lane->fetch.addr = 0;
+	lane->fetch.ahead.next = 0;
+	lane->fetch.limited = 0;
 	/* Bounded: the lane that holds the gate is fetching, which has a deadline. */
 	while (demand.gated && now_ns() < end) {
 		u32 claims = demand.claims;
@@ -142,13 +142,13 @@ int demand_end(struct lane *lane)
 	 * The driver holds no locks any more, so each upcall has a deadline of its own, and they
 	 * share no limit.
 	 */
-	lane->upcall_ns = 0;
+	lane->fetch.upcall_ns = 0;
 	ret = writeback_all(lane);
 	lock_take(&demand.lock);
 	vgpu_fresh_end(&demand.fresh);
 	lock_drop(&demand.lock);
 	demand_hide(true);
-	return lane->limited ?: ret;
+	return lane->fetch.limited ?: ret;
 }
 
 void demand_store(u64 addr, const u8 *bytes)

@@ -67,7 +67,7 @@ void wait_over(struct lane *lane)
 	u64 took = now_ns() - fault_of(lane)->start;
 
 	if (fault_waits[lane->index]) {
-		lane->upcall_ns += took;
+		lane->fetch.upcall_ns += took;
 		patience_end(&fault_of(lane)->wait, took);
 	}
 	fault_waits[lane->index] = false;
@@ -146,7 +146,7 @@ void fault_fail(struct lane *lane, int limited)
 	bool alone = page && page->busy && page_is_asked_for(page, lane);
 
 	if (limited)
-		lane->limited = limited;
+		lane->fetch.limited = limited;
 	if (!alone) {
 		page_spoil(addr);
 		lock_drop(&demand.lock);
@@ -177,7 +177,7 @@ static void upcall_begin(struct lane *lane, enum upcall upcall, u32 data_len)
 	fault->end = fault->start + min(fault->may, shared->fetch_timeout_ms * NSEC_PER_MS);
 	count(&counters->upcalls, 1);
 	lock_take(&lane->lock);
-	lane->upcalling = true;
+	lane->driver.upcalling = true;
 	lock_drop(&lane->lock);
 	/* Arm again: a CANCEL may have disarmed the watch, and the driver may continue even so. */
 	watch_arm(lane, true);
@@ -230,11 +230,11 @@ static void upcall_over(struct lane *lane)
 	struct fault *fault = fault_of(lane);
 	u64 took = now_ns() - fault->start;
 
-	lane->upcall_ns += took;
+	lane->fetch.upcall_ns += took;
 	patience_end(&fault_of(lane)->wait, took);
 	fault->upcall = UPCALL_NONE;
 	lock_take(&lane->lock);
-	lane->upcalling = false;
+	lane->driver.upcalling = false;
 	/* A CANCEL came before the answer and was kept back. The driver is interrupted now. */
 	if (lane->cancelled)
 		lane_cancel_locked(lane);
@@ -282,14 +282,14 @@ static void fetch_end(struct lane *lane, bool bad)
 	 * After a failed fetch of several pages, the next attempt asks for one: maybe only the
 	 * pages ahead are bad.
 	 */
-	lane->ahead.next = bad ? 0 : fault->addr + fault->nr * PAGE_SIZE;
+	lane->fetch.ahead.next = bad ? 0 : fault->addr + fault->nr * PAGE_SIZE;
 	again = bad ? fault->nr > 1 : !vgpu_fresh_usable(&demand.fresh, fault->seq);
-	if (!bad && !lane->gating &&
-	    vgpu_fresh_worthless(&demand.fresh, fault->seq, lane->fetch_addr == fault->addr)) {
-		lane->gating = true;
+	if (!bad && !lane->fetch.gating &&
+	    vgpu_fresh_worthless(&demand.fresh, fault->seq, lane->fetch.addr == fault->addr)) {
+		lane->fetch.gating = true;
 		demand.gated++;
 	}
-	lane->fetch_addr = fault->addr;
+	lane->fetch.addr = fault->addr;
 	if (!again)
 		demand_ungate(lane);
 	demand_drop();
@@ -354,7 +354,7 @@ void upcall_end(struct lane *lane, int error)
 static void fault_claim_ahead(struct lane *lane)
 {
 	struct fault *fault = fault_of(lane);
-	u32 nr = vgpu_ahead_pages(&lane->ahead, fault->addr, mapping_next(fault->addr));
+	u32 nr = vgpu_ahead_pages(&lane->fetch.ahead, fault->addr, mapping_next(fault->addr));
 
 	for (fault->nr = 1; fault->nr < nr; fault->nr++) {
 		u64 addr = fault->addr + fault->nr * PAGE_SIZE;
@@ -386,7 +386,8 @@ static int fault_limited(struct lane *lane)
 	 * All upcalls of a call together have the time limit of a single upcall. All waits for the
 	 * guest together have the time that is left of the guest's budget.
 	 */
-	fault->may = lane->upcall_ns > timeout ? 0 : patience_begin(lane->guest_call, &fault->wait);
+	fault->may = lane->fetch.upcall_ns > timeout ? 0 :
+		patience_begin(lane->fetch.guest_call, &fault->wait);
 	return fault->may ? 0 : -ENOBUFS;
 }
 

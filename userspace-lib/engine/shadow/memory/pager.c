@@ -136,7 +136,7 @@ static void lane_ready(struct lane *lane)
 	if (fault->upcall == UPCALL_NONE) {
 		lock_take(&lane->lock);
 		/* The bytes may belong to an earlier call, and may have been read since. */
-		if (lane->running && lane_pending(lane))
+		if (lane->driver.running && lane_pending(lane))
 			lane_cancel_locked(lane);
 		lock_drop(&lane->lock);
 		return;
