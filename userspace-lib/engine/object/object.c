@@ -92,7 +92,7 @@ void object_describe(const struct object *object, struct vgpu_object_desc *desc)
 		.flags = cpu_to_le32(object->flags),
 		.space = cpu_to_le64(object->space),
 		.f_flags = cpu_to_le32(fcntl(object->fd, F_GETFL) & ~0100000 /* O_LARGEFILE */),
-		.reference = cpu_to_le32(object->last_reference),
+		.reference = cpu_to_le32(object->references.last),
 	};
 	/* Do not ask DRM devices: none sends SIGIO, and the guest ignores the flag for them. */
 	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&

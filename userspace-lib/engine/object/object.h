@@ -18,12 +18,36 @@ struct tgid_file;
 struct vgpu_object_desc;
 
 /**
+ * struct object_references - the guest's references of an object (session/reference.c)
+ * @numbers: numbers of the references
+ * @nr: number of entries of @numbers; 0: the guest has closed the object
+ * @last: number of the last reference that the guest got
+ */
+struct object_references {
+	uint32_t *numbers;
+	uint32_t nr;
+	uint32_t last;
+};
+
+/**
+ * struct object_closing - close of an object (session/reference.c)
+ * @nr_shadows: number of shadows that have still to close the file
+ * @seq: number of the control message that closed the object; 0: a call closed it
+ * @waiter: shadow whose call waits for the end of the close; NULL: none does, or it has ended
+ * @lane: index of the lane of @waiter that waits
+ */
+struct object_closing {
+	unsigned int nr_shadows;
+	uint64_t seq;
+	struct shadow *waiter;
+	uint32_t lane;
+};
+
+/**
  * struct object - a file that the guest has
  * @id: number of the object; kept while the object is being closed
  * @fd: the file; -1: closer.c closes it
- * @references: numbers of the guest's references
- * @nr_references: number of entries of @references; 0: the guest has closed the object
- * @last_reference: number of the last reference that the guest got
+ * @references: the guest's references
  * @kind: VGPU_OBJECT_*
  * @flags: VGPU_OBJECT_*
  * @space: number of the address space that mappings of the object show
@@ -39,21 +63,14 @@ struct vgpu_object_desc;
  * @grant: grant of the export; NULL: the object is no device
  * @limits: bit mask of the sets of limits (lists of ioctls, and demand or none) of the exports
  *	that the object came from; grant.c has the sets. An export without limits has no bit
- * @dropping: number of shadows that have still to close the file
- * @close_seq: number of the control message that closed the object; 0: a call closed it
- * @closer: shadow whose call waits for the end of the close; NULL: none does, or it has ended
- * @lane: index of the lane of @closer that waits
+ * @closing: close of the object
  * @poll: readiness of the object
  */
 struct object {
 	LIST_ENTRY(object) node;
-	LIST_ENTRY(object) poll_node;
-	LIST_ENTRY(object) edge_node;
 	uint32_t id;
 	int fd;
-	uint32_t *references;
-	uint32_t nr_references;
-	uint32_t last_reference;
+	struct object_references references;
 	uint32_t kind;
 	uint32_t flags;
 	uint64_t space;
@@ -67,10 +84,7 @@ struct object {
 	struct tgid_file *known;
 	struct grant *grant;
 	uint64_t limits;
-	unsigned int dropping;
-	uint64_t close_seq;
-	struct shadow *closer;
-	uint32_t lane;
+	struct object_closing closing;
 	struct polled poll;
 };
 

@@ -126,9 +126,9 @@ static size_t poll_fill(struct pollfd **polls, struct object ***objects, size_t 
 	size_t nr = 1;
 
 	(*polls)[0] = (struct pollfd) { .fd = kick_fd, .events = POLLIN };
-	LIST_FOREACH_SAFE(object, &polled, poll_node, next) {
+	LIST_FOREACH_SAFE(object, &polled, poll.node, next) {
 		if (!object->poll.events) {
-			LIST_REMOVE(object, poll_node);
+			LIST_REMOVE(object, poll.node);
 			object->poll.listed = false;
 			continue;
 		}
@@ -169,7 +169,7 @@ static void *poller_main(void *arg)
 			if (!polls[i].revents)
 				continue;
 			/* The object may have been closed meanwhile. */
-			LIST_FOREACH(object, &polled, poll_node)
+			LIST_FOREACH(object, &polled, poll.node)
 				if (object == objects[i] && object->fd == polls[i].fd)
 					woken(object, polls[i].revents);
 		}
@@ -246,7 +246,7 @@ static void edge_ready(struct source *source, uint32_t events)
 	 * The loop's own epoll_wait() has consumed the event: notify all objects whose poll may
 	 * consume.
 	 */
-	LIST_FOREACH(object, &edged, edge_node)
+	LIST_FOREACH(object, &edged, poll.edge_node)
 		if (!object->poll.level)
 			edge_woken(object, object->poll.edges);
 }
@@ -259,7 +259,7 @@ static void edge_forget(struct object *object)
 	if (!object->poll.edged)
 		return;
 	epoll_ctl(edge_fd, EPOLL_CTL_DEL, object->fd, NULL);
-	LIST_REMOVE(object, edge_node);
+	LIST_REMOVE(object, poll.edge_node);
 	object->poll.edged = false;
 	object->poll.edges = 0;
 }
@@ -284,7 +284,7 @@ static void edge_ask(struct object *object, uint32_t revents)
 		      &event))
 		return;
 	if (!object->poll.edged)
-		LIST_INSERT_HEAD(&edged, object, edge_node);
+		LIST_INSERT_HEAD(&edged, object, poll.edge_node);
 	object->poll.edged = true;
 	/* Discard the first edge, which only repeats that the file is ready. */
 	edges_take(object);
@@ -390,7 +390,7 @@ uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint
 	if (revents & POLL_ALWAYS)
 		armed = 0;
 	if (armed && !state->listed) {
-		LIST_INSERT_HEAD(&polled, object, poll_node);
+		LIST_INSERT_HEAD(&polled, object, poll.node);
 		state->listed = true;
 		kick(kick_fd);
 	} else if (armed & ~state->events) {
@@ -410,7 +410,7 @@ static bool unlist_locked(struct object *object)
 {
 	if (!object->poll.listed)
 		return false;
-	LIST_REMOVE(object, poll_node);
+	LIST_REMOVE(object, poll.node);
 	object->poll.listed = false;
 	object->poll.events = 0;
 	return true;

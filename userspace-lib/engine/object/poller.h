@@ -5,12 +5,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 struct object;
 
 /**
  * struct polled - readiness of an object
+ * @node: entry of the poller's list, if @listed
+ * @edge_node: entry of the list of objects whose edges are reported, if @edged; used by the loop
+ *	alone
  * @listed: true if the poller polls the object
  * @level: true if the driver's poll operation only reports the state and consumes nothing
  * @async: true if the driver signals each wakeup (SIGIO); used by the loop alone
@@ -26,6 +30,8 @@ struct object;
  * The other fields are protected by the poller's lock.
  */
 struct polled {
+	LIST_ENTRY(object) node;
+	LIST_ENTRY(object) edge_node;
 	bool listed;
 	bool level;
 	bool async;

@@ -56,9 +56,9 @@ static uint32_t *reference_find(const struct object *object, uint32_t reference)
 {
 	uint32_t i;
 
-	for (i = 0; i < object->nr_references; i++)
-		if (object->references[i] == reference)
-			return &object->references[i];
+	for (i = 0; i < object->references.nr; i++)
+		if (object->references.numbers[i] == reference)
+			return &object->references.numbers[i];
 	return NULL;
 }
 
@@ -68,18 +68,19 @@ static bool reference_take(struct object *object)
 	uint32_t *references;
 
 	/* The guest drops repeated references at once, so an honest guest has few of them. */
-	if (object->nr_references && nr_repeated >= start.limits.objects)
+	if (object->references.nr && nr_repeated >= start.limits.objects)
 		return false;
-	references = realloc(object->references, (object->nr_references + 1) * sizeof(*references));
+	references = realloc(object->references.numbers,
+			     (object->references.nr + 1) * sizeof(*references));
 	if (!references)
 		return false;
-	object->references = references;
-	nr_repeated += !!object->nr_references;
+	object->references.numbers = references;
+	nr_repeated += !!object->references.nr;
 	/* Numbers start with 0, also after the largest one. */
 	do {
-		object->last_reference++;
-	} while (reference_find(object, object->last_reference));
-	references[object->nr_references++] = object->last_reference;
+		object->references.last++;
+	} while (reference_find(object, object->references.last));
+	references[object->references.nr++] = object->references.last;
 	return true;
 }
 
@@ -113,7 +114,7 @@ int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 	}
 	object = objects_full() ? NULL : calloc(1, sizeof(*object));
 	if (object)
-		object->last_reference = -1;
+		object->references.last = -1;
 	if (!object || !reference_take(object)) {
 		free(object);
 		closer_close(fd, NULL, NULL);
@@ -151,17 +152,17 @@ int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 static void object_gone(void *arg)
 {
 	struct object *object = arg;
-	bool control = object->close_seq;
+	bool control = object->closing.seq;
 
-	if (object->closer)
-		shadow_answer(object->closer, object->lane, 1, NULL, 0, -1);
+	if (object->closing.waiter)
+		shadow_answer(object->closing.waiter, object->closing.lane, 1, NULL, 0, -1);
 	grant_put(object->grant);
 	owner_forget(object);
 	tgid_file_closed(object->known);
 	/* Count the object as long as its file is open, whatever the guest has closed. */
 	shared->nr_objects = --nr_objects;
 	LIST_REMOVE(object, node);
-	free(object->references);
+	free(object->references.numbers);
 	free(object);
 	if (control)
 		progress_notify();
@@ -183,9 +184,9 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
 
 	if (!its)
 		return -EBADF;
-	*its = object->references[--object->nr_references];
+	*its = object->references.numbers[--object->references.nr];
 	given_forget(id, reference);
-	if (object->nr_references) {
+	if (object->references.nr) {
 		nr_repeated--;
 		if (shadow)
 			shadow_answer(shadow, lane, 0, NULL, 0, -1);
@@ -203,15 +204,15 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
 		poller_forget(object);
 		poller_quiet(object->rdev);
 	}
-	object->close_seq = seq;
-	object->closer = shadow;
-	object->lane = lane;
+	object->closing.seq = seq;
+	object->closing.waiter = shadow;
+	object->closing.lane = lane;
 	if (shadow)
 		shadow_forget(shadow, id);
 	LIST_FOREACH(other, &shadows, node)
 		if (other != shadow && shadow_drop(other, id))
-			object->dropping++;
-	if (!object->dropping)
+			object->closing.nr_shadows++;
+	if (!object->closing.nr_shadows)
 		object_close(object);
 	return 0;
 }
@@ -221,8 +222,8 @@ bool object_dropped(uint32_t id)
 	struct object *object;
 
 	LIST_FOREACH(object, &closing_objects, node)
-		if (object->id == id && object->dropping) {
-			if (!--object->dropping)
+		if (object->id == id && object->closing.nr_shadows) {
+			if (!--object->closing.nr_shadows)
 				object_close(object);
 			return true;
 		}
@@ -234,8 +235,8 @@ void objects_shadow_gone(struct shadow *shadow)
 	struct object *object;
 
 	LIST_FOREACH(object, &closing_objects, node)
-		if (object->closer == shadow)
-			object->closer = NULL;
+		if (object->closing.waiter == shadow)
+			object->closing.waiter = NULL;
 }
 
 bool objects_applied(uint64_t seq)
@@ -245,7 +246,7 @@ bool objects_applied(uint64_t seq)
 	if (control_last() < seq)
 		return false;
 	LIST_FOREACH(object, &closing_objects, node)
-		if (object->close_seq && object->close_seq <= seq)
+		if (object->closing.seq && object->closing.seq <= seq)
 			return false;
 	return true;
 }

@@ -64,8 +64,8 @@ static void answer_object(struct shadow *shadow, const struct eshadow_msg *msg,
 	struct vgpu_object_desc desc;
 
 	if (object_is_used(object, shadow) ||
-	    !given_add(shadow, msg->lane, object->id, object->last_reference)) {
-		object_release(object->id, object->last_reference, 0, NULL, 0);
+	    !given_add(shadow, msg->lane, object->id, object->references.last)) {
+		object_release(object->id, object->references.last, 0, NULL, 0);
 		shadow_answer(shadow, msg->lane, -ENOMEM, NULL, 0, -1);
 		return;
 	}
