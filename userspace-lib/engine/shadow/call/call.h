@@ -42,7 +42,6 @@ struct call {
 	int event_fd;
 	u32 nr_kept;
 	u32 nr_pieces;
-	bool done;
 };
 
 int call_send_reply(struct call *call);
