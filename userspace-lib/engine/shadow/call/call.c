@@ -85,17 +85,17 @@ int call_alloc_scratch(struct call *call, u64 len)
 		 */
 		memset(room_scratch(room), 0, max(len, room->used));
 		room->used = len;
-		call->scratch = (u64)room_scratch(room);
-		call->scratch_len = len;
+		call->scratch.addr = (u64)room_scratch(room);
+		call->scratch.len = len;
 		return 0;
 	}
 	len = (len + PAGE_SIZE - 1) & PAGE_MASK;
 	memory = memory_get_key(len, room->key);
 	if (!memory)
 		return -ENOMEM;
-	call->scratch = (u64)memory;
-	call->scratch_len = len;
-	call->scratch_mapped = true;
+	call->scratch.addr = (u64)memory;
+	call->scratch.len = len;
+	call->scratch.mapped = true;
 	return 0;
 }
 

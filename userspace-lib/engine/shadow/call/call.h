@@ -13,6 +13,34 @@ struct lane;
 
 #define SEGS_SMALL	16
 
+/**
+ * struct call_scratch - memory of a call for its driver's arguments
+ * @addr: address of the memory
+ * @len: size of the memory in bytes
+ * @mapped: true if the memory is the call's own, and no part of its room
+ * @low: true if the memory is at an address of the guest process
+ */
+struct call_scratch {
+	u64 addr;
+	u64 len;
+	bool mapped;
+	bool low;
+};
+
+/**
+ * struct call_fixups - files and numbers that were placed for fixups (fixup.c)
+ * @files: files of FD_IN fixups, an entry for each fixup; NULL: no fixup was placed
+ * @fds: numbers for FD_IN and EVENT fixups, an entry for each fixup, in the memory of @files
+ * @event: number of the guest's eventfd; 0: none
+ * @event_fd: file that stands for the guest's eventfd
+ */
+struct call_fixups {
+	struct file_entry **files;
+	s32 *fds;
+	u32 event;
+	int event_fd;
+};
+
 struct call {
 	struct lane *lane;
 	u8 *msg;
@@ -28,18 +56,11 @@ struct call {
 	struct room *room;
 	struct room own;
 	const struct room *signals;
-	u64 scratch;
-	u64 scratch_len;
-	bool scratch_mapped;
-	bool scratch_low;
+	struct call_scratch scratch;
 	struct vgpu_seg_place *segs;
 	struct vgpu_seg_place segs_small[SEGS_SMALL];
-	/* Files and numbers that were placed for FD_IN and EVENT fixups. */
-	struct file_entry **placed;
-	s32 *placed_fds;
+	struct call_fixups fixups;
 	struct file_entry *arg_file;
-	u32 event;
-	int event_fd;
 	u32 nr_kept;
 	u32 nr_pieces;
 };

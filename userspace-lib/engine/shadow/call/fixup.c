@@ -34,12 +34,12 @@ static int place_event(struct call *call, const struct vgpu_fixup *fixup, s32 *f
 	if (request.fd < 0)
 		return -ENOMEM;
 	*fd = request.fd;
-	call->event_fd = request.fd;
-	call->event = le32_to_cpu(fixup->target);
+	call->fixups.event_fd = request.fd;
+	call->fixups.event = le32_to_cpu(fixup->target);
 	ret = channel_ask(call->lane, &request);
 	if (ret) {
-		sys2(__NR_close, call->event_fd, 0);
-		call->event = 0;
+		sys2(__NR_close, call->fixups.event_fd, 0);
+		call->fixups.event = 0;
 	}
 	return ret;
 }
@@ -47,7 +47,7 @@ static int place_event(struct call *call, const struct vgpu_fixup *fixup, s32 *f
 static u64 placed_bytes(const struct call *call)
 {
 	return vgpu_view_nr_fixups(&call->view) *
-		(sizeof(*call->placed) + sizeof(*call->placed_fds));
+		(sizeof(*call->fixups.files) + sizeof(*call->fixups.fds));
 }
 
 int fixups_place(struct call *call)
@@ -59,10 +59,10 @@ int fixups_place(struct call *call)
 
 	if (!nr)
 		return 0;
-	call->placed = memory_get(placed_bytes(call));
-	if (!call->placed)
+	call->fixups.files = memory_get(placed_bytes(call));
+	if (!call->fixups.files)
 		return -ENOMEM;
-	call->placed_fds = (s32 *)(call->placed + nr);
+	call->fixups.fds = (s32 *)(call->fixups.files + nr);
 	for (i = 0; !ret && i < nr; i++, fixup++) {
 		switch (le16_to_cpu(fixup->type)) {
 		case VGPU_FIXUP_PTR:
@@ -74,13 +74,13 @@ int fixups_place(struct call *call)
 			memcpy(field_of(call, fixup), &value, sizeof(u32));
 			break;
 		case VGPU_FIXUP_FD_IN:
-			call->placed[i] = file_find(call->lane, le32_to_cpu(fixup->target));
-			if (!call->placed[i]) {
+			call->fixups.files[i] = file_find(call->lane, le32_to_cpu(fixup->target));
+			if (!call->fixups.files[i]) {
 				ret = -EBADF;
 				break;
 			}
-			call->placed_fds[i] = call->placed[i]->fd;
-			memcpy(field_of(call, fixup), &call->placed_fds[i], sizeof(s32));
+			call->fixups.fds[i] = call->fixups.files[i]->fd;
+			memcpy(field_of(call, fixup), &call->fixups.fds[i], sizeof(s32));
 			break;
 		case VGPU_FIXUP_TIME:
 			/* The guest's clock differs, so the guest sends a time relative to now. */
@@ -89,9 +89,9 @@ int fixups_place(struct call *call)
 			memcpy(field_of(call, fixup), &value, sizeof(value));
 			break;
 		case VGPU_FIXUP_EVENT:
-			ret = place_event(call, fixup, &call->placed_fds[i]);
+			ret = place_event(call, fixup, &call->fixups.fds[i]);
 			if (!ret)
-				memcpy(field_of(call, fixup), &call->placed_fds[i], sizeof(s32));
+				memcpy(field_of(call, fixup), &call->fixups.fds[i], sizeof(s32));
 			break;
 		}
 	}
@@ -104,7 +104,7 @@ void fixups_undo(struct call *call)
 
 	for (i = 0; i < vgpu_view_nr_fixups(&call->view); i++)
 		vgpu_fixup_undo(&call->view, call->segs, call->reply.data, &call->view.fixups[i],
-				call->placed ? call->placed_fds[i] : -1);
+				call->fixups.files ? call->fixups.fds[i] : -1);
 }
 
 void fixups_remove(struct call *call)
@@ -114,22 +114,23 @@ void fixups_remove(struct call *call)
 	if (call->arg_file)
 		file_put(call->arg_file);
 	call->arg_file = NULL;
-	if (!call->placed)
+	if (!call->fixups.files)
 		return;
 	for (i = 0; i < vgpu_view_nr_fixups(&call->view); i++)
-		if (call->placed[i])
-			file_put(call->placed[i]);
-	if (call->event)
-		sys2(__NR_close, call->event_fd, 0);
-	memory_put(call->placed, placed_bytes(call));
-	call->placed = NULL;
+		if (call->fixups.files[i])
+			file_put(call->fixups.files[i]);
+	if (call->fixups.event)
+		sys2(__NR_close, call->fixups.event_fd, 0);
+	memory_put(call->fixups.files, placed_bytes(call));
+	call->fixups.files = NULL;
 }
 
 void fixups_cancel_event(struct call *call)
 {
-	if (call->event)
-		channel_tell(ESHADOW_UNEVENT, le32_to_cpu(call->view.call->object), call->event);
-	call->event = 0;
+	if (call->fixups.event)
+		channel_tell(ESHADOW_UNEVENT, le32_to_cpu(call->view.call->object),
+			     call->fixups.event);
+	call->fixups.event = 0;
 }
 
 /* Makes the file an object of the reply. */

@@ -53,8 +53,8 @@ static long open_node(struct call *call, const struct eshadow_policy *policy, u3
 	ret = call_alloc_scratch(call, NAME_LEN);
 	if (ret)
 		return ret;
-	number_name(policy->export, (char *)call->scratch);
-	fd = call_system(call, __NR_openat, fd_devices, call->scratch,
+	number_name(policy->export, (char *)call->scratch.addr);
+	fd = call_system(call, __NR_openat, fd_devices, call->scratch.addr,
 			 (flags & OPEN_FLAGS) | O_LARGEFILE | O_CLOEXEC | O_NOCTTY, 0);
 	if (fd < 0)
 		return fd;
@@ -198,7 +198,7 @@ static long io(struct call *call, u64 nr, u64 nr_at)
 	 * of the bad address, before the driver is called.
 	 */
 	bool positioned = sys4(nr_at, call->file->fd, -PAGE_SIZE, 1, 0) != -ESPIPE;
-	long ret = call_system(call, positioned ? nr_at : nr, call->file->fd, call->scratch,
+	long ret = call_system(call, positioned ? nr_at : nr, call->file->fd, call->scratch.addr,
 			       io_length(call), call->reply.pos);
 
 	if (ret > 0 && positioned)
@@ -227,7 +227,7 @@ s64 fops_read(struct call *call)
 	error = call_alloc_data(call, ret);
 	if (error)
 		return call_refuse(call, error);
-	memcpy(call->reply.data, (void *)call->scratch, ret);
+	memcpy(call->reply.data, (void *)call->scratch.addr, ret);
 	call->reply.data_len = vgpu_wire_pad(ret);
 	return ret;
 }
@@ -239,7 +239,7 @@ s64 fops_write(struct call *call)
 
 	if (error)
 		return call_refuse(call, error);
-	memcpy((void *)call->scratch, call->view.data, len);
+	memcpy((void *)call->scratch.addr, call->view.data, len);
 	return io(call, __NR_write, __NR_pwrite64);
 }
 

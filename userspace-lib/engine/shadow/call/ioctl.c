@@ -47,9 +47,9 @@ static int alloc_scratch(struct call *call, u64 size)
 	ret = room_take(call) ?: mapping_place(le64_to_cpu(args->low), size, call->room->key);
 	if (ret)
 		return ret;
-	call->scratch = le64_to_cpu(args->low);
-	call->scratch_len = size;
-	call->scratch_low = true;
+	call->scratch.addr = le64_to_cpu(args->low);
+	call->scratch.len = size;
+	call->scratch.low = true;
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static int place_segs(struct call *call)
 	for (i = 0; i < nr; i++) {
 		struct vgpu_seg_place *place = &call->segs[i];
 
-		place->addr += call->scratch;
+		place->addr += call->scratch.addr;
 		if (vgpu_view_seg_is(&call->view, i, VGPU_SEG_IN) &&
 		    !vgpu_view_seg_is(&call->view, i, VGPU_SEG_PAGE | VGPU_SEG_KEPT))
 			memcpy((void *)place->addr, call->view.data + place->in,

@@ -44,7 +44,7 @@ static void *arg_here(const struct call *call, u32 len)
 {
 	if (le32_to_cpu(call->view.call->args.ioctl.arg_kind) != VGPU_IOCTL_ARG_SEG ||
 	    vgpu_view_seg_len(&call->view, 0) < len ||
-	    vgpu_view_seg_is(&call->view, 0, VGPU_SEG_PAGE) || call->scratch_low)
+	    vgpu_view_seg_is(&call->view, 0, VGPU_SEG_PAGE) || call->scratch.low)
 		return NULL;
 	return (void *)call->segs[0].addr;
 }
@@ -59,7 +59,7 @@ static const struct file_entry *mapped_file(const struct call *call, u32 cmd)
 
 		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_IN && !fixup->seg &&
 		    le32_to_cpu(fixup->offset) == offset)
-			return call->placed[i];
+			return call->fixups.files[i];
 	}
 	return NULL;
 }

@@ -43,8 +43,8 @@ static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 
 	for (done = 0; done < len; done += part) {
 		part = min(len - done, (u32)PAGE_SIZE);
-		memcpy((void *)call->scratch, bytes + done, part);
-		if (!copy_checked((void *)(addr + done), (void *)call->scratch, part,
+		memcpy((void *)call->scratch.addr, bytes + done, part);
+		if (!copy_checked((void *)(addr + done), (void *)call->scratch.addr, part,
 				  call->room->key))
 			return -EFAULT;
 	}
@@ -58,7 +58,7 @@ static bool page_debug(const struct call *call, u64 addr)
 
 	lock_take(&map_lock);
 	ok = covered(addr, PAGE_SIZE, true) == PAGE_SIZE &&
-	     sys4_in_room(call->room->key, __NR_pread64, fd_mem, call->scratch, PAGE_SIZE,
+	     sys4_in_room(call->room->key, __NR_pread64, fd_mem, call->scratch.addr, PAGE_SIZE,
 			  addr) == PAGE_SIZE;
 	lock_drop(&map_lock);
 	return ok;
@@ -72,9 +72,10 @@ static bool page_read(const struct call *call, u8 *to, u64 addr)
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG)
 		ok = page_debug(call, addr);
 	else
-		ok = copy_checked((void *)call->scratch, (void *)addr, PAGE_SIZE, call->room->key);
+		ok = copy_checked((void *)call->scratch.addr, (void *)addr, PAGE_SIZE,
+				  call->room->key);
 	if (ok)
-		memcpy(to, (void *)call->scratch, PAGE_SIZE);
+		memcpy(to, (void *)call->scratch.addr, PAGE_SIZE);
 	return ok;
 }
 

@@ -50,13 +50,13 @@ static const struct call_op {
 
 static void call_free_scratch(struct call *call)
 {
-	if (call->scratch_mapped)
-		memory_put((void *)call->scratch, call->scratch_len);
-	if (call->scratch_low)
-		mapping_displace(call->scratch, call->scratch_len);
-	call->scratch_mapped = false;
-	call->scratch_low = false;
-	call->scratch = 0;
+	if (call->scratch.mapped)
+		memory_put((void *)call->scratch.addr, call->scratch.len);
+	if (call->scratch.low)
+		mapping_displace(call->scratch.addr, call->scratch.len);
+	call->scratch.mapped = false;
+	call->scratch.low = false;
+	call->scratch.addr = 0;
 	room_put(call);
 }
 
@@ -146,9 +146,9 @@ static void call_reset(struct call *call)
 	call->file = NULL;
 	vgpu_draft_reset(&call->reply);
 	call->segs = NULL;
-	call->placed = NULL;
+	call->fixups.files = NULL;
 	call->arg_file = NULL;
-	call->event = 0;
+	call->fixups.event = 0;
 	call->nr_kept = 0;
 	call->nr_pieces = 0;
 }
