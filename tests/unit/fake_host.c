@@ -308,8 +308,8 @@ static long ioctl_run(struct host *host, struct vgpu_marshal *m,
 	host->fetches = 0;
 	host->calls = 0;
 	vgpu_marshal_init(m, &host->limits, &user_fds, &user);
-	m->learned = learned;
-	m->live = host->live;
+	m->caller.learned = learned;
+	m->caller.live = host->live;
 	result = vgpu_marshal_ioctl(m, schema, cmd, arg, compat);
 	if (result)
 		return vgpu_marshal_refused(m, result);

@@ -260,7 +260,7 @@ static void test_compat(void)
 	vgpu_marshal_fini(&m);
 	host_ioctl_keep(&host, &m, &vgpu_schema_drm, DRM_IOCTL_GET_STATS, (uintptr_t)c, true,
 			wants_driver, &value);
-	tap_expect(m.nr_segs == 1 && !m.name, "another layout: by its size alone");
+	tap_expect(m.nr_segs == 1 && !m.entry.name, "another layout: by its size alone");
 	vgpu_marshal_fini(&m);
 	tap_subject("32-bit programs");
 }

@@ -448,7 +448,7 @@ static void live_classes(void)
 				   cases[i].class, got);
 			tap_expect(host.calls == !got, "%#x: %u calls", cases[i].class,
 				   host.calls);
-			tap_expect(m.wants_live == cases[i].live, "%#x: of use as a copy",
+			tap_expect(m.found.wants_live == cases[i].live, "%#x: of use as a copy",
 				   cases[i].class);
 			vgpu_marshal_fini(&m);
 		}

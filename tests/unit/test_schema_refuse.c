@@ -335,7 +335,8 @@ static void virtgpu_rings(void)
 				      driver, NULL);
 		tap_expect(got == (host.live ? 0 : copied), "%s: %ld", cases[i / 2].name, got);
 		tap_expect(reached == !got, "%s: reaches the driver", cases[i / 2].name);
-		tap_expect(m.wants_live == !!copied, "%s: of use as a copy", cases[i / 2].name);
+		tap_expect(m.found.wants_live == !!copied, "%s: of use as a copy",
+			   cases[i / 2].name);
 		vgpu_marshal_fini(&m);
 	}
 	tap_subject("virtio-gpu: rings in mapped memory");
@@ -363,7 +364,7 @@ static void amdgpu_queues(void)
 				      (uintptr_t)queue, false, driver, NULL);
 		tap_expect(got == (create && !host.live ? -EINVAL : 0), "%u: %ld", ops[i / 2], got);
 		tap_expect(reached == !got, "%u: reaches the driver", ops[i / 2]);
-		tap_expect(m.wants_live == create, "%u: of use as a copy", ops[i / 2]);
+		tap_expect(m.found.wants_live == create, "%u: of use as a copy", ops[i / 2]);
 		vgpu_marshal_fini(&m);
 	}
 	tap_subject("amdgpu: queues in mapped memory");

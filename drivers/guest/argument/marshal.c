@@ -24,7 +24,7 @@ static int arg_value(struct vgpu_marshal *m, unsigned long arg)
 /* Leave the argument's memory to demand paging. */
 static int arg_left(struct vgpu_marshal *m, unsigned long arg)
 {
-	m->raw = true;
+	m->found.raw = true;
 	return arg_value(m, arg);
 }
 
@@ -142,7 +142,7 @@ static int arg_fd(struct vgpu_marshal *m, unsigned long arg)
 
 	if ((int)arg < 0)
 		return arg_value(m, arg);
-	error = m->fds->get(m->fds_data, (int)arg, &object, &held.handle);
+	error = m->caller.ops->get(m->caller.data, (int)arg, &object, &held.handle);
 	if (error == -ENOMEM)
 		return error;
 	if (error) {
@@ -153,7 +153,7 @@ static int arg_fd(struct vgpu_marshal *m, unsigned long arg)
 	}
 	error = vgpu_marshal_held_add(m, &held);
 	if (error) {
-		m->fds->put(m->fds_data, held.handle);
+		m->caller.ops->put(m->caller.data, held.handle);
 		return error;
 	}
 	m->arg_kind = VGPU_IOCTL_ARG_FD;
@@ -171,7 +171,7 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 	 * A command whose size or direction differs from the schema's may be another command to
 	 * the driver, with other pointers and fds.
 	 */
-	m->raw = !ioctl || cmd != ioctl->cmd;
+	m->found.raw = !ioctl || cmd != ioctl->cmd;
 	if (!ioctl) {
 		if (!_IOC_SIZE(cmd) || !cmd_dir(cmd))
 			return arg_unknown(m, arg);
@@ -183,9 +183,9 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 		return error == -EFAULT || error == -E2BIG ? arg_value(m, arg) : error;
 	}
 
-	m->ioctl = ioctl;
-	m->flags = ioctl->flags;
-	m->name = ioctl->name;
+	m->entry.ioctl = ioctl;
+	m->entry.flags = ioctl->flags;
+	m->entry.name = ioctl->name;
 	switch (ioctl->arg) {
 	case VGPU_ARG_STRUCT:
 		error = arg_struct(m, ioctl, cmd, arg, compat);
@@ -200,7 +200,7 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 		error = arg_fd(m, arg);
 		break;
 	case VGPU_ARG_MAP:
-		m->map = ioctl->map;
+		m->entry.map = ioctl->map;
 		return VGPU_MARSHAL_MAP;
 	default:
 		return -ioctl->error;
@@ -212,10 +212,10 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 
 long vgpu_marshal_refused(const struct vgpu_marshal *m, long error)
 {
-	if (!m->status || (error != -ENOMEM && error != -ENOSPC))
+	if (!m->found.status || (error != -ENOMEM && error != -ENOSPC))
 		return error;
-	return copy_to_user(u64_to_user_ptr(m->status_addr), &m->status, sizeof(m->status)) ?
-		-EFAULT : 0;
+	return copy_to_user(u64_to_user_ptr(m->found.status_addr), &m->found.status,
+			    sizeof(m->found.status)) ? -EFAULT : 0;
 }
 
 void vgpu_marshal_view(const struct vgpu_marshal *m, const struct vgpu_call *call,

@@ -137,6 +137,60 @@ struct vgpu_marshal_held {
 };
 
 /**
+ * struct vgpu_marshal_entry - entry of the schema for an ioctl; set by vgpu_marshal_ioctl()
+ * @ioctl: entry itself, or NULL
+ * @map: description of an ioctl that maps memory by itself
+ * @flags: VGPU_IOCTL_* of the ioctl's schema; 0 if there is none
+ * @name: name of the ioctl, if a schema describes it
+ */
+struct vgpu_marshal_entry {
+	const struct vgpu_schema_ioctl *ioctl;
+	const struct vgpu_schema_map *map;
+	u32 flags;
+	const char *name;
+};
+
+/**
+ * struct vgpu_marshal_found - findings in an argument; set by vgpu_marshal_ioctl()
+ * @raw: true if the driver may take a number of the program for one of its own fds: in an
+ *	argument that no schema describes, or behind a pointer that is not followed
+ * @wants_live: true if the ioctl makes no sense with mappings in copy mode
+ * @wants_clocks: true if times of clocks other than CLOCK_MONOTONIC may come back
+ * @copied: mmap offset at which the file may be mapped in copy mode from now on; 0: none
+ * @unknown_class: class in the argument that the schema does not know; 0: none
+ * @command: number of a command in the argument, by which the ioctl is counted if the host
+ *	fetches memory that nothing describes; 0: none
+ * @status: status that vgpu_marshal_refused() writes to the program; 0: none
+ * @status_addr: address of the status in the program
+ */
+struct vgpu_marshal_found {
+	bool raw;
+	bool wants_live;
+	bool wants_clocks;
+	u64 copied;
+	u32 unknown_class;
+	u32 command;
+	u32 status;
+	u64 status_addr;
+};
+
+/**
+ * struct vgpu_marshal_caller - parts that belong to the caller of the marshaller
+ * @limits: limits of WELCOME
+ * @ops: operations of the caller
+ * @data: first argument of @ops
+ * @learned: numbers learned of the device, or NULL; set by the caller after init
+ * @live: true if mappings show the device's memory itself; set by the caller after init
+ */
+struct vgpu_marshal_caller {
+	const struct vgpu_wire_limits *limits;
+	const struct vgpu_marshal_fds *ops;
+	void *data;
+	struct vgpu_schema_learned *learned;
+	bool live;
+};
+
+/**
  * struct vgpu_marshal - one ioctl while it is marshalled
  * @arg_kind: VGPU_IOCTL_ARG_*, for the call
  * @arg: argument of the call, see VGPU_IOCTL_ARG_*
@@ -146,25 +200,12 @@ struct vgpu_marshal_held {
  * @data_len: number of bytes of @data
  * @reply_bytes: number of bytes of the reply's segments
  * @scratch_bytes: number of bytes of all segments in the host's scratch memory
- * @flags: VGPU_IOCTL_* of the ioctl's schema; 0 if there is none
- * @name: name of the ioctl, if a schema describes it
- * @unknown_class: class in the argument that the schema does not know; 0: none
- * @command: number of a command in the argument, by which the ioctl is counted if the host
- *	fetches memory that nothing describes; 0: none
  * @segs: array of segments to send
  * @fixups: array of fixups to send
  * @data: bytes to send
- * @learned: numbers learned of the device, or NULL; set by the caller after init
- * @live: true if mappings show the device's memory itself; set by the caller after init
- * @wants_live: true if the ioctl makes no sense with mappings in copy mode
- * @copied: mmap offset at which the file may be mapped in copy mode from now on; 0: none
- * @map: description of an ioctl that maps memory by itself
- * @ioctl: entry of the schema, or NULL
- * @raw: true if the driver may take a number of the program for one of its own fds: in an
- *	argument that no schema describes, or behind a pointer that is not followed
- * @wants_clocks: true if times of clocks other than CLOCK_MONOTONIC may come back
- * @status: status that vgpu_marshal_refused() writes to the program; 0: none
- * @status_addr: address of the status in the program
+ * @entry: entry of the schema for the ioctl
+ * @found: findings in the argument, for the caller
+ * @caller: limits, operations and device of the caller
  */
 struct vgpu_marshal {
 	u32 arg_kind;
@@ -175,42 +216,32 @@ struct vgpu_marshal {
 	u32 data_len;
 	u32 reply_bytes;
 	u32 scratch_bytes;
-	u32 flags;
-	u32 unknown_class;
-	u32 command;
-	const char *name;
 	struct vgpu_seg *segs;
 	struct vgpu_fixup *fixups;
 	u8 *data;
-	struct vgpu_schema_learned *learned;
-	bool live;
-	bool wants_live;
-	u64 copied;
-	const struct vgpu_schema_map *map;
-	const struct vgpu_schema_ioctl *ioctl;
-	bool raw;
-	bool wants_clocks;
-	u32 status;
-	u64 status_addr;
+	struct vgpu_marshal_entry entry;
+	struct vgpu_marshal_found found;
+	struct vgpu_marshal_caller caller;
 
 	/* private: */
-	const struct vgpu_wire_limits *limits;
-	const struct vgpu_marshal_fds *fds;
-	void *fds_data;
 	struct vgpu_marshal_seg *info;
 	struct vgpu_marshal_held *held;
 	int fd_error;
 	u32 arg_written;	/* bytes of the argument that the driver always writes */
 	u32 nr_held;
-	u32 cap_segs;
-	u32 cap_fixups;
-	u32 cap_data;
-	u32 cap_held;
-	struct vgpu_seg segs_inline[VGPU_MARSHAL_SEGS];
-	struct vgpu_fixup fixups_inline[VGPU_MARSHAL_FIXUPS];
-	struct vgpu_marshal_seg info_inline[VGPU_MARSHAL_SEGS];
-	struct vgpu_marshal_held held_inline[VGPU_MARSHAL_HELD];
-	u64 data_inline[VGPU_MARSHAL_BYTES / sizeof(u64)];
+	struct {
+		u32 segs;	/* of info as well */
+		u32 fixups;
+		u32 data;	/* bytes */
+		u32 held;
+	} cap;			/* entries that the arrays have room for; written by marshal_mem.c */
+	struct {
+		struct vgpu_seg segs[VGPU_MARSHAL_SEGS];
+		struct vgpu_fixup fixups[VGPU_MARSHAL_FIXUPS];
+		struct vgpu_marshal_seg info[VGPU_MARSHAL_SEGS];
+		struct vgpu_marshal_held held[VGPU_MARSHAL_HELD];
+		u64 data[VGPU_MARSHAL_BYTES / sizeof(u64)];
+	} first;		/* arrays without an allocation */
 };
 
 /**
@@ -234,7 +265,7 @@ void vgpu_marshal_init(struct vgpu_marshal *m, const struct vgpu_wire_limits *li
  * Memory that cannot be read, or is too large, is left to demand paging.
  *
  * Return: 0; -ENOMEM; another error with which the ioctl fails without a call; VGPU_MARSHAL_MAP
- * if @m->map describes what the caller does instead of a call.
+ * if @m->entry.map describes what the caller does instead of a call.
  */
 int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema, u32 cmd,
 		       unsigned long arg, bool compat);
@@ -245,8 +276,8 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
  * @error: negative errno of vgpu_marshal_ioctl(), or of a reply that is REFUSED
  *
  * The programs of a driver whose ioctls return a status take any errno for a failure of the
- * system. If @m->status is set, it replaces -ENOMEM and -ENOSPC, even if the host refuses a call
- * that its driver has executed.
+ * system. If @m->found.status is set, it replaces -ENOMEM and -ENOSPC, even if the host refuses
+ * a call that its driver has executed.
  *
  * Return: @error; 0 if the status was written instead; -EFAULT.
  */

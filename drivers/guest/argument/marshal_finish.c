@@ -140,7 +140,7 @@ static int fds_reserve(struct vgpu_marshal *m, const struct vgpu_reply_view *rep
 		const struct vgpu_object_desc *desc = &reply->objects[i];
 		struct vgpu_marshal_held *held = out_find(m, le32_to_cpu(desc->fixup));
 		void *handle = NULL;
-		int fd = m->fds->reserve(m->fds_data, desc, &handle);
+		int fd = m->caller.ops->reserve(m->caller.data, desc, &handle);
 
 		if (fd < 0) {
 			error = error ? error : fd;
@@ -148,7 +148,7 @@ static int fds_reserve(struct vgpu_marshal *m, const struct vgpu_reply_view *rep
 		}
 		/* The check of the reply has ensured that each place has one object. */
 		if (!held || held->filled) {
-			m->fds->abort(m->fds_data, fd, handle);
+			m->caller.ops->abort(m->caller.data, fd, handle);
 			error = error ? error : -EIO;
 			continue;
 		}
@@ -196,14 +196,14 @@ static int rdev_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held
 	u32 rdev[VGPU_MARSHAL_RDEV / sizeof(u32)];
 
 	memcpy(rdev, told, sizeof(rdev));
-	m->fds->rdev(m->fds_data, &rdev[0], &rdev[1]);
+	m->caller.ops->rdev(m->caller.data, &rdev[0], &rdev[1]);
 	return held_put(m, held, 0, rdev, sizeof(rdev));
 }
 
 static int pid_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held)
 {
-	u32 pid = held->fd ? m->fds->pid(m->fds_data, held->mask ? VGPU_MARSHAL_OPENER :
-					 VGPU_MARSHAL_THREAD) : 0;
+	u32 pid = held->fd ? m->caller.ops->pid(m->caller.data, held->mask ? VGPU_MARSHAL_OPENER :
+						VGPU_MARSHAL_THREAD) : 0;
 	u64 wide = pid;
 	u8 size = held->field->size;
 
@@ -227,7 +227,7 @@ static int list_put(const struct vgpu_marshal *m, const struct vgpu_marshal_held
 		if (pid == vgpu_marshal_int(sent + ahead, sizeof(pid)))
 			continue;
 		if (pid == VGPU_MARSHAL_SHADOW)
-			pid = m->fds->pid(m->fds_data, VGPU_MARSHAL_PROCESS);
+			pid = m->caller.ops->pid(m->caller.data, VGPU_MARSHAL_PROCESS);
 		error = held_put(m, held, ahead, &pid, sizeof(pid));
 		if (error)
 			return error;
@@ -241,7 +241,7 @@ static int stamp_put(const struct vgpu_marshal *m, const struct vgpu_marshal_hel
 	u8 stamp[VGPU_MARSHAL_STAMP];
 
 	memcpy(stamp, told, held->field->size);
-	vgpu_marshal_stamp(held->field, stamp, m->fds, m->fds_data);
+	vgpu_marshal_stamp(held->field, stamp, m->caller.ops, m->caller.data);
 	return held_put(m, held, 0, stamp, held->field->size);
 }
 
@@ -334,13 +334,13 @@ static void fds_install(struct vgpu_marshal *m, bool ok, long *result)
 			continue;
 		held->filled = false;
 		if (!ok) {
-			m->fds->abort(m->fds_data, held->fd, held->handle);
+			m->caller.ops->abort(m->caller.data, held->fd, held->handle);
 			continue;
 		}
 		if (held_is_ret(m, held))
 			*result = held->fd;
 		/* Another thread may close the fd from now on. */
-		m->fds->install(m->fds_data, held->fd, held->handle);
+		m->caller.ops->install(m->caller.data, held->fd, held->handle);
 	}
 }
 
@@ -364,7 +364,7 @@ static void clock_choose(struct vgpu_marshal *m)
 
 	for (i = 0; i < m->nr_held; i++)
 		if (m->held[i].kind == VGPU_HELD_CLOCK)
-			m->fds->choose_clock(m->fds_data, m->held[i].mask);
+			m->caller.ops->choose_clock(m->caller.data, m->held[i].mask);
 }
 
 /*
@@ -373,7 +373,7 @@ static void clock_choose(struct vgpu_marshal *m)
  */
 static void learn(struct vgpu_marshal *m, const u8 *data)
 {
-	const struct vgpu_schema_lesson *lesson = m->ioctl->lesson;
+	const struct vgpu_schema_lesson *lesson = m->entry.ioctl->lesson;
 	const struct vgpu_marshal_seg *info = &m->info[0];
 	u32 i, number;
 
@@ -384,7 +384,7 @@ static void learn(struct vgpu_marshal *m, const u8 *data)
 	for (i = 0; lesson->names[i]; i++)
 		if (!strncmp((const char *)data + info->out_off + lesson->name, lesson->names[i],
 			     lesson->name_len))
-			WRITE_ONCE(m->learned->number[i], number);
+			WRITE_ONCE(m->caller.learned->number[i], number);
 }
 
 long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *reply, long result)
@@ -399,7 +399,7 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
 	 */
 	if (result == -EBADF && m->fd_error)
 		result = m->fd_error;
-	if (result >= 0 && m->learned && m->ioctl && m->ioctl->lesson)
+	if (result >= 0 && m->caller.learned && m->entry.ioctl && m->entry.ioctl->lesson)
 		learn(m, reply->data);
 	if (result >= 0) {
 		events_keep(m);

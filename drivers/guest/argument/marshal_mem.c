@@ -9,19 +9,19 @@ void vgpu_marshal_init(struct vgpu_marshal *m, const struct vgpu_wire_limits *li
 		       const struct vgpu_marshal_fds *fds, void *fds_data)
 {
 	/* The inline arrays at the end need no clearing. */
-	memset(m, 0, offsetof(struct vgpu_marshal, segs_inline));
-	m->limits = limits;
-	m->fds = fds;
-	m->fds_data = fds_data;
-	m->segs = m->segs_inline;
-	m->info = m->info_inline;
-	m->cap_segs = VGPU_MARSHAL_SEGS;
-	m->fixups = m->fixups_inline;
-	m->cap_fixups = VGPU_MARSHAL_FIXUPS;
-	m->held = m->held_inline;
-	m->cap_held = VGPU_MARSHAL_HELD;
-	m->data = (u8 *)m->data_inline;
-	m->cap_data = VGPU_MARSHAL_BYTES;
+	memset(m, 0, offsetof(struct vgpu_marshal, first));
+	m->caller.limits = limits;
+	m->caller.ops = fds;
+	m->caller.data = fds_data;
+	m->segs = m->first.segs;
+	m->info = m->first.info;
+	m->cap.segs = VGPU_MARSHAL_SEGS;
+	m->fixups = m->first.fixups;
+	m->cap.fixups = VGPU_MARSHAL_FIXUPS;
+	m->held = m->first.held;
+	m->cap.held = VGPU_MARSHAL_HELD;
+	m->data = (u8 *)m->first.data;
+	m->cap.data = VGPU_MARSHAL_BYTES;
 }
 
 void vgpu_marshal_fini(struct vgpu_marshal *m)
@@ -30,20 +30,20 @@ void vgpu_marshal_fini(struct vgpu_marshal *m)
 
 	for (i = 0; i < m->nr_held; i++) {
 		if (m->held[i].kind == VGPU_HELD_OBJECT)
-			m->fds->put(m->fds_data, m->held[i].handle);
+			m->caller.ops->put(m->caller.data, m->held[i].handle);
 		else if (m->held[i].kind == VGPU_HELD_EVENT && !m->held[i].filled)
-			m->fds->event_cancel(m->fds_data, m->held[i].fixup);
+			m->caller.ops->event_cancel(m->caller.data, m->held[i].fixup);
 	}
 	m->nr_held = 0;
-	if (m->segs != m->segs_inline)
+	if (m->segs != m->first.segs)
 		kvfree(m->segs);
-	if (m->info != m->info_inline)
+	if (m->info != m->first.info)
 		kvfree(m->info);
-	if (m->fixups != m->fixups_inline)
+	if (m->fixups != m->first.fixups)
 		kvfree(m->fixups);
-	if (m->held != m->held_inline)
+	if (m->held != m->first.held)
 		kvfree(m->held);
-	if (m->data != (u8 *)m->data_inline)
+	if (m->data != (u8 *)m->first.data)
 		kvfree(m->data);
 }
 
@@ -62,7 +62,7 @@ static void *grow(void *p, const void *first, size_t size, size_t cap)
 
 static int grow_data(struct vgpu_marshal *m, u32 need)
 {
-	u32 cap = m->cap_data;
+	u32 cap = m->cap.data;
 	u8 *new;
 
 	if (need <= cap)
@@ -70,40 +70,41 @@ static int grow_data(struct vgpu_marshal *m, u32 need)
 	/* The limits guarantee that this stays below twice VGPU_CALL_BYTES_MAX. */
 	while (cap < need)
 		cap *= 2;
-	new = grow(m->data, m->data_inline, m->data_len, cap);
+	new = grow(m->data, m->first.data, m->data_len, cap);
 	if (!new)
 		return -ENOMEM;
 	m->data = new;
-	m->cap_data = cap;
+	m->cap.data = cap;
 	return 0;
 }
 
 static int grow_segs(struct vgpu_marshal *m)
 {
-	u32 cap = m->cap_segs * 2;
+	u32 cap = m->cap.segs * 2;
 	struct vgpu_marshal_seg *info;
 	struct vgpu_seg *segs;
 
-	if (m->nr_segs < m->cap_segs)
+	if (m->nr_segs < m->cap.segs)
 		return 0;
-	segs = grow(m->segs, m->segs_inline, m->nr_segs * sizeof(*segs), cap * sizeof(*segs));
+	segs = grow(m->segs, m->first.segs, m->nr_segs * sizeof(*segs), cap * sizeof(*segs));
 	if (!segs)
 		return -ENOMEM;
 	m->segs = segs;
-	info = grow(m->info, m->info_inline, m->nr_segs * sizeof(*info), cap * sizeof(*info));
+	info = grow(m->info, m->first.info, m->nr_segs * sizeof(*info), cap * sizeof(*info));
 	if (!info)
 		return -ENOMEM;
 	m->info = info;
-	m->cap_segs = cap;
+	m->cap.segs = cap;
 	return 0;
 }
 
 /* Return: true if the call and its reply have room for these additions. */
 static bool fits(const struct vgpu_marshal *m, u32 segs, u32 fixups, u64 in, u64 out)
 {
-	const u64 max = m->limits->call_bytes;
+	const u64 max = m->caller.limits->call_bytes;
 
-	if (m->nr_segs + segs > m->limits->segs || m->nr_fixups + fixups > m->limits->fixups)
+	if (m->nr_segs + segs > m->caller.limits->segs ||
+	    m->nr_fixups + fixups > m->caller.limits->fixups)
 		return false;
 	return sizeof(struct vgpu_call) + (m->nr_segs + segs) * sizeof(struct vgpu_seg) +
 		(m->nr_fixups + fixups) * sizeof(struct vgpu_fixup) + m->data_len + in <= max &&
@@ -294,17 +295,17 @@ int vgpu_marshal_fixup_add(struct vgpu_marshal *m, u16 type, u16 seg, u32 offset
 			   u32 target_offset)
 {
 	struct vgpu_fixup *fixup;
-	u32 cap = m->cap_fixups * 2;
+	u32 cap = m->cap.fixups * 2;
 
 	if (!fits(m, 0, 1, 0, 0))
 		return -E2BIG;
-	if (m->nr_fixups == m->cap_fixups) {
-		fixup = grow(m->fixups, m->fixups_inline, m->nr_fixups * sizeof(*fixup),
+	if (m->nr_fixups == m->cap.fixups) {
+		fixup = grow(m->fixups, m->first.fixups, m->nr_fixups * sizeof(*fixup),
 			     cap * sizeof(*fixup));
 		if (!fixup)
 			return -ENOMEM;
 		m->fixups = fixup;
-		m->cap_fixups = cap;
+		m->cap.fixups = cap;
 	}
 	fixup = &m->fixups[m->nr_fixups];
 	fixup->type = cpu_to_le16(type);
@@ -317,17 +318,17 @@ int vgpu_marshal_fixup_add(struct vgpu_marshal *m, u16 type, u16 seg, u32 offset
 
 int vgpu_marshal_held_add(struct vgpu_marshal *m, const struct vgpu_marshal_held *held)
 {
-	u32 cap = m->cap_held * 2;
+	u32 cap = m->cap.held * 2;
 
-	if (m->nr_held == m->cap_held) {
+	if (m->nr_held == m->cap.held) {
 		struct vgpu_marshal_held *new;
 
-		new = grow(m->held, m->held_inline, m->nr_held * sizeof(*new),
+		new = grow(m->held, m->first.held, m->nr_held * sizeof(*new),
 			   cap * sizeof(*new));
 		if (!new)
 			return -ENOMEM;
 		m->held = new;
-		m->cap_held = cap;
+		m->cap.held = cap;
 	}
 	m->held[m->nr_held++] = *held;
 	return 0;

@@ -41,9 +41,9 @@ int vgpu_walk_fd_in(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		return 0;
 	held.fd = fd;
 	if (event)
-		error = m->fds->event_get(m->fds_data, fd, &object);
+		error = m->caller.ops->event_get(m->caller.data, fd, &object);
 	else
-		error = m->fds->get(m->fds_data, fd, &object, &held.handle);
+		error = m->caller.ops->get(m->caller.data, fd, &object, &held.handle);
 	held.fixup = object;
 	if (error == -ENOMEM)
 		return error;
@@ -58,9 +58,9 @@ int vgpu_walk_fd_in(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 	error = vgpu_marshal_held_add(m, &held);
 	if (error) {
 		if (held.kind == VGPU_HELD_OBJECT)
-			m->fds->put(m->fds_data, held.handle);
+			m->caller.ops->put(m->caller.data, held.handle);
 		else if (held.kind == VGPU_HELD_EVENT)
-			m->fds->event_cancel(m->fds_data, object);
+			m->caller.ops->event_cancel(m->caller.data, object);
 		return error;
 	}
 	if (held.kind == VGPU_HELD_CLOSED)
@@ -120,7 +120,7 @@ int vgpu_walk_pids(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 	error = vgpu_marshal_held_add(m, &held);
 	if (error)
 		return error;
-	own = m->fds->pid(m->fds_data, VGPU_MARSHAL_PROCESS);
+	own = m->caller.ops->pid(m->caller.data, VGPU_MARSHAL_PROCESS);
 	place = m->data + info->in_off + held.offset;
 	for (i = 0; i < held.fd; i++, place += field->unit) {
 		pid = vgpu_marshal_int(place, sizeof(pid));
@@ -191,7 +191,7 @@ int vgpu_walk_stamp(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		    const struct vgpu_schema_field *field)
 {
 	if ((m->info[level->seg].dir & VGPU_OUT) && field->clock != VGPU_CLOCK_MONOTONIC)
-		m->wants_clocks = true;
+		m->found.wants_clocks = true;
 	return vgpu_walk_result(m, level, field, VGPU_HELD_STAMP);
 }
 

@@ -14,7 +14,7 @@
 /* Note that the driver may read memory that no schema describes. */
 static int walk_leave_raw(struct vgpu_marshal *m)
 {
-	m->raw = true;
+	m->found.raw = true;
 	return 0;
 }
 
@@ -121,7 +121,7 @@ static bool walk_when(const struct vgpu_marshal *m, const struct vgpu_walk_level
 		return false;
 	if (!when->learned)
 		return vgpu_marshal_when(when, value);
-	learned = m->learned ? READ_ONCE(m->learned->number[when->learned - 1]) : 0;
+	learned = m->caller.learned ? READ_ONCE(m->caller.learned->number[when->learned - 1]) : 0;
 	return learned && value == learned;
 }
 
@@ -336,17 +336,17 @@ static int walk_inside(struct vgpu_marshal *m, const struct vgpu_walk_level *up,
 static int walk_unknown(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 			const struct vgpu_schema_field *field)
 {
-	u64 class = m->unknown_class;
+	u64 class = m->found.unknown_class;
 
 	if (walk_number(m, level, &field->count, &class))
-		m->unknown_class = class;
+		m->found.unknown_class = class;
 	return walk_leave_raw(m);
 }
 
 /* Return: true if the host can get pages that the device keeps; @alone: without other calls. */
 static bool walk_can_keep(const struct vgpu_marshal *m, bool alone)
 {
-	return m->limits->features & (alone ? VGPU_FEATURE_KEEP_ALONE : VGPU_FEATURE_KEEP);
+	return m->caller.limits->features & (alone ? VGPU_FEATURE_KEEP_ALONE : VGPU_FEATURE_KEEP);
 }
 
 /*
@@ -358,11 +358,11 @@ static int kept_add(struct vgpu_marshal *m, const struct vgpu_schema_field *fiel
 {
 	struct vgpu_marshal_kept kept;
 	bool write = true;
-	int error = m->fds->keep(m->fds_data, addr, end - addr, write, &kept);
+	int error = m->caller.ops->keep(m->caller.data, addr, end - addr, write, &kept);
 
 	if (error == -EFAULT && !(field->dir & VGPU_OUT)) {
 		write = false;
-		error = m->fds->keep(m->fds_data, addr, end - addr, write, &kept);
+		error = m->caller.ops->keep(m->caller.data, addr, end - addr, write, &kept);
 	}
 	return error ?: vgpu_marshal_kept_add(m, addr, end - addr, write, &kept);
 }
@@ -391,8 +391,9 @@ static int walk_kept(struct vgpu_marshal *m, const struct vgpu_walk_level *level
 	end &= ~mask;
 	if (field->out_count.kind == VGPU_REF_FIELD &&
 	    field->out_count.offset + sizeof(u32) <= level->len) {
-		m->status = field->max;
-		m->status_addr = m->info[level->seg].addr + level->base + field->out_count.offset;
+		m->found.status = field->max;
+		m->found.status_addr = m->info[level->seg].addr + level->base +
+			field->out_count.offset;
 	}
 	for (; vgpu_marshal_kept_gap(m, &addr, end, &gap); addr = gap) {
 		error = kept_add(m, field, addr, gap);
@@ -427,10 +428,10 @@ static int walk_field(struct vgpu_marshal *m, const struct vgpu_walk_level *leve
 	case VGPU_FIELD_KEPT:
 		return value ? walk_kept(m, level, field, value) : 0;
 	case VGPU_FIELD_LIVE:
-		m->wants_live = true;
-		return m->live ? 0 : -field->error;
+		m->found.wants_live = true;
+		return m->caller.live ? 0 : -field->error;
 	case VGPU_FIELD_COPIED:
-		m->copied = value;
+		m->found.copied = value;
 		return 0;
 	case VGPU_FIELD_RESULT_FD:
 		return vgpu_marshal_fd_ret(m);
@@ -449,7 +450,7 @@ static int walk_field(struct vgpu_marshal *m, const struct vgpu_walk_level *leve
 	case VGPU_FIELD_CLOCK:
 		return known ? vgpu_walk_clock(m, value) : 0;
 	case VGPU_FIELD_COMMAND:
-		m->command = value;
+		m->found.command = value;
 		return 0;
 	default:
 		return 0;

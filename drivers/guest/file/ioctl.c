@@ -232,9 +232,9 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	vgpu_guest_call_init(xcall, VGPU_OP_IOCTL, ioctl->object->id);
 	if (atomic_read(&ioctl->object->export->fences) > 0)
 		flags |= VGPU_CALL_WATCH;
-	if ((m->flags & VGPU_IOCTL_ADMIN) && ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
+	if ((m->entry.flags & VGPU_IOCTL_ADMIN) && ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
 		flags |= VGPU_CALL_ADMIN;
-	if (m->wants_clocks)
+	if (m->found.wants_clocks)
 		flags |= VGPU_CALL_CLOCKS;
 	xcall->msg.args.ioctl.number = cpu_to_le32(vgpu_ready_ioctl_begin(ioctl->object,
 									  &ioctl->seen));
@@ -248,9 +248,9 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->msg.args.ioctl.low_len = cpu_to_le64(ioctl->low_len);
 	xcall->stats = &ioctl->object->export->stats;
 	/* Count the ioctl as unknown if no schema describes it: then it has no name. */
-	if (!m->name || m->unknown_class)
-		vgpu_stats_unknown(xcall->stats, cmd, m->unknown_class, 0);
-	if (m->flags & VGPU_IOCTL_NO_MAPPED)
+	if (!m->entry.name || m->found.unknown_class)
+		vgpu_stats_unknown(xcall->stats, cmd, m->found.unknown_class, 0);
+	if (m->entry.flags & VGPU_IOCTL_NO_MAPPED)
 		xcall->flags |= VGPU_GUEST_CALL_NO_MAPPED;
 	if (class_ops->ioctl_send)
 		class_ops->ioctl_send(ioctl->object, cmd, m);
@@ -261,14 +261,14 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->in = &in;
 	xcall->nr_in = !!m->data_len;
 
-	raw = m->raw && vgpu_keep_raw_begin(session, ioctl->object);
+	raw = m->found.raw && vgpu_keep_raw_begin(session, ioctl->object);
 	ret = vgpu_op_run(session, ioctl->object, xcall);
 	/*
 	 * Count the command: the host had to fetch memory although all pointers that the schema
 	 * knows were followed, so the schema lacks some.
 	 */
-	if (xcall->fetched && m->command && !m->raw)
-		vgpu_stats_unknown(xcall->stats, cmd, 0, m->command);
+	if (xcall->fetched && m->found.command && !m->found.raw)
+		vgpu_stats_unknown(xcall->stats, cmd, 0, m->found.command);
 	if (raw)
 		vgpu_keep_raw_end(session, ioctl->object, !ret || !xcall->sent);
 	vgpu_ready_ioctl_end(ioctl->object, &ioctl->seen,
@@ -327,15 +327,15 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ioctl->xcall.sent = false;
 	vgpu_keep_call_init(&ioctl->kept);
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
-	ioctl->m.learned = &object->export->learned;
-	ioctl->m.live = vgpu_window_is_there(object->host);
+	ioctl->m.caller.learned = &object->export->learned;
+	ioctl->m.caller.live = vgpu_window_is_there(object->host);
 	if (class_ops->ioctl_begin)
 		class_ops->ioctl_begin(ioctl->class_call, object, cmd, arg, compat);
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
-	if (ret && ioctl->m.wants_live && !ioctl->m.live)
+	if (ret && ioctl->m.found.wants_live && !ioctl->m.caller.live)
 		vgpu_window_missed(object->export);
 	if (ret == VGPU_MARSHAL_MAP) {
-		ret = vgpu_map_ioctl(file, ioctl->m.map, cmd, arg, compat);
+		ret = vgpu_map_ioctl(file, ioctl->m.entry.map, cmd, arg, compat);
 		goto out_end;
 	}
 	ioctl->refused = ret;
@@ -351,12 +351,12 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		vgpu_keep_enter(session, object);
 	if (ioctl_shares(&ioctl->m))
 		WRITE_ONCE(object->space->shared, true);
-	vgpu_blank_ioctl_begin(&ioctl->blank, object, ioctl->m.ioctl, cmd, arg);
+	vgpu_blank_ioctl_begin(&ioctl->blank, object, ioctl->m.entry.ioctl, cmd, arg);
 	ret = ioctl_call(file, session, ioctl, cmd, compat);
-	if (!ret && ioctl->m.wants_live)
+	if (!ret && ioctl->m.found.wants_live)
 		WRITE_ONCE(object->live, true);
-	if (!ret && ioctl->m.copied)
-		WRITE_ONCE(object->copied, ioctl->m.copied);
+	if (!ret && ioctl->m.found.copied)
+		WRITE_ONCE(object->copied, ioctl->m.found.copied);
 	if (!ret && class_ops->ioctl_done)
 		class_ops->ioctl_done(object, cmd, arg);
 	if (!ret)

@@ -70,13 +70,13 @@ bool vgpu_nvidia_shares(const struct vgpu_object *object, unsigned int cmd,
 	if (object->schema != &vgpu_schema_nvidia)
 		return false;
 	if (nr == NR_XFER) {
-		xfer = m->ioctl ? share_bytes(m, addr, XFER_LEN) : NULL;
+		xfer = m->entry.ioctl ? share_bytes(m, addr, XFER_LEN) : NULL;
 		if (!xfer)
 			return true;
 		memcpy(&nr, xfer, sizeof(nr));
 		memcpy(&addr, xfer + XFER_ARG, sizeof(addr));
 	}
 	if (nr == NR_CONTROL)
-		return share_control(m->ioctl ? share_bytes(m, addr, CONTROL_LEN) : NULL);
+		return share_control(m->entry.ioctl ? share_bytes(m, addr, CONTROL_LEN) : NULL);
 	return nr == NR_SHARE;
 }
