@@ -25,7 +25,7 @@
  *				spinlocks, never two at a time
  *   peer->events.lock		spinlock, taken where drivers signal
  *   guest->lock		spinlock, waiting time that a guest has left
- *   lane->lock			spinlock, innermost, taken in socket callbacks
+ *   lane->cancel.lock		spinlock, innermost, taken in socket callbacks
  *
  * peer->control.tx_lock serializes senders of the control connection. A sender holds it over a
  * send with a deadline and takes no lock inside it. Of all other locks only map_lock, the mmap

@@ -156,7 +156,7 @@ static s64 call_do(struct vgpuh_call *call)
 		result = call_close_strays(call, result);
 	/* The guest gets what the driver wrote before it gets the reply. */
 	ret = vgpu_demand_end(lane);
-	if (lane->last) {
+	if (lane->proto.last) {
 		/* The call has failed, whatever the driver made of the missing page. */
 		call->reply.flags |= VGPU_REPLY_LAST;
 		ret = ret ?: -EFAULT;

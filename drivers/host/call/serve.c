@@ -108,7 +108,7 @@ static int lane_next(struct vgpuh_lane *lane)
 		 * Late answers and all other bytes are dropped; only the end of the connection
 		 * counts.
 		 */
-		if (!ret && lane->last) {
+		if (!ret && lane->proto.last) {
 			vgpu_conn_forget(&lane->conn);
 			continue;
 		}
@@ -121,26 +121,26 @@ static int lane_next(struct vgpuh_lane *lane)
 
 		switch (le16_to_cpu(hdr.type)) {
 		case VGPU_MSG_ACK:
-			if (!lane->unacked || le64_to_cpu(hdr.seq) != lane->seq)
+			if (!lane->proto.unacked || le64_to_cpu(hdr.seq) != lane->proto.seq)
 				goto malformed;
-			lane->unacked = false;
+			lane->proto.unacked = false;
 			continue;
 		case VGPU_MSG_CANCEL:
 			/* The CANCEL is late, or it is the one that has interrupted the call. */
-			if (lane->cancelled || le64_to_cpu(hdr.seq) != lane->seq)
+			if (lane->proto.cancelled || le64_to_cpu(hdr.seq) != lane->proto.seq)
 				goto malformed;
-			lane->cancelled = true;
+			lane->proto.cancelled = true;
 			continue;
 		case VGPU_MSG_CALL:
 			lane->call.tsc_in = vgpu_tsc_with_clock(&lane->call.reply.clock_in);
-			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1)
+			if (lane->proto.unacked || le64_to_cpu(hdr.seq) != lane->proto.seq + 1)
 				goto malformed;
-			lane->seq++;
-			lane->cancelled = false;
+			lane->proto.seq++;
+			lane->proto.cancelled = false;
 			/* The next CALL shows that the guest has the last call's reply. */
-			if (lane->closes)
+			if (lane->proto.closes)
 				vgpuh_control_settle(lane->session->peer, false);
-			lane->closes = false;
+			lane->proto.closes = false;
 			ret = lane_recv_call(lane, &hdr);
 			return ret && ret != -ENOMEM ? -ESHUTDOWN : ret;
 		default:
@@ -159,7 +159,7 @@ static int lane_reply(struct vgpuh_lane *lane)
 	int ret;
 
 	/* The flag is set first, as the guest owns the objects once the reply is sent. */
-	lane->unacked = call->reply.nr_objects;
+	lane->proto.unacked = call->reply.nr_objects;
 	ret = vgpuh_call_send_reply(call);
 	vgpuh_call_finish(call);
 	lane_count_bytes(lane);
@@ -259,10 +259,10 @@ static int lane_bind(struct vgpuh_lane *lane, const struct vgpu_lane_serve *args
 		return -EBUSY;
 	}
 	lane->keys = args->flags & VGPU_LANE_KEYS;
-	lane->scratch = args->scratch;
-	lane->scratch_len = args->scratch_len;
+	lane->scratch.addr = args->scratch;
+	lane->scratch.len = args->scratch_len;
 	/* The content of the scratch memory is unknown. */
-	lane->scratch_used = args->scratch_len;
+	lane->scratch.used = args->scratch_len;
 	return 0;
 }
 
@@ -354,7 +354,7 @@ static int lane_release(struct inode *inode, struct file *file)
 	/* No callback comes after this, and no thread runs on the lane. */
 	vgpu_conn_fini(&lane->conn);
 	/* Objects that the guest did not acknowledge are taken back. */
-	if (lane->unacked || lane->call.done)
+	if (lane->proto.unacked || lane->call.done)
 		vgpuh_call_take_back(&lane->call);
 	vgpuh_call_finish(&lane->call);
 	lane_count_bytes(lane);
@@ -384,7 +384,7 @@ static struct vgpuh_lane *lane_alloc(struct vgpuh_session *session)
 		return NULL;
 	lane->session = session;
 	lane->call.lane = lane;
-	spin_lock_init(&lane->lock);
+	spin_lock_init(&lane->cancel.lock);
 	lane->conn.event = vgpuh_lane_event;
 	lane->conn.event_data = lane;
 	lane->buf = kvmalloc(VGPU_LANE_BUF, GFP_KERNEL_ACCOUNT);

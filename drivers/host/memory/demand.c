@@ -110,15 +110,15 @@ int vgpuh_page_wait_claims(struct vgpuh_lane *lane, u64 claims)
 	long ret;
 
 	/* The threads that hold the claims wait for the guest, and so does this lane's driver. */
-	if (lane->driving) {
-		left = vgpu_guest_wait_begin(peer->guest, lane->guest_call, &wait);
+	if (lane->driver.runs) {
+		left = vgpu_guest_wait_begin(peer->guest, lane->driver.guest_call, &wait);
 		if (!left)
 			return -ENOBUFS;
 		timeout = min(timeout, left);
 	}
 	ret = wait_event_killable_timeout(demand->wait, READ_ONCE(demand->claims) != claims,
 					  msecs_to_jiffies(timeout));
-	if (lane->driving)
+	if (lane->driver.runs)
 		vgpu_guest_wait_end(peer->guest, &wait);
 	return ret < 0 ? -EINTR : 0;
 }
@@ -223,9 +223,9 @@ void vgpuh_page_fini(struct vgpuh_session *session)
 static void demand_ungate(struct vgpu_demand *demand, struct vgpuh_lane *lane)
 {
 	lockdep_assert_held(&demand->lock);
-	if (!lane->gating)
+	if (!lane->fetch.gating)
 		return;
-	lane->gating = false;
+	lane->fetch.gating = false;
 	WRITE_ONCE(demand->gated, demand->gated - 1);
 	wake_up_all(&demand->wait);
 }
@@ -244,7 +244,7 @@ static vm_fault_t demand_insert(struct vgpuh_session *session, struct vm_fault *
 		demand->inserts++;
 		ret = vmf_insert_pfn(vmf->vma, addr, page_to_pfn(page->page));
 		lane = vgpuh_lane_current(session);
-		if (lane && lane->fetch_addr == addr)
+		if (lane && lane->fetch.addr == addr)
 			demand_ungate(demand, lane);
 	}
 	mutex_unlock(&demand->lock);
@@ -272,11 +272,11 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 	if (!lane || !(session->peer->wire.features & VGPU_FEATURE_DEMAND))
 		return VM_FAULT_SIGBUS;
 	if (lane->call.object && READ_ONCE(lane->call.object->no_demand)) {
-		lane->limited = -EOPNOTSUPP;
+		lane->fetch.limited = -EOPNOTSUPP;
 		return VM_FAULT_SIGBUS;
 	}
-	if (lane->fault_failed && lane->fault_addr == addr) {
-		lane->fault_failed = false;
+	if (lane->fetch.fault_failed && lane->fetch.fault_addr == addr) {
+		lane->fetch.fault_failed = false;
 		return VM_FAULT_SIGBUS;
 	}
 
@@ -284,14 +284,14 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 	release_fault_lock(vmf);
 	error = vgpu_fetch_page(session, lane, addr, end);
 	if (error) {
-		lane->fault_addr = addr;
-		lane->fault_failed = true;
+		lane->fetch.fault_addr = addr;
+		lane->fetch.fault_failed = true;
 		/*
 		 * Lack of memory, or a limit of the guest's pages or time, is no bad address of
 		 * the program.
 		 */
 		if (error == -ENOBUFS || error == -ENOMEM)
-			lane->limited = error;
+			lane->fetch.limited = error;
 	}
 	return VM_FAULT_RETRY;
 }
@@ -381,12 +381,12 @@ int vgpu_demand_begin(struct vgpuh_lane *lane)
 	struct vgpu_demand *demand = &session->demand;
 	long ret;
 
-	lane->fault_failed = false;
-	lane->fetch_addr = 0;
-	lane->ahead.next = 0;
-	lane->limited = 0;
-	lane->driving = true;
-	lane->upcall_ns = 0;
+	lane->fetch.fault_failed = false;
+	lane->fetch.addr = 0;
+	lane->fetch.ahead.next = 0;
+	lane->fetch.limited = 0;
+	lane->driver.runs = true;
+	lane->driver.upcall_ns = 0;
 	/* The wait is bounded: a lane that holds the gate is fetching. */
 	ret = wait_event_killable_timeout(demand->wait, !READ_ONCE(demand->gated),
 					  msecs_to_jiffies(session->peer->agent
@@ -396,7 +396,7 @@ int vgpu_demand_begin(struct vgpuh_lane *lane)
 	mutex_lock(&demand->lock);
 	vgpu_fresh_start(&demand->fresh);
 	mutex_unlock(&demand->lock);
-	lane->guest_call = vgpu_guest_call(session->peer->guest);
+	lane->driver.guest_call = vgpu_guest_call(session->peer->guest);
 	page_zap_all(session);
 	return 0;
 }
@@ -410,8 +410,8 @@ int vgpu_demand_end(struct vgpuh_lane *lane)
 	demand_ungate(demand, lane);
 	mutex_unlock(&demand->lock);
 	/* The driver holds no locks any more, so each upcall has a deadline of its own. */
-	lane->driving = false;
+	lane->driver.runs = false;
 	ret = vgpu_writeback_all(lane);
 	vgpuh_page_expire(lane->session);
-	return lane->limited ?: ret;
+	return lane->fetch.limited ?: ret;
 }

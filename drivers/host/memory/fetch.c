@@ -17,7 +17,7 @@ static int fetch_pages(struct vgpuh_lane *lane, struct vgpuh_page **pages, unsig
 	struct vgpu_fetch msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
 		.hdr.type = cpu_to_le16(VGPU_MSG_FETCH),
-		.hdr.seq = cpu_to_le64(lane->seq),
+		.hdr.seq = cpu_to_le64(lane->proto.seq),
 		.addr = cpu_to_le64(pages[0]->addr),
 		.len = cpu_to_le32(nr * PAGE_SIZE),
 	};
@@ -99,13 +99,13 @@ static struct vgpuh_page *fetch_claim(struct vgpuh_session *session, struct vgpu
 static void fetch_close_gate(struct vgpu_demand *demand, struct vgpuh_lane *lane, u64 addr,
 			     u64 seq)
 {
-	bool again = lane->fetch_addr == addr;
+	bool again = lane->fetch.addr == addr;
 
 	lockdep_assert_held(&demand->lock);
-	lane->fetch_addr = addr;
-	if (lane->gating || !vgpu_fresh_worthless(&demand->fresh, seq, again))
+	lane->fetch.addr = addr;
+	if (lane->fetch.gating || !vgpu_fresh_worthless(&demand->fresh, seq, again))
 		return;
-	lane->gating = true;
+	lane->fetch.gating = true;
 	WRITE_ONCE(demand->gated, demand->gated + 1);
 }
 
@@ -128,7 +128,7 @@ int vgpu_fetch_page(struct vgpuh_session *session, struct vgpuh_lane *lane, u64 
 	if (pages[0]->dirty)
 		return vgpu_writeback_page(lane, pages[0]);
 
-	nr = fetch_claim_ahead(session, pages, vgpu_ahead_pages(&lane->ahead, addr, end));
+	nr = fetch_claim_ahead(session, pages, vgpu_ahead_pages(&lane->fetch.ahead, addr, end));
 	/*
 	 * The number is taken before the guest is asked: a call that starts meanwhile finds the
 	 * pages too old. The start of a call may not have unmapped the first page yet: threads
@@ -146,7 +146,7 @@ int vgpu_fetch_page(struct vgpuh_session *session, struct vgpuh_lane *lane, u64 
 	if (!ret)
 		fetch_close_gate(demand, lane, addr, seq);
 	/* After a failure the next pass asks for one page: perhaps only the pages ahead are bad. */
-	lane->ahead.next = ret ? 0 : addr + nr * PAGE_SIZE;
+	lane->fetch.ahead.next = ret ? 0 : addr + nr * PAGE_SIZE;
 	mutex_unlock(&demand->lock);
 	wake_up_all(&demand->wait);
 	return nr > 1 && !vgpu_conn_is_down(&lane->conn) ? 0 : ret;

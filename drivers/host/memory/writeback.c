@@ -37,7 +37,7 @@ static int batch_send(struct writeback_batch *batch)
 	struct vgpu_writeback msg = {
 		.hdr.len = cpu_to_le32(len),
 		.hdr.type = cpu_to_le16(VGPU_MSG_WRITEBACK),
-		.hdr.seq = cpu_to_le64(batch->lane->seq),
+		.hdr.seq = cpu_to_le64(batch->lane->proto.seq),
 		.nr_ranges = cpu_to_le32(diff->nr),
 	};
 	struct kvec vec[] = {

@@ -64,9 +64,9 @@ int vgpuh_call_alloc_data(struct vgpuh_call *call, u32 len)
 int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len)
 {
 	struct vgpuh_lane *lane = call->lane;
-	unsigned long addr = lane->scratch;
-	size_t *used = &lane->scratch_used;
-	size_t room = lane->scratch_len;
+	unsigned long addr = lane->scratch.addr;
+	size_t *used = &lane->scratch.used;
+	size_t room = lane->scratch.len;
 	int ret;
 
 	ret = vgpu_room_take(call);
@@ -118,7 +118,7 @@ int vgpuh_call_send_reply(struct vgpuh_call *call)
 {
 	struct vgpu_draft *draft = &call->reply;
 	struct vgpu_reply reply;
-	u32 len = vgpu_draft_fill(draft, call->lane->seq, &reply);
+	u32 len = vgpu_draft_fill(draft, call->lane->proto.seq, &reply);
 	struct kvec vec[] = {
 		{ .iov_base = &reply, .iov_len = sizeof(reply) },
 		{ .iov_base = draft->objects,

@@ -4,9 +4,9 @@
  * upcalls to the guest.
  *
  * Cancel: if bytes or the end of the connection arrive while a call runs, the socket's callback
- * interrupts the thread with VGPU_LANE_SIGNAL, once for each call. lane->running is set and
- * cleared under lane->lock, so no signal is sent after the call. A signal that was sent is
- * pending then, and the thread returns to user mode before it replies.
+ * interrupts the thread with VGPU_LANE_SIGNAL, once for each call. lane->cancel.running is set
+ * and cleared under lane->cancel.lock, so no signal is sent after the call. A signal that was
+ * sent is pending then, and the thread returns to user mode before it replies.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -24,13 +24,13 @@ void vgpuh_lane_event(void *data)
 	struct vgpuh_lane *lane = data;
 	unsigned long flags;
 
-	spin_lock_irqsave(&lane->lock, flags);
-	if (lane->running && !lane->upcalling && !lane->signalled) {
-		lane->signalled = true;
+	spin_lock_irqsave(&lane->cancel.lock, flags);
+	if (lane->cancel.running && !lane->cancel.upcalling && !lane->cancel.signalled) {
+		lane->cancel.signalled = true;
 		atomic64_inc(&lane->session->peer->counters.cancels);
 		send_sig(VGPU_LANE_SIGNAL, lane->task, 1);
 	}
-	spin_unlock_irqrestore(&lane->lock, flags);
+	spin_unlock_irqrestore(&lane->cancel.lock, flags);
 }
 
 /* Interrupt the call for what arrived before vgpuh_lane_event() could know that a call runs. */
@@ -42,28 +42,28 @@ static void lane_check_cancel(struct vgpuh_lane *lane)
 
 void vgpuh_lane_set_running(struct vgpuh_lane *lane, bool running)
 {
-	spin_lock_irq(&lane->lock);
-	lane->running = running;
-	lane->upcalling = false;
+	spin_lock_irq(&lane->cancel.lock);
+	lane->cancel.running = running;
+	lane->cancel.upcalling = false;
 	if (running)
-		lane->signalled = false;
-	spin_unlock_irq(&lane->lock);
+		lane->cancel.signalled = false;
+	spin_unlock_irq(&lane->cancel.lock);
 	if (running)
 		lane_check_cancel(lane);
 }
 
 static void lane_set_upcalling(struct vgpuh_lane *lane, bool upcalling)
 {
-	spin_lock_irq(&lane->lock);
-	lane->upcalling = upcalling;
-	spin_unlock_irq(&lane->lock);
+	spin_lock_irq(&lane->cancel.lock);
+	lane->cancel.upcalling = upcalling;
+	spin_unlock_irq(&lane->cancel.lock);
 	if (!upcalling)
 		lane_check_cancel(lane);
 }
 
 void vgpuh_lane_closes(struct vgpuh_lane *lane)
 {
-	lane->closes = true;
+	lane->proto.closes = true;
 	vgpuh_control_due(lane->session->peer);
 }
 
@@ -74,7 +74,7 @@ struct vgpuh_lane *vgpuh_lane_current(struct vgpuh_session *session)
 	struct vgpuh_lane *lane = xa_load(&session->tasks, (unsigned long)current);
 
 	/* The lane is that of current, so no other thread frees it meanwhile. */
-	if (!lane || !lane->running || lane->call.op->mm)
+	if (!lane || !lane->cancel.running || lane->call.op->mm)
 		return NULL;
 	return lane;
 }
@@ -104,7 +104,7 @@ static int lane_upcall_recv(struct vgpuh_lane *lane, unsigned long deadline, u16
 		ret = vgpu_conn_recv(&lane->conn, hdr, sizeof(*hdr), left);
 		if (ret)
 			return ret;
-		if (vgpu_wire_hdr_check(hdr, limits) || le64_to_cpu(hdr->seq) != lane->seq)
+		if (vgpu_wire_hdr_check(hdr, limits) || le64_to_cpu(hdr->seq) != lane->proto.seq)
 			return -EPROTO;
 		if (le16_to_cpu(hdr->type) != VGPU_MSG_CANCEL)
 			break;
@@ -112,9 +112,9 @@ static int lane_upcall_recv(struct vgpuh_lane *lane, unsigned long deadline, u16
 		 * A CANCEL comes once at most. The answer is still to come: vgpuh_lane_upcall()
 		 * interrupts the driver after it.
 		 */
-		if (lane->cancelled)
+		if (lane->proto.cancelled)
 			return -EPROTO;
-		lane->cancelled = true;
+		lane->proto.cancelled = true;
 	}
 	len = le32_to_cpu(hdr->len);
 	if (le16_to_cpu(hdr->type) != type || (len != answer_len && len != answer_len + data_len))
@@ -141,15 +141,15 @@ int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size
 	u32 data_len = 0;
 	int ret;
 
-	if (lane->last || vgpu_conn_is_down(&lane->conn))
+	if (lane->proto.last || vgpu_conn_is_down(&lane->conn))
 		return -EFAULT;
 	/*
 	 * The driver may hold locks, so its wait is limited. A failure here leaves the lane
 	 * usable.
 	 */
-	if (lane->driving) {
-		left = vgpu_guest_wait_begin(peer->guest, lane->guest_call, &wait);
-		if (!left || lane->upcall_ns > timeout * (u64)NSEC_PER_MSEC)
+	if (lane->driver.runs) {
+		left = vgpu_guest_wait_begin(peer->guest, lane->driver.guest_call, &wait);
+		if (!left || lane->driver.upcall_ns > timeout * (u64)NSEC_PER_MSEC)
 			return -ENOBUFS;
 		timeout = min(timeout, left);
 	}
@@ -164,14 +164,14 @@ int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size
 				       data_len);
 	if (!ret && !vgpu_wire_answer_ok(answer, data_len))
 		ret = -EPROTO;
-	if (lane->driving) {
-		lane->upcall_ns += ktime_get_ns() - wait.start;
+	if (lane->driver.runs) {
+		lane->driver.upcall_ns += ktime_get_ns() - wait.start;
 		if (vgpu_guest_wait_end(peer->guest, &wait))
 			trace_vgpu_host_spent(peer->id, lane->session->number, upcall);
 	}
 	if (!ret) {
 		lane_set_upcalling(lane, false);
-		if (lane->cancelled)
+		if (lane->proto.cancelled)
 			vgpuh_lane_event(lane);
 		return 0;
 	}
@@ -179,7 +179,7 @@ int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size
 		atomic64_inc(&peer->counters.fetch_timeouts);
 		trace_vgpu_host_fetch_timeout(peer->id, lane->session->number, upcall);
 		/* The reply is still sent: the guest's thread finds it when it comes back. */
-		lane->last = true;
+		lane->proto.last = true;
 	} else {
 		if (ret == -EPROTO)
 			vgpu_peer_malformed(peer, type);

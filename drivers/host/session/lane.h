@@ -22,6 +22,81 @@ struct task_struct;
 #define VGPU_LANE_BUF		SZ_16K
 #define VGPU_LANE_SCRATCH_MIN	SZ_64K
 
+/**
+ * struct vgpuh_lane_cancel - state for cancels of the running call
+ * @lock: spinlock that protects this struct; taken in socket callbacks
+ * @running: true while a call runs
+ * @upcalling: true while the call makes an upcall
+ * @signalled: true if the call was interrupted
+ */
+struct vgpuh_lane_cancel {
+	spinlock_t lock;
+	bool running;
+	bool upcalling;
+	bool signalled;
+};
+
+/**
+ * struct vgpuh_lane_proto - state of the protocol; written by the lane's thread only
+ * @seq: number of the last call
+ * @unacked: true if the guest has yet to acknowledge objects of the last reply
+ * @cancelled: true if the guest has cancelled call @seq
+ * @closes: true if the last call was a CLOSE, which the guest may repeat by a message
+ * @last: true if an upcall was not answered in time: the call's reply is the last message
+ */
+struct vgpuh_lane_proto {
+	u64 seq;
+	bool unacked;
+	bool cancelled;
+	bool closes;
+	bool last;
+};
+
+/**
+ * struct vgpuh_lane_scratch - memory of the shadow for the arguments of calls without a room
+ * @addr: address
+ * @len: length in bytes
+ * @used: number of bytes that may not be zero
+ */
+struct vgpuh_lane_scratch {
+	unsigned long addr;
+	size_t len;
+	size_t used;
+};
+
+/**
+ * struct vgpuh_lane_driver - time that the running call's driver waits for the guest; accessed by
+ *	the lane's thread only
+ * @runs: true while the driver runs
+ * @upcall_ns: time in nanoseconds that the driver has waited for upcalls
+ * @guest_call: result of vgpu_guest_call() when the call began
+ */
+struct vgpuh_lane_driver {
+	bool runs;
+	u64 upcall_ns;
+	u64 guest_call;
+};
+
+/**
+ * struct vgpuh_lane_fetch - fetches of the running call, see demand.c; accessed by the lane's
+ *	thread only
+ * @fault_addr: address of the last fault whose fetch has failed
+ * @fault_failed: true if there was one, and the driver was not told yet
+ * @addr: address of the last fetch
+ * @gating: true if the call holds new calls back (demand->gated)
+ * @ahead: read-ahead: next address if the driver reads on; number of pages of the last fetch
+ * @limited: errno if the call needed more pages or time than it may have, or any page without
+ *	the right to one, or if there was no memory; else 0
+ */
+struct vgpuh_lane_fetch {
+	u64 fault_addr;
+	bool fault_failed;
+	u64 addr;
+	bool gating;
+	struct vgpu_ahead ahead;
+	int limited;
+};
+
 struct vgpuh_lane {
 	struct vgpuh_session *session;
 	struct list_head node;
@@ -32,56 +107,20 @@ struct vgpuh_lane {
 	bool ready;
 	/* Eventfd for the next call that needs one; NULL: the thread has to bring one. */
 	struct file *event;
-	u64 seq;
-	/* True if the guest has yet to acknowledge objects of the last reply. */
-	bool unacked;
-	/* True if the guest has cancelled call @seq. */
-	bool cancelled;
-	/* True if the last call was a CLOSE, which the guest may repeat by a message. */
-	bool closes;
-	/* True if an upcall was not answered in time: the call's reply is the last message. */
-	bool last;
+	struct vgpuh_lane_proto proto;
 	/* Number of bytes that lane_count_bytes() has counted already. */
 	u64 rx_counted;
 	u64 tx_counted;
 	u8 *buf;
 	u8 *reply_buf;
-	unsigned long scratch;
-	size_t scratch_len;
-	/* Number of bytes of the scratch memory that may not be zero. */
-	size_t scratch_used;
+	struct vgpuh_lane_scratch scratch;
 	/* True if the shadow's memory has protection keys. */
 	bool keys;
 	unsigned int room_last;
 	struct vgpuh_call call;
-
-	/*
-	 * Fetches of the running call; accessed by the lane's thread only: address of the last
-	 * fault and whether its fetch has failed, address of the last fetch, and whether this
-	 * call holds new calls back (demand->gated).
-	 */
-	u64 fault_addr;
-	bool fault_failed;
-	u64 fetch_addr;
-	bool gating;
-	/* Read-ahead: next address if the driver reads on; number of pages of the last fetch. */
-	struct vgpu_ahead ahead;
-	/*
-	 * Errno if the call needed more pages or time than it may have, or any page without the
-	 * right to one, or if there was no memory; else 0.
-	 */
-	int limited;
-	/* True while the call's driver runs; time that it has waited for upcalls in nanoseconds. */
-	bool driving;
-	u64 upcall_ns;
-	/* Result of vgpu_guest_call() when the call began; written by the lane's thread. */
-	u64 guest_call;
-
-	/* State for cancels; protected by @lock. */
-	spinlock_t lock;
-	bool running;
-	bool upcalling;
-	bool signalled;
+	struct vgpuh_lane_fetch fetch;
+	struct vgpuh_lane_driver driver;
+	struct vgpuh_lane_cancel cancel;
 };
 
 /* Interrupt a running call of lane @data: bytes or the end have arrived. Context: any. */
