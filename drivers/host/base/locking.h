@@ -13,14 +13,14 @@
  *   agent->guests_lock		guests that are remembered
  *   peer->lock			grants, sessions, pointer to struct vgpu_memory
  *   memory->lock		table of the guest's memory, ram.c
- *   session->lock		list of lanes
+ *   session->lanes.lock	list of lanes
  *   session->map_lock		mappings; order of changes to the shadow's mm
  *   (mmap_lock of the shadow)
  *   demand->lock		pages; taken in faults, so never held over a copy to
  *				or from user memory
  *   peer->objects.lock		object, file and space tables, memory that devices keep
  *   poll->lock			wait entries on a driver's queues, held over its ->poll()
- *   session->unmaps_lock, peer->closes.lock, peer->leaves.lock, peer->unbinds.lock,
+ *   session->unmaps.lock, peer->closes.lock, peer->leaves.lock, peer->unbinds.lock,
  *   peer->tgids_lock, agent->events_lock
  *				spinlocks, never two at a time
  *   peer->events.lock		spinlock, taken where drivers signal

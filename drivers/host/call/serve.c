@@ -237,7 +237,7 @@ static int lane_bind(struct vgpuh_lane *lane, const struct vgpu_lane_serve *args
 		return -EBUSY;
 	/* This check is made each time, too, as the process may have called exec() meanwhile. */
 	if (lane->task)
-		return session->mm == current->mm ? 0 : -EINVAL;
+		return session->process.mm == current->mm ? 0 : -EINVAL;
 	if (!args->scratch_len || !PAGE_ALIGNED(args->scratch | args->scratch_len) ||
 	    args->scratch_len < VGPU_LANE_SCRATCH_MIN || args->scratch_len > session->peer->agent
 	    ->reserved_size || args->scratch < session->peer->agent->reserved_base ||
@@ -249,12 +249,12 @@ static int lane_bind(struct vgpuh_lane *lane, const struct vgpu_lane_serve *args
 		return ret;
 
 	/* A thread serves one lane: the insertion fails if current serves another one already. */
-	ret = xa_insert(&session->tasks, (unsigned long)current, lane, GFP_KERNEL_ACCOUNT);
+	ret = xa_insert(&session->lanes.tasks, (unsigned long)current, lane, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret == -EBUSY ? -EBUSY : -ENOMEM;
 	/* Several threads may get here before one of them becomes the lane's. */
 	if (cmpxchg(&lane->task, NULL, get_task_struct(current))) {
-		xa_erase(&session->tasks, (unsigned long)current);
+		xa_erase(&session->lanes.tasks, (unsigned long)current);
 		put_task_struct(current);
 		return -EBUSY;
 	}
@@ -328,10 +328,10 @@ static void lane_unpublish(struct vgpuh_lane *lane)
 {
 	struct vgpuh_session *session = lane->session;
 
-	mutex_lock(&session->lock);
+	mutex_lock(&session->lanes.lock);
 	list_del(&lane->node);
-	WRITE_ONCE(session->nr_lanes, session->nr_lanes - 1);
-	mutex_unlock(&session->lock);
+	WRITE_ONCE(session->lanes.nr, session->lanes.nr - 1);
+	mutex_unlock(&session->lanes.lock);
 	atomic_dec(&session->peer->nr_lanes);
 	/* The session's end may wait for its last lane. */
 	wake_up_all(&session->peer->wait);
@@ -361,7 +361,7 @@ static int lane_release(struct inode *inode, struct file *file)
 	if (lane->event)
 		fput(lane->event);
 	if (lane->task) {
-		xa_erase(&session->tasks, (unsigned long)lane->task);
+		xa_erase(&session->lanes.tasks, (unsigned long)lane->task);
 		put_task_struct(lane->task);
 	}
 	lane_free(lane);
@@ -402,17 +402,17 @@ static int lane_publish(struct vgpuh_lane *lane)
 	struct vgpu_peer *peer = session->peer;
 	int ret = 0;
 
-	mutex_lock(&session->lock);
+	mutex_lock(&session->lanes.lock);
 	if (READ_ONCE(session->ending)) {
 		ret = -ESHUTDOWN;
-	} else if (session->nr_lanes >= peer->limits.lanes) {
+	} else if (session->lanes.nr >= peer->limits.lanes) {
 		atomic64_inc(&peer->counters.refused);
 		ret = -EMFILE;
 	} else {
-		list_add_tail(&lane->node, &session->lanes);
-		session->nr_lanes++;
+		list_add_tail(&lane->node, &session->lanes.list);
+		session->lanes.nr++;
 	}
-	mutex_unlock(&session->lock);
+	mutex_unlock(&session->lanes.lock);
 	if (!ret)
 		atomic_inc(&peer->nr_lanes);
 	return ret;

@@ -48,7 +48,7 @@ static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 	ret = vgpuh_session_bind(session);
 	if (ret)
 		return ret;
-	ret = wait_event_interruptible(session->service_wait,
+	ret = wait_event_interruptible(session->unmaps.wait,
 				       READ_ONCE(session->ending) ||
 				       vgpu_unmap_first(session, U64_MAX));
 	if (ret)

@@ -37,8 +37,8 @@ int vgpu_card_of(const struct vgpuh_object *object)
 
 void vgpu_card_forget(struct vgpuh_session *session, u32 id)
 {
-	if (xa_erase(&session->cards, id))
-		atomic_dec(&session->nr_cards);
+	if (xa_erase(&session->cards.table, id))
+		atomic_dec(&session->cards.nr);
 }
 
 /*
@@ -51,7 +51,7 @@ static void card_forget_closed(struct vgpuh_session *session)
 	unsigned long id;
 	void *entry;
 
-	xa_for_each(&session->cards, id, entry) {
+	xa_for_each(&session->cards.table, id, entry) {
 		object = vgpuh_object_find(session->peer, id);
 		if (object)
 			vgpuh_object_put(object);
@@ -68,19 +68,19 @@ int vgpu_card_add(struct vgpuh_session *session, const struct vgpuh_object *obje
 	if (card < 0)
 		return 0;
 	entry = xa_mk_value(card);
-	if (xa_load(&session->cards, object->id) == entry)
+	if (xa_load(&session->cards.table, object->id) == entry)
 		return 0;
 	/*
 	 * The session remembers at least as many files as the guest has open, this one
 	 * included. So some of them are closed.
 	 */
-	if (atomic_read(&session->nr_cards) >= READ_ONCE(session->peer->objects.nr))
+	if (atomic_read(&session->cards.nr) >= READ_ONCE(session->peer->objects.nr))
 		card_forget_closed(session);
-	old = xa_store(&session->cards, object->id, entry, GFP_KERNEL_ACCOUNT);
+	old = xa_store(&session->cards.table, object->id, entry, GFP_KERNEL_ACCOUNT);
 	if (xa_is_err(old))
 		return xa_err(old);
 	if (!old)
-		atomic_inc(&session->nr_cards);
+		atomic_inc(&session->cards.nr);
 	return 0;
 }
 
@@ -129,7 +129,7 @@ int vgpu_card_place(struct vgpuh_call *call)
 	card_note_process(call);
 	/* A process that has the file from another process did not open it by a call. */
 	ret = vgpu_card_add(session, call->object);
-	xa_for_each(&session->cards, id, entry) {
+	xa_for_each(&session->cards.table, id, entry) {
 		if (ret || call->nr_cards == VGPU_CARDS_MAX)
 			break;
 		card = xa_to_value(entry);

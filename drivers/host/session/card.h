@@ -5,11 +5,23 @@
 #ifndef _VGPU_HOST_CARD_H
 #define _VGPU_HOST_CARD_H
 
+#include <linux/atomic.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 
 struct vgpuh_call;
 struct vgpuh_object;
 struct vgpuh_session;
+
+/**
+ * struct vgpu_cards - files of cards that a session's process has open
+ * @table: numbers of cards by the numbers of the objects that are the files
+ * @nr: number of entries of @table
+ */
+struct vgpu_cards {
+	struct xarray table;
+	atomic_t nr;
+};
 
 /* Return the number of the card that @object is a file of, or -1. */
 int vgpu_card_of(const struct vgpuh_object *object);

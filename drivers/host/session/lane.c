@@ -71,7 +71,7 @@ void vgpuh_lane_closes(struct vgpuh_lane *lane)
 
 struct vgpuh_lane *vgpuh_lane_current(struct vgpuh_session *session)
 {
-	struct vgpuh_lane *lane = xa_load(&session->tasks, (unsigned long)current);
+	struct vgpuh_lane *lane = xa_load(&session->lanes.tasks, (unsigned long)current);
 
 	/* The lane is that of current, so no other thread frees it meanwhile. */
 	if (!lane || !lane->cancel.running || lane->call.op->mm)

@@ -30,14 +30,14 @@ static void session_free(struct kref *ref)
 
 	/* Unmaps are dropped here: the control connection queued them while it had a reference. */
 	vgpu_unmap_drop_all(session);
-	xa_destroy(&session->tasks);
-	xa_destroy(&session->cards);
-	put_pid(session->pid);
-	if (session->mm)
-		mmdrop(session->mm);
+	xa_destroy(&session->lanes.tasks);
+	xa_destroy(&session->cards.table);
+	put_pid(session->process.pid);
+	if (session->process.mm)
+		mmdrop(session->process.mm);
 	iput(session->inode);
 	kfree(session->gone);
-	kfree(session->closed);
+	kfree(session->close.event);
 	vgpu_tgid_free(session->tgid);
 	vgpu_peer_put(session->peer);
 	kfree(session);
@@ -59,9 +59,9 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 	if (!session)
 		return ERR_PTR(-ENOMEM);
 	session->gone = kzalloc(sizeof(*session->gone), GFP_KERNEL_ACCOUNT);
-	session->closed = kzalloc(sizeof(*session->closed), GFP_KERNEL_ACCOUNT);
+	session->close.event = kzalloc(sizeof(*session->close.event), GFP_KERNEL_ACCOUNT);
 	session->tgid = vgpu_tgid_new(peer, number);
-	if (!session->gone || !session->closed || !session->tgid)
+	if (!session->gone || !session->close.event || !session->tgid)
 		goto err_free;
 	inode = vgpu_anon_inode_alloc();
 	if (IS_ERR(inode))
@@ -72,25 +72,25 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 	session->peer = peer;
 	session->number = number;
 	session->inode = inode;
-	spin_lock_init(&session->bind_lock);
-	mutex_init(&session->lock);
-	INIT_LIST_HEAD(&session->lanes);
-	xa_init(&session->tasks);
+	spin_lock_init(&session->process.lock);
+	mutex_init(&session->lanes.lock);
+	INIT_LIST_HEAD(&session->lanes.list);
+	xa_init(&session->lanes.tasks);
 	/* The guest decides how many objects there are, so its control group is charged. */
-	xa_init_flags(&session->cards, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&session->cards.table, XA_FLAGS_ACCOUNT);
 	mutex_init(&session->map_lock);
 	session->mappings = RB_ROOT_CACHED;
-	spin_lock_init(&session->unmaps_lock);
-	INIT_LIST_HEAD(&session->unmaps);
-	init_waitqueue_head(&session->service_wait);
-	INIT_DELAYED_WORK(&session->close_work, session_close_work);
+	spin_lock_init(&session->unmaps.lock);
+	INIT_LIST_HEAD(&session->unmaps.list);
+	init_waitqueue_head(&session->unmaps.wait);
+	INIT_DELAYED_WORK(&session->close.work, session_close_work);
 	init_waitqueue_head(&session->rooms.wait);
 	return session;
 
 err_free:
 	vgpu_tgid_free(session->tgid);
 	kfree(session->gone);
-	kfree(session->closed);
+	kfree(session->close.event);
 	kfree(session);
 	return ERR_PTR(-ENOMEM);
 }
@@ -142,7 +142,7 @@ void vgpuh_session_withdraw(struct vgpuh_session *session)
 	list_del(&session->node);
 	mutex_unlock(&peer->lock);
 	/* The work item does not queue itself again without lanes, so no timer is left behind. */
-	if (cancel_delayed_work_sync(&session->close_work))
+	if (cancel_delayed_work_sync(&session->close.work))
 		vgpuh_session_put(session);
 	mutex_lock(&peer->lock);
 	peer->nr_sessions--;
@@ -171,17 +171,17 @@ void vgpuh_session_end(struct vgpuh_session *session)
 {
 	struct vgpuh_lane *lane;
 
-	spin_lock(&session->bind_lock);
+	spin_lock(&session->process.lock);
 	WRITE_ONCE(session->ending, true);
-	if (session->pid)
-		kill_pid(session->pid, SIGKILL, 1);
-	spin_unlock(&session->bind_lock);
+	if (session->process.pid)
+		kill_pid(session->process.pid, SIGKILL, 1);
+	spin_unlock(&session->process.lock);
 
-	mutex_lock(&session->lock);
-	list_for_each_entry(lane, &session->lanes, node)
+	mutex_lock(&session->lanes.lock);
+	list_for_each_entry(lane, &session->lanes.list, node)
 		vgpu_conn_shutdown(&lane->conn);
-	mutex_unlock(&session->lock);
-	wake_up_all(&session->service_wait);
+	mutex_unlock(&session->lanes.lock);
+	wake_up_all(&session->unmaps.wait);
 	wake_up_all(&session->demand.wait);
 	wake_up_all(&session->peer->wait);
 }
@@ -189,7 +189,7 @@ void vgpuh_session_end(struct vgpuh_session *session)
 static void session_notify_closed(struct vgpuh_session *session)
 {
 	struct vgpu_peer *peer = session->peer;
-	struct vgpu_agent_event *event = xchg(&session->closed, NULL);
+	struct vgpu_agent_event *event = xchg(&session->close.event, NULL);
 
 	if (event)
 		vgpu_agent_notify(peer->agent, event, VGPU_HOST_EVENT_SESSION_CLOSE, peer->id,
@@ -198,7 +198,7 @@ static void session_notify_closed(struct vgpuh_session *session)
 
 static bool session_has_no_lanes(struct vgpuh_session *session)
 {
-	return !READ_ONCE(session->nr_lanes) || vgpu_conn_is_down(&session->peer->control.conn);
+	return !READ_ONCE(session->lanes.nr) || vgpu_conn_is_down(&session->peer->control.conn);
 }
 
 /*
@@ -214,14 +214,14 @@ static bool session_has_no_lanes(struct vgpuh_session *session)
 static void session_close_work(struct work_struct *work)
 {
 	struct vgpuh_session *session = container_of(to_delayed_work(work), struct vgpuh_session,
-						     close_work);
+						     close.work);
 
 	/*
 	 * The work item polls and does not sleep: a guest may close many sessions, and others
 	 * need workers.
 	 */
-	if (!session_has_no_lanes(session) && time_before(jiffies, session->close_by)) {
-		queue_delayed_work(vgpu_host_wq, &session->close_work, SESSION_CLOSE_POLL);
+	if (!session_has_no_lanes(session) && time_before(jiffies, session->close.by)) {
+		queue_delayed_work(vgpu_host_wq, &session->close.work, SESSION_CLOSE_POLL);
 		return;
 	}
 	vgpuh_session_end(session);
@@ -232,12 +232,12 @@ static void session_close_work(struct work_struct *work)
 void vgpuh_session_close_later(struct vgpuh_session *session)
 {
 	/* Only the peer's thread calls this function. */
-	if (session->closing)
+	if (session->close.begun)
 		return;
-	session->closing = true;
-	session->close_by = jiffies + SESSION_CLOSE_WAIT;
+	session->close.begun = true;
+	session->close.by = jiffies + SESSION_CLOSE_WAIT;
 	kref_get(&session->ref);
-	queue_delayed_work(vgpu_host_wq, &session->close_work, 0);
+	queue_delayed_work(vgpu_host_wq, &session->close.work, 0);
 }
 
 int vgpuh_session_bind(struct vgpuh_session *session)
@@ -245,17 +245,17 @@ int vgpuh_session_bind(struct vgpuh_session *session)
 	struct mm_struct *mm = current->mm;
 	int ret = 0;
 
-	spin_lock(&session->bind_lock);
-	if (!session->mm && mm) {
+	spin_lock(&session->process.lock);
+	if (!session->process.mm && mm) {
 		mmgrab(mm);
-		session->mm = mm;
-		session->pid = get_task_pid(current, PIDTYPE_TGID);
+		session->process.mm = mm;
+		session->process.pid = get_task_pid(current, PIDTYPE_TGID);
 	}
-	if (!mm || session->mm != mm)
+	if (!mm || session->process.mm != mm)
 		ret = -EINVAL;
 	else if (session->ending)
 		ret = -ESHUTDOWN;
-	spin_unlock(&session->bind_lock);
+	spin_unlock(&session->process.lock);
 	return ret;
 }
 

@@ -18,7 +18,9 @@
 
 #include "fresh.h"
 #include "peer/peer.h"
+#include "session/card.h"
 #include "session/room.h"
+#include "session/unmap.h"
 
 struct file;
 struct inode;
@@ -53,6 +55,48 @@ struct vgpu_kept_map {
 	unsigned int key;
 };
 
+/**
+ * struct vgpuh_session_close - the guest's close of a session, which ends when its last lane has
+ *	ended, or later by force
+ * @event: event for the agent; NULL once the agent is notified
+ * @begun: true once the guest has closed the session; accessed by the peer's thread only
+ * @by: time in jiffies at which the session ends in any case
+ * @work: work item that ends the session
+ */
+struct vgpuh_session_close {
+	struct vgpu_agent_event *event;
+	bool begun;
+	unsigned long by;
+	struct delayed_work work;
+};
+
+/**
+ * struct vgpuh_session_process - the shadow's process, known from its first mmap() or lane on
+ * @lock: spinlock that protects this struct, and orders vgpuh_session_bind() with the session's
+ *	end
+ * @mm: address space of the process, or NULL
+ * @pid: struct pid of the process, or NULL
+ */
+struct vgpuh_session_process {
+	spinlock_t lock;
+	struct mm_struct *mm;
+	struct pid *pid;
+};
+
+/**
+ * struct vgpuh_session_lanes - lanes of a session
+ * @lock: mutex that protects @list and @nr
+ * @list: list of the lanes
+ * @nr: number of entries of @list
+ * @tasks: lanes by the struct task_struct * of the thread that serves them
+ */
+struct vgpuh_session_lanes {
+	struct mutex lock;
+	struct list_head list;
+	u32 nr;
+	struct xarray tasks;
+};
+
 struct vgpuh_session {
 	struct kref ref;
 	struct vgpu_peer *peer;
@@ -61,31 +105,12 @@ struct vgpuh_session {
 	bool ending;
 	struct inode *inode;
 	struct vgpu_agent_event *gone;
-	struct vgpu_agent_event *closed;
 	/* Number of the shadow's process, until the shadow's file is closed. */
 	struct vgpu_tgid *tgid;
-	/*
-	 * True once the guest has closed the session. The session ends when its last lane has
-	 * ended, or at @close_by, in jiffies.
-	 */
-	bool closing;
-	unsigned long close_by;
-	struct delayed_work close_work;
-
-	/* The shadow's process, known from its first mmap() or lane on. */
-	spinlock_t bind_lock;
-	struct mm_struct *mm;
-	struct pid *pid;
-
-	/* Mutex that protects the list of lanes. */
-	struct mutex lock;
-	struct list_head lanes;
-	u32 nr_lanes;
-	/* Lanes by the struct task_struct * of the thread that serves them. */
-	struct xarray tasks;
-	/* Card numbers by the numbers of objects that are files of NVIDIA's cards; card.c. */
-	struct xarray cards;
-	atomic_t nr_cards;
+	struct vgpuh_session_close close;
+	struct vgpuh_session_process process;
+	struct vgpuh_session_lanes lanes;
+	struct vgpu_cards cards;
 	/* Number of bytes of messages, replies and arguments in memory. */
 	atomic_long_t budget;
 
@@ -96,12 +121,7 @@ struct vgpuh_session {
 	/* Number of mappings of the guest's own memory, for running calls; kept.c. */
 	u32 nr_pieces;
 
-	/* Unmaps of the guest that are not applied yet. */
-	spinlock_t unmaps_lock;
-	struct list_head unmaps;
-	u32 nr_unmaps;
-	wait_queue_head_t service_wait;
-
+	struct vgpu_unmaps unmaps;
 	struct vgpu_demand demand;
 	struct vgpu_rooms rooms;
 	struct vgpu_kept_map kept_map;

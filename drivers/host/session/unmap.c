@@ -21,18 +21,18 @@ int vgpu_unmap_queue(struct vgpuh_session *session, u64 seq, u64 addr, u64 len)
 	req->seq = seq;
 	req->addr = addr;
 	req->len = len;
-	spin_lock(&session->unmaps_lock);
-	full = session->nr_unmaps > 2 * session->peer->limits.mappings + 64;
+	spin_lock(&session->unmaps.lock);
+	full = session->unmaps.nr > 2 * session->peer->limits.mappings + 64;
 	if (!full) {
-		session->nr_unmaps++;
-		list_add_tail(&req->node, &session->unmaps);
+		session->unmaps.nr++;
+		list_add_tail(&req->node, &session->unmaps.list);
 	}
-	spin_unlock(&session->unmaps_lock);
+	spin_unlock(&session->unmaps.lock);
 	if (full) {
 		kfree(req);
 		return -ENOSPC;
 	}
-	wake_up_all(&session->service_wait);
+	wake_up_all(&session->unmaps.wait);
 	return 0;
 }
 
@@ -40,20 +40,20 @@ struct vgpu_unmap_req *vgpu_unmap_first(struct vgpuh_session *session, u64 seq)
 {
 	struct vgpu_unmap_req *req;
 
-	spin_lock(&session->unmaps_lock);
-	req = list_first_entry_or_null(&session->unmaps, struct vgpu_unmap_req, node);
+	spin_lock(&session->unmaps.lock);
+	req = list_first_entry_or_null(&session->unmaps.list, struct vgpu_unmap_req, node);
 	if (req && req->seq > seq)
 		req = NULL;
-	spin_unlock(&session->unmaps_lock);
+	spin_unlock(&session->unmaps.lock);
 	return req;
 }
 
 void vgpu_unmap_remove(struct vgpuh_session *session, struct vgpu_unmap_req *req)
 {
-	spin_lock(&session->unmaps_lock);
+	spin_lock(&session->unmaps.lock);
 	list_del(&req->node);
-	session->nr_unmaps--;
-	spin_unlock(&session->unmaps_lock);
+	session->unmaps.nr--;
+	spin_unlock(&session->unmaps.lock);
 	kfree(req);
 }
 
@@ -61,6 +61,6 @@ void vgpu_unmap_drop_all(struct vgpuh_session *session)
 {
 	struct vgpu_unmap_req *req, *next;
 
-	list_for_each_entry_safe(req, next, &session->unmaps, node)
+	list_for_each_entry_safe(req, next, &session->unmaps.list, node)
 		kfree(req);
 }

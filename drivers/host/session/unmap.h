@@ -6,7 +6,9 @@
 #define _VGPU_HOST_UNMAP_H
 
 #include <linux/list.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 struct vgpuh_session;
 
@@ -15,6 +17,20 @@ struct vgpu_unmap_req {
 	u64 seq;
 	u64 addr;
 	u64 len;
+};
+
+/**
+ * struct vgpu_unmaps - unmaps of a session that are not applied yet
+ * @lock: spinlock that protects @list and @nr
+ * @list: list of the unmaps, oldest first; only a holder of map_lock removes an entry
+ * @nr: number of entries of @list
+ * @wait: wait queue of VGPU_SHADOW_SERVICE, woken when an unmap was queued or the session ends
+ */
+struct vgpu_unmaps {
+	spinlock_t lock;
+	struct list_head list;
+	u32 nr;
+	wait_queue_head_t wait;
 };
 
 /*
