@@ -108,8 +108,8 @@ int vgpu_fixup_apply(struct vgpuh_call *call)
 	int ret = 0;
 
 	if (fixup_places_fd(call)) {
-		call->placed = kvcalloc(nr, sizeof(*call->placed), GFP_KERNEL_ACCOUNT);
-		if (!call->placed)
+		call->fds.placed = kvcalloc(nr, sizeof(*call->fds.placed), GFP_KERNEL_ACCOUNT);
+		if (!call->fds.placed)
 			return -ENOMEM;
 	}
 	for (i = 0; !ret && i < nr; i++, fixup++) {
@@ -124,13 +124,13 @@ int vgpu_fixup_apply(struct vgpuh_call *call)
 				       (u32 __user *)fixup_addr(call, fixup));
 			break;
 		case VGPU_FIXUP_FD_IN:
-			ret = fixup_place_fd(call, fixup, &call->placed[i]);
+			ret = fixup_place_fd(call, fixup, &call->fds.placed[i]);
 			break;
 		case VGPU_FIXUP_TIME:
 			ret = fixup_place_time(call, fixup);
 			break;
 		case VGPU_FIXUP_EVENT:
-			ret = fixup_place_event(call, fixup, &call->placed[i]);
+			ret = fixup_place_event(call, fixup, &call->fds.placed[i]);
 			break;
 		}
 	}
@@ -145,22 +145,22 @@ void vgpu_fixup_undo_all(struct vgpuh_call *call)
 
 	for (i = 0; i < nr; i++)
 		vgpu_fixup_undo(&call->view, call->segs, call->reply.data, &call->view.fixups[i],
-				call->placed ? call->placed[i].fd : -1);
+				call->fds.placed ? call->fds.placed[i].fd : -1);
 }
 
 void vgpu_fixup_remove_fds(struct vgpuh_call *call)
 {
 	u32 nr = vgpu_view_nr_fixups(&call->view), i;
 
-	if (call->arg_fd.file)
-		vgpu_fdtable_remove(&call->arg_fd);
-	if (!call->placed)
+	if (call->fds.arg.file)
+		vgpu_fdtable_remove(&call->fds.arg);
+	if (!call->fds.placed)
 		return;
 	for (i = 0; i < nr; i++)
-		if (call->placed[i].file)
-			vgpu_fdtable_remove(&call->placed[i]);
-	kvfree(call->placed);
-	call->placed = NULL;
+		if (call->fds.placed[i].file)
+			vgpu_fdtable_remove(&call->fds.placed[i]);
+	kvfree(call->fds.placed);
+	call->fds.placed = NULL;
 }
 
 /* --- fds ------------------------------------------------------------------ */
@@ -169,9 +169,9 @@ static struct vgpu_fd *fds_find(struct vgpuh_call *call, int fd)
 {
 	u32 i;
 
-	for (i = 0; i < call->nr_left; i++)
-		if (call->left[i].file && call->left[i].fd == fd)
-			return &call->left[i];
+	for (i = 0; i < call->fds.nr_left; i++)
+		if (call->fds.left[i].file && call->fds.left[i].fd == fd)
+			return &call->fds.left[i];
 	return NULL;
 }
 
@@ -264,18 +264,18 @@ s64 vgpu_fixup_settle_fds(struct vgpuh_call *call, s64 result)
 	unsigned int nr, i, strays = 0;
 	int ret = 0;
 
-	nr = vgpu_fdtable_take(call->lane->file, call->left, VGPU_FDS_MAX);
+	nr = vgpu_fdtable_take(call->lane->file, call->fds.left, VGPU_FDS_MAX);
 	if (!nr)
 		return result;
-	call->nr_left = min_t(unsigned int, nr, VGPU_FDS_MAX);
+	call->fds.nr_left = min_t(unsigned int, nr, VGPU_FDS_MAX);
 	if (nr > peer->limits.fds_per_call)
 		ret = -EMFILE;
 	else if (result >= 0)
 		ret = fds_answer(call, &result);
-	for (i = 0; i < call->nr_left; i++) {
-		if (!call->left[i].file)
+	for (i = 0; i < call->fds.nr_left; i++) {
+		if (!call->fds.left[i].file)
 			continue;
-		fput(call->left[i].file);
+		fput(call->fds.left[i].file);
 		strays++;
 	}
 	if (!ret && strays) {

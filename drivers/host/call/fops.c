@@ -188,7 +188,7 @@ static ssize_t fops_rw(struct vgpuh_call *call, int rw)
 	error = vgpuh_call_alloc_scratch(call, len);
 	if (error)
 		return vgpuh_call_refuse(call, error);
-	buf = (char __user *)call->scratch;
+	buf = (char __user *)call->scratch.addr;
 	if (rw == WRITE && copy_to_user(buf, call->view.data, len))
 		return -EFAULT;
 	vgpu_caller_begin(vgpuh_call_is_compat(call));
@@ -207,7 +207,7 @@ s64 vgpu_fops_read(struct vgpuh_call *call)
 	error = vgpuh_call_alloc_data(call, ret);
 	if (error)
 		return vgpuh_call_refuse(call, error);
-	if (copy_from_user(call->reply.data, (char __user *)call->scratch, ret))
+	if (copy_from_user(call->reply.data, (char __user *)call->scratch.addr, ret))
 		return -EFAULT;
 	call->reply.data_len = vgpu_wire_pad(ret);
 	return ret;

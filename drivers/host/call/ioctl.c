@@ -69,9 +69,9 @@ static int ioctl_map_low(struct vgpuh_call *call, u64 addr, size_t len)
 		vgpuh_session_uncharge(call->lane->session, len);
 		return ret;
 	}
-	call->scratch = addr;
-	call->scratch_len = len;
-	call->scratch_low = true;
+	call->scratch.addr = addr;
+	call->scratch.len = len;
+	call->scratch.low = true;
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static int ioctl_place_segs(struct vgpuh_call *call)
 	for (i = 0; i < nr; i++) {
 		struct vgpu_seg_place *place = &call->segs[i];
 
-		place->addr += call->scratch;
+		place->addr += call->scratch.addr;
 		if (vgpu_seg_is(call, i, VGPU_SEG_IN) &&
 		    !vgpu_seg_is(call, i, VGPU_SEG_PAGE | VGPU_SEG_KEPT) &&
 		    copy_to_user((void __user *)place->addr, call->view.data + place->in,
@@ -280,7 +280,7 @@ static int ioctl_prepare(struct vgpuh_call *call, u32 cmd, unsigned long *arg)
 		*arg = call->segs[0].addr;
 		break;
 	case VGPU_IOCTL_ARG_FD:
-		ret = vgpu_fixup_install(call, le64_to_cpu(args->arg), &call->arg_fd);
+		ret = vgpu_fixup_install(call, le64_to_cpu(args->arg), &call->fds.arg);
 		if (ret < 0)
 			return ret;
 		*arg = ret;

@@ -57,15 +57,15 @@ static const struct vgpuh_call_op call_no_op = { .mm = true };
 
 static void call_free_scratch(struct vgpuh_call *call)
 {
-	if (call->scratch_mapped)
-		vm_munmap(call->scratch, call->scratch_len);
-	if (call->scratch_low)
-		vgpuh_mapping_displace(call->lane, call->scratch, call->scratch_len);
-	if (call->scratch_mapped || call->scratch_low)
-		vgpuh_session_uncharge(call->lane->session, call->scratch_len);
-	call->scratch_mapped = false;
-	call->scratch_low = false;
-	call->scratch = 0;
+	if (call->scratch.mapped)
+		vm_munmap(call->scratch.addr, call->scratch.len);
+	if (call->scratch.low)
+		vgpuh_mapping_displace(call->lane, call->scratch.addr, call->scratch.len);
+	if (call->scratch.mapped || call->scratch.low)
+		vgpuh_session_uncharge(call->lane->session, call->scratch.len);
+	call->scratch.mapped = false;
+	call->scratch.low = false;
+	call->scratch.addr = 0;
 }
 
 /* Apply flags that fcntl() changes in the guest: a driver reads them from its file. */
@@ -183,8 +183,8 @@ static void call_reset(struct vgpuh_call *call)
 	call->object = NULL;
 	vgpu_draft_reset(&call->reply);
 	call->segs = NULL;
-	call->nr_kept = 0;
-	call->nr_pieces = 0;
+	call->kept.nr = 0;
+	call->kept.nr_pieces = 0;
 	call->room_stuck = false;
 	call->event = 0;
 	call->done = false;

@@ -345,7 +345,7 @@ static int kept_place_locked(struct vgpuh_call *call, const struct vgpu_ram_tabl
 		return ret == -EINTR || ret == -EACCES || ret == -EPERM ? ret : -ENOMEM;
 	}
 	session->nr_pieces += nr;
-	call->nr_pieces += nr;
+	call->kept.nr_pieces += nr;
 	return 0;
 }
 
@@ -400,7 +400,7 @@ int vgpu_kept_show(struct vgpuh_call *call)
 			continue;
 		ret = kept_show(call, i);
 		if (!ret)
-			call->nr_kept++;
+			call->kept.nr++;
 	}
 	return ret;
 }
@@ -449,11 +449,11 @@ void vgpu_kept_hide(struct vgpuh_call *call)
 	int ret = 0;
 	u32 i;
 
-	if (!call->nr_kept)
+	if (!call->kept.nr)
 		return;
 	/* The wait is not killable: the next call must not find the memory. */
 	mutex_lock(&session->map_lock);
-	for (i = 0; call->nr_kept; i++) {
+	for (i = 0; call->kept.nr; i++) {
 		const struct vgpu_kept *kept = kept_of(call, i);
 
 		if (!kept)
@@ -461,10 +461,10 @@ void vgpu_kept_hide(struct vgpuh_call *call)
 		ret = vgpu_demand_cover(session, call->lane->shadow,
 					le64_to_cpu(call->view.segs[i].addr),
 					le64_to_cpu(kept->len)) ?: ret;
-		call->nr_kept--;
+		call->kept.nr--;
 	}
-	session->nr_pieces -= call->nr_pieces;
-	call->nr_pieces = 0;
+	session->nr_pieces -= call->kept.nr_pieces;
+	call->kept.nr_pieces = 0;
 	mutex_unlock(&session->map_lock);
 	if (ret)
 		kept_stay(call);

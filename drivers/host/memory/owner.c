@@ -67,9 +67,9 @@ static struct vgpuh_object *owned_target(const struct vgpuh_call *call, u32 offs
 {
 	u32 i;
 
-	for (i = 0; call->placed && i < le16_to_cpu(call->view.call->nr_fixups); i++) {
+	for (i = 0; call->fds.placed && i < le16_to_cpu(call->view.call->nr_fixups); i++) {
 		const struct vgpu_fixup *fixup = &call->view.fixups[i];
-		struct vgpuh_object *object = call->placed[i].object;
+		struct vgpuh_object *object = call->fds.placed[i].object;
 
 		if (le16_to_cpu(fixup->type) != VGPU_FIXUP_FD_IN || fixup->seg ||
 		    le32_to_cpu(fixup->offset) != offset)
@@ -321,7 +321,7 @@ static int owned_map_system(struct vgpuh_call *call, struct owner *owner,
 static void owned_free_client(struct vgpuh_call *call, struct file *control)
 {
 	const struct owner owner = {
-		.control = control, .at = call->scratch, .client = call->owned_client,
+		.control = control, .at = call->scratch.addr, .client = call->owned_client,
 	};
 	struct rm_free args = { .client = owner.client, .object = owner.client };
 
@@ -341,7 +341,7 @@ static struct file *owned_open(struct vgpuh_call *call, const struct vgpu_owned 
 	ret = vgpuh_call_alloc_scratch(call, OWNED_SIZE);
 	if (ret)
 		return ERR_PTR(ret);
-	owner.at = call->scratch;
+	owner.at = call->scratch.addr;
 	owner.control = dentry_open(&owned->control, card < 0 ? flags : O_RDWR | O_LARGEFILE,
 				    current_cred());
 	if (IS_ERR(owner.control))

@@ -86,8 +86,8 @@ int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len)
 		if (clear_user((void __user *)addr, max(len, *used)))
 			return -EFAULT;
 		*used = len;
-		call->scratch = addr;
-		call->scratch_len = len;
+		call->scratch.addr = addr;
+		call->scratch.len = len;
 		return 0;
 	}
 	len = PAGE_ALIGN(len);
@@ -98,9 +98,9 @@ int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len)
 		vgpuh_session_uncharge(lane->session, len);
 		return addr == -EINTR ? -EINTR : -ENOMEM;
 	}
-	call->scratch = addr;
-	call->scratch_len = len;
-	call->scratch_mapped = true;
+	call->scratch.addr = addr;
+	call->scratch.len = len;
+	call->scratch.mapped = true;
 	return 0;
 }
 

@@ -20,6 +20,48 @@ struct vgpu_room;
 #define VGPU_CARDS_MAX		32
 
 /**
+ * struct vgpuh_call_scratch - memory in the shadow for the arguments of a call
+ * @addr: address
+ * @len: length in bytes
+ * @mapped: true if the memory was mapped for this call alone
+ * @low: true if the memory is in the place of demand pages
+ */
+struct vgpuh_call_scratch {
+	unsigned long addr;
+	size_t len;
+	bool mapped;
+	bool low;
+};
+
+/**
+ * struct vgpuh_call_kept - memory of the guest that is mapped for a call; see kept.c
+ * @nr: number of KEPT segments that are mapped
+ * @nr_pieces: number of mappings that they consist of
+ */
+struct vgpuh_call_kept {
+	u32 nr;
+	u32 nr_pieces;
+};
+
+/**
+ * struct vgpuh_call_fds - fds of a call in the fd table of the lane's thread
+ * @placed: fds of the FD_IN and EVENT fixups, while they are in the fd table
+ * @arg: fd that is the ioctl's argument, while it is in the fd table
+ * @cards: files of NVIDIA's cards that are in the fd table while the driver runs
+ * @nr_cards: number of entries of @cards
+ * @left: files that the driver left in the fd table
+ * @nr_left: number of entries of @left
+ */
+struct vgpuh_call_fds {
+	struct vgpu_fd *placed;
+	struct vgpu_fd arg;
+	struct vgpu_fd cards[VGPU_CARDS_MAX];
+	u32 nr_cards;
+	struct vgpu_fd left[VGPU_FDS_MAX];
+	u32 nr_left;
+};
+
+/**
  * struct vgpuh_call - a call on its way through the host
  * @lane: lane by which the call came
  * @op: entry of the table of operations
@@ -33,23 +75,14 @@ struct vgpu_room;
  * @room_stuck: true if memory with the room's key could not be unmapped: the session ends, and
  *	no other call gets the room
  * @reach: protection-key rights that the thread had before the call
- * @scratch: address in the shadow of the memory for the arguments
- * @scratch_len: length of that memory in bytes
- * @scratch_mapped: true if the memory was mapped for this call alone
- * @scratch_low: true if the memory is in the place of demand pages
+ * @scratch: memory in the shadow for the arguments
  * @segs: place of each segment
  * @segs_small: memory for @segs that suffices for most calls
- * @nr_kept: number of KEPT segments that are mapped
- * @nr_pieces: number of mappings that they consist of
- * @placed: fds of the FD_IN and EVENT fixups, while they are in the fd table
- * @arg_fd: fd that is the ioctl's argument, while it is in the fd table
- * @cards: files of NVIDIA's cards that are in the fd table while the driver runs
- * @nr_cards: number of entries of @cards
+ * @kept: memory of the guest that devices may keep
+ * @fds: fds in the fd table of the lane's thread
  * @owned_client: handle of the RM client that has the memory of a MMAP, or 0
  * @event: number of the event of the EVENT fixup, or 0
  * @closed_fd: fd number of a file that the call has closed, to be freed; or 0
- * @left: files that the driver left in the fd table
- * @nr_left: number of entries of @left
  * @done: true if the call ran and its reply is not sent yet
  */
 struct vgpuh_call {
@@ -64,23 +97,14 @@ struct vgpuh_call {
 	struct vgpu_room *room;
 	bool room_stuck;
 	u32 reach;
-	unsigned long scratch;
-	size_t scratch_len;
-	bool scratch_mapped;
-	bool scratch_low;
+	struct vgpuh_call_scratch scratch;
 	struct vgpu_seg_place *segs;
 	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
-	u32 nr_kept;
-	u32 nr_pieces;
-	struct vgpu_fd *placed;
-	struct vgpu_fd arg_fd;
-	struct vgpu_fd cards[VGPU_CARDS_MAX];
-	u32 nr_cards;
+	struct vgpuh_call_kept kept;
+	struct vgpuh_call_fds fds;
 	u32 owned_client;
 	u32 event;
 	u32 closed_fd;
-	struct vgpu_fd left[VGPU_FDS_MAX];
-	u32 nr_left;
 	bool done;
 };
 
@@ -97,7 +121,7 @@ void vgpuh_call_finish(struct vgpuh_call *call);
 s64 vgpuh_call_refuse(struct vgpuh_call *call, int error);
 /* Allocate @len bytes at call->reply.data. */
 int vgpuh_call_alloc_data(struct vgpuh_call *call, u32 len);
-/* Provide @len zeroed bytes of the shadow's memory at call->scratch. */
+/* Provide @len zeroed bytes of the shadow's memory at call->scratch.addr. */
 int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len);
 u16 vgpuh_call_nr(const struct vgpuh_call *call);
 /* Take back the objects of the reply, as the guest will not get them. */

@@ -87,11 +87,11 @@ int vgpu_card_add(struct vgpuh_session *session, const struct vgpuh_object *obje
 /* Install the file of @object in the fd table. Consumes the caller's reference of @object. */
 static int card_install(struct vgpuh_call *call, struct vgpuh_object *object)
 {
-	int fd = vgpu_fdtable_place(object, &call->cards[call->nr_cards]);
+	int fd = vgpu_fdtable_place(object, &call->fds.cards[call->fds.nr_cards]);
 
 	if (fd < 0)
 		return fd;
-	call->nr_cards++;
+	call->fds.nr_cards++;
 	return 0;
 }
 
@@ -107,12 +107,12 @@ static void card_note_file(const struct vgpuh_call *call, const struct vgpu_fd *
  */
 static void card_note_process(const struct vgpuh_call *call)
 {
-	u32 nr = call->placed ? vgpu_view_nr_fixups(&call->view) : 0, i;
+	u32 nr = call->fds.placed ? vgpu_view_nr_fixups(&call->view) : 0, i;
 
 	vgpu_tgid_use(call->lane->session->tgid, call->object);
-	card_note_file(call, &call->arg_fd);
+	card_note_file(call, &call->fds.arg);
 	for (i = 0; i < nr; i++)
-		card_note_file(call, &call->placed[i]);
+		card_note_file(call, &call->fds.placed[i]);
 }
 
 int vgpu_card_place(struct vgpuh_call *call)
@@ -130,7 +130,7 @@ int vgpu_card_place(struct vgpuh_call *call)
 	/* A process that has the file from another process did not open it by a call. */
 	ret = vgpu_card_add(session, call->object);
 	xa_for_each(&session->cards.table, id, entry) {
-		if (ret || call->nr_cards == VGPU_CARDS_MAX)
+		if (ret || call->fds.nr_cards == VGPU_CARDS_MAX)
 			break;
 		card = xa_to_value(entry);
 		if (test_bit(card, placed))
@@ -151,6 +151,6 @@ int vgpu_card_place(struct vgpuh_call *call)
 
 void vgpu_card_remove(struct vgpuh_call *call)
 {
-	while (call->nr_cards)
-		vgpu_fdtable_remove(&call->cards[--call->nr_cards]);
+	while (call->fds.nr_cards)
+		vgpu_fdtable_remove(&call->fds.cards[--call->fds.nr_cards]);
 }
