@@ -36,7 +36,7 @@
  *   windows_lock (window.c)	list of windows
  *   (mmap_lock of a hypervisor)
  *   (zapping PTEs of a shadow: i_mmap_rwsem, the notifier's own locks)
- *   window->viewers_lock	viewers; held over their ->zap(). Taken in notifiers, as the
+ *   window->viewers.lock	viewers; held over their ->zap(). Taken in notifiers, as the
  *				locks below: no allocation that could reclaim memory
  *				is made inside
  *   window->lock		bindings, touches; held while a PTE is inserted

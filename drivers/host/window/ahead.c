@@ -99,7 +99,7 @@ void vgpuh_ahead_work(struct work_struct *work)
 	}
 	mutex_lock(&window->lock);
 	binding->ahead.busy = false;
-	window->nr_ahead--;
+	window->workers.nr_ahead--;
 	complete_all(&binding->ahead.over);
 	mutex_unlock(&window->lock);
 	vgpu_binding_put(binding);
@@ -132,14 +132,14 @@ void vgpuh_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *to
 	end = min3(next + binding->ahead.step, round_down(next, PMD_SIZE) + PMD_SIZE,
 		   binding->offset + binding->len);
 	if (next >= end || binding->ahead.busy || binding->gone ||
-	    window->nr_ahead >= BINDING_AHEAD_WORKERS)
+	    window->workers.nr_ahead >= BINDING_AHEAD_WORKERS)
 		return;
 	binding->ahead.first = next;
 	binding->ahead.end = end;
 	binding->ahead.busy = true;
-	window->nr_ahead++;
+	window->workers.nr_ahead++;
 	reinit_completion(&binding->ahead.over);
 	/* The worker holds this reference. */
 	vgpu_binding_get(binding);
-	queue_work(window->wq, &binding->ahead.work);
+	queue_work(window->workers.wq, &binding->ahead.work);
 }

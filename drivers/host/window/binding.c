@@ -105,7 +105,7 @@ static struct vgpu_binding *binding_first(struct vgpuh_window *window, u64 first
 	struct interval_tree_node *node;
 
 	lockdep_assert_held(&window->lock);
-	node = interval_tree_iter_first(&window->bindings, first, last);
+	node = interval_tree_iter_first(&window->bindings.tree, first, last);
 	return node ? container_of(node, struct vgpu_binding, node) : NULL;
 }
 
@@ -181,8 +181,8 @@ static int binding_list(struct vgpu_binding *binding, u64 seq)
 		goto out_unlock;
 	binding->node.start = first;
 	binding->node.last = last;
-	interval_tree_insert(&binding->node, &window->bindings);
-	window->nr_bindings++;
+	interval_tree_insert(&binding->node, &window->bindings.tree);
+	window->bindings.nr++;
 	atomic64_add(binding->len, &window->stats.bound_bytes);
 	binding->listed = true;
 	/* The tree holds this reference: another thread may find and end the binding at once. */
@@ -201,7 +201,8 @@ static struct vgpu_binding *binding_next_ended(struct vgpuh_window *window)
 	struct vgpu_binding *binding;
 
 	mutex_lock(&window->lock);
-	binding = list_first_entry_or_null(&window->ended, struct vgpu_binding, ended_node);
+	binding = list_first_entry_or_null(&window->bindings.ended, struct vgpu_binding,
+					   ended_node);
 	if (binding)
 		list_del(&binding->ended_node);
 	mutex_unlock(&window->lock);
@@ -223,7 +224,7 @@ static struct vgpu_binding *binding_next_ended(struct vgpuh_window *window)
  */
 void vgpu_binding_end_work(struct work_struct *work)
 {
-	struct vgpuh_window *window = container_of(work, struct vgpuh_window, end_work);
+	struct vgpuh_window *window = container_of(work, struct vgpuh_window, bindings.work);
 	struct vgpu_binding *binding;
 
 	while ((binding = binding_next_ended(window))) {
@@ -303,12 +304,12 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 	mutex_lock(&window->lock);
 	last = binding->listed;
 	if (last) {
-		interval_tree_remove(&binding->node, &window->bindings);
-		window->nr_bindings--;
+		interval_tree_remove(&binding->node, &window->bindings.tree);
+		window->bindings.nr--;
 		atomic64_sub(binding->len, &window->stats.bound_bytes);
 		binding->listed = false;
 		/* The tree's reference moves to the list. */
-		list_add_tail(&binding->ended_node, &window->ended);
+		list_add_tail(&binding->ended_node, &window->bindings.ended);
 	}
 	mutex_unlock(&window->lock);
 	if (!last)
@@ -317,7 +318,7 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 		vgpu_binding_fail(binding, binding->offset, binding->len);
 	/* The work item holds this reference of the window and puts it when it has run. */
 	vgpuh_window_get(window);
-	if (!queue_work(window->wq, &window->end_work))
+	if (!queue_work(window->workers.wq, &window->bindings.work))
 		vgpuh_window_put(window);
 }
 

@@ -56,9 +56,9 @@ struct vgpu_binding_ahead {
  * @prot: cache attribute that the guest is given; written before the guest gets it
  * @users: number of mappings that show the binding; protected by the session's map_lock
  * @notifier: notifier of changes of the shadow's page tables
- * @node: node of window->bindings, by offset; protected by window->lock, as the fields below
+ * @node: node of window->bindings.tree, by offset; protected by window->lock, as the fields below
  * @listed: true while the binding is in the tree
- * @ended_node: list entry in window->ended, once the binding has left the tree
+ * @ended_node: list entry in window->bindings.ended, once the binding has left the tree
  * @gone: true if no page of the binding may be inserted into page tables any more
  * @touches: list of pages that are being resolved or were resolved
  * @seq: sequence of @notifier that a worker has read last; 0, which is no valid one: none yet
@@ -145,7 +145,7 @@ struct vgpu_binding *vgpu_binding_find_locked(struct vgpuh_window *window, u64 o
  * holds a reference. @tell: true if the guest is to be notified.
  */
 void vgpu_binding_end(struct vgpu_binding *binding, bool tell);
-/* Work function of a window's @end_work. */
+/* Work function of window->bindings.work. */
 void vgpu_binding_end_work(struct work_struct *work);
 /* Make the binding writable, after the shadow's VMAs have become writable. */
 void vgpu_binding_widen(struct vgpu_binding *binding);

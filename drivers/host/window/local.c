@@ -18,15 +18,15 @@ static struct vgpuh_window *window_attach(u64 id, u64 size, struct vgpu_window_v
 
 	mutex_lock(&vgpu_windows_lock);
 	list_for_each_entry(window, &vgpu_windows, node) {
-		down_write(&window->viewers_lock);
+		down_write(&window->viewers.lock);
 		mutex_lock(&window->lock);
 		if (window->id == id && window->size == size && !window->gone) {
-			list_add(&viewer->node, &window->viewers);
+			list_add(&viewer->node, &window->viewers.list);
 			vgpuh_window_get(window);
 			found = window;
 		}
 		mutex_unlock(&window->lock);
-		up_write(&window->viewers_lock);
+		up_write(&window->viewers.lock);
 		if (found)
 			break;
 	}
@@ -36,9 +36,9 @@ static struct vgpuh_window *window_attach(u64 id, u64 size, struct vgpu_window_v
 
 static void window_detach(struct vgpuh_window *window, struct vgpu_window_viewer *viewer)
 {
-	down_write(&window->viewers_lock);
+	down_write(&window->viewers.lock);
 	list_del(&viewer->node);
-	up_write(&window->viewers_lock);
+	up_write(&window->viewers.lock);
 	vgpuh_window_put(window);
 }
 

@@ -32,7 +32,7 @@ static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 
 	mutex_lock(&window->lock);
 	touch->slow = time_after(jiffies, start + VGPU_AHEAD_TIME);
-	window->nr_left -= touch->left;
+	window->workers.nr_left -= touch->left;
 	touch->left = false;
 	touch->error = ret;
 	touch->done = true;
@@ -68,14 +68,14 @@ static void touch_queue(struct vgpu_touch *touch)
 	struct vgpuh_window *window = touch->binding->window;
 
 	lockdep_assert_held(&window->lock);
-	if (window->nr_left < BINDING_LEFT_MAX) {
+	if (window->workers.nr_left < BINDING_LEFT_MAX) {
 		/* The worker holds these references. */
 		kref_get(&touch->ref);
 		vgpu_binding_get(touch->binding);
-		queue_work(window->wq, &touch->work);
+		queue_work(window->workers.wq, &touch->work);
 	} else {
 		/* Another fault that waited for the touch may have been killed meanwhile. */
-		window->nr_left -= touch->left;
+		window->workers.nr_left -= touch->left;
 		touch->left = false;
 		touch->done = true;
 		touch->done_at = jiffies;
@@ -137,7 +137,7 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bo
 	if (touch) {
 		kref_get(&touch->ref);
 		touch->waiters++;
-		window->nr_left -= touch->left;
+		window->workers.nr_left -= touch->left;
 		touch->left = false;
 	}
 	mutex_unlock(&window->lock);
@@ -180,7 +180,7 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 	busy = touch->done && (touch->error == -EBUSY || touch->error == -EAGAIN);
 	touch->waiters--;
 	if (ret <= 0 && !touch->done && !touch->waiters) {
-		window->nr_left += !touch->left;
+		window->workers.nr_left += !touch->left;
 		touch->left = true;
 	}
 	if (!ret && !touch->done) {

@@ -310,7 +310,7 @@ int vgpu_touch_resolve(struct vgpu_touch *touch)
 /* --- probes ---------------------------------------------------------------- */
 
 /*
- * Find the entry of window->probes that is @mm, or a free one if @mm is NULL.
+ * Find the entry of window->workers.probes that is @mm, or a free one if @mm is NULL.
  * Return: the entry, or NULL.
  */
 static struct mm_struct **probe_find(struct vgpuh_window *window, const struct mm_struct *mm)
@@ -319,8 +319,8 @@ static struct mm_struct **probe_find(struct vgpuh_window *window, const struct m
 
 	lockdep_assert_held(&window->lock);
 	for (i = 0; i < VGPU_WINDOW_PROBES; i++)
-		if (window->probes[i] == mm)
-			return &window->probes[i];
+		if (window->workers.probes[i] == mm)
+			return &window->workers.probes[i];
 	return NULL;
 }
 
@@ -360,11 +360,11 @@ static bool probe_start(struct vgpu_touch *touch)
 		*place = binding->mm;
 		touch->probe = true;
 		/* A guest in this kernel can be shown any page. */
-		touch->kvm = window->mapped;
+		touch->kvm = window->opener.mapped;
 		/* The worker holds these references. */
 		kref_get(&touch->ref);
 		vgpu_binding_get(binding);
-		queue_work(window->wq, &touch->work);
+		queue_work(window->workers.wq, &touch->work);
 	}
 	mutex_unlock(&window->lock);
 	return place;

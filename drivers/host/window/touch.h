@@ -54,7 +54,7 @@ struct vgpu_binding;
  * @late: true if a wait has timed out, so hypervisors do not wait for the touch any more
  * @waiters: number of threads that wait for the touch, or are about to
  * @left: true if all waiting threads have given up while the worker is in the driver; counted in
- *	window->nr_left
+ *	window->workers.nr_left
  * @covered: true if another touch has brought the page meanwhile
  * @error: 0, or why there is no page; -EAGAIN: try again; -EBUSY: too many workers are stuck;
  *	-EEXIST: there is a page, but its PFN cannot be found; -EOPNOTSUPP: of a probe:

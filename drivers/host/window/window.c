@@ -52,22 +52,23 @@ void vgpuh_window_zap(struct vgpuh_window *window, u64 offset, u64 len)
 {
 	struct vgpu_window_viewer *viewer;
 
-	vgpu_unmap_nested(window->inode->i_mapping, offset >> PAGE_SHIFT, len >> PAGE_SHIFT);
-	down_read(&window->viewers_lock);
-	list_for_each_entry(viewer, &window->viewers, node)
+	vgpu_unmap_nested(window->memory.inode->i_mapping, offset >> PAGE_SHIFT,
+			  len >> PAGE_SHIFT);
+	down_read(&window->viewers.lock);
+	list_for_each_entry(viewer, &window->viewers.list, node)
 		viewer->zap(viewer, offset, len);
-	up_read(&window->viewers_lock);
+	up_read(&window->viewers.lock);
 }
 
 void vgpuh_window_renew(struct vgpuh_window *window)
 {
-	struct vgpu_window_header *header = page_address(window->header);
+	struct vgpu_window_header *header = page_address(window->memory.header);
 
 	lockdep_assert_held(&window->lock);
 	window->id = get_random_u64() ?: 1;
-	window->mapped = false;
+	window->opener.mapped = false;
 	header->window = cpu_to_le64(window->id);
-	memset(page_address(window->dummy), 0, PAGE_SIZE);
+	memset(page_address(window->memory.dummy), 0, PAGE_SIZE);
 }
 
 /* Compare the address of a window's guest with another one. Return: <0, 0 or >0. */
@@ -136,10 +137,10 @@ static struct class window_class = {
 static void window_class_begin(struct vgpuh_window *window)
 {
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
-	struct lockdep_map *map = &window->inode->i_mapping->i_mmap_rwsem.dep_map;
+	struct lockdep_map *map = &window->memory.inode->i_mapping->i_mmap_rwsem.dep_map;
 
-	window->i_mmap_key = map->key;
-	window->i_mmap_name = map->name;
+	window->memory.i_mmap_key = map->key;
+	window->memory.i_mmap_name = map->name;
 	lockdep_init_map_wait(map, "vgpu_window_i_mmap", &window_i_mmap_key, 0, LD_WAIT_SLEEP);
 #endif
 }
@@ -148,9 +149,10 @@ static void window_class_begin(struct vgpuh_window *window)
 static void window_class_end(struct vgpuh_window *window)
 {
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
-	struct lockdep_map *map = &window->inode->i_mapping->i_mmap_rwsem.dep_map;
+	struct lockdep_map *map = &window->memory.inode->i_mapping->i_mmap_rwsem.dep_map;
 
-	lockdep_init_map_wait(map, window->i_mmap_name, window->i_mmap_key, 0, LD_WAIT_SLEEP);
+	lockdep_init_map_wait(map, window->memory.i_mmap_name, window->memory.i_mmap_key, 0,
+			      LD_WAIT_SLEEP);
 #endif
 }
 
@@ -158,8 +160,8 @@ static void window_free_work(struct work_struct *work)
 {
 	struct vgpuh_window *window = container_of(work, struct vgpuh_window, free_work);
 
-	if (window->wq)
-		destroy_workqueue(window->wq);
+	if (window->workers.wq)
+		destroy_workqueue(window->workers.wq);
 	kfree(window);
 	if (atomic_dec_and_test(&windows_left))
 		wake_up_all(&windows_wait);
@@ -170,15 +172,15 @@ static void window_free(struct device *dev)
 	struct vgpuh_window *window = to_window(dev);
 
 	ida_free(&window_minors, MINOR(window->dev.devt));
-	if (window->inode) {
+	if (window->memory.inode) {
 		window_class_end(window);
-		iput(window->inode);
+		iput(window->memory.inode);
 	}
-	if (window->header)
-		__free_page(window->header);
-	if (window->dummy)
-		__free_page(window->dummy);
-	/* The last reference may be that of a work item on @wq. */
+	if (window->memory.header)
+		__free_page(window->memory.header);
+	if (window->memory.dummy)
+		__free_page(window->memory.dummy);
+	/* The last reference may be that of a work item on workers.wq. */
 	queue_work(vgpu_host_patient_wq, &window->free_work);
 }
 
@@ -186,17 +188,17 @@ static int window_alloc_memory(struct vgpuh_window *window)
 {
 	struct vgpu_window_header *header;
 
-	window->inode = vgpu_anon_inode_alloc();
-	if (IS_ERR(window->inode)) {
-		window->inode = NULL;
+	window->memory.inode = vgpu_anon_inode_alloc();
+	if (IS_ERR(window->memory.inode)) {
+		window->memory.inode = NULL;
 		return -ENOMEM;
 	}
 	window_class_begin(window);
-	window->header = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	window->dummy = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!window->header || !window->dummy)
+	window->memory.header = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	window->memory.dummy = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!window->memory.header || !window->memory.dummy)
 		return -ENOMEM;
-	header = page_address(window->header);
+	header = page_address(window->memory.header);
 	memcpy(header->magic, VGPU_WINDOW_MAGIC, sizeof(header->magic));
 	header->version = cpu_to_le32(VGPU_WINDOW_VERSION);
 	header->size = cpu_to_le64(window->size);
@@ -222,7 +224,7 @@ static struct vgpuh_window *window_alloc(const struct vgpu_host_window_create *a
 	}
 	atomic_inc(&windows_left);
 	INIT_WORK(&window->free_work, window_free_work);
-	INIT_WORK(&window->end_work, vgpu_binding_end_work);
+	INIT_WORK(&window->bindings.work, vgpu_binding_end_work);
 	device_initialize(&window->dev);
 	window->dev.class = &window_class;
 	window->dev.type = &window_type;
@@ -235,10 +237,10 @@ static struct vgpuh_window *window_alloc(const struct vgpu_host_window_create *a
 	window->gid = make_kgid(current_user_ns(), args->gid);
 	window->flags = args->flags;
 	mutex_init(&window->lock);
-	window->bindings = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&window->ended);
-	init_rwsem(&window->viewers_lock);
-	INIT_LIST_HEAD(&window->viewers);
+	window->bindings.tree = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&window->bindings.ended);
+	init_rwsem(&window->viewers.lock);
+	INIT_LIST_HEAD(&window->viewers.list);
 	INIT_LIST_HEAD(&window->node);
 	cdev_init(&window->cdev, &vgpuh_window_fops);
 	window->cdev.owner = THIS_MODULE;
@@ -257,9 +259,9 @@ static struct vgpuh_window *window_alloc(const struct vgpu_host_window_create *a
 	 * machine, might have to wait for a physical one.
 	 */
 	if (!ret) {
-		window->wq = alloc_workqueue("%s", VGPU_WQ_PERCPU | WQ_CPU_INTENSIVE,
-					     WQ_MAX_ACTIVE, dev_name(&window->dev));
-		ret = window->wq ? 0 : -ENOMEM;
+		window->workers.wq = alloc_workqueue("%s", VGPU_WQ_PERCPU | WQ_CPU_INTENSIVE,
+						     WQ_MAX_ACTIVE, dev_name(&window->dev));
+		ret = window->workers.wq ? 0 : -ENOMEM;
 	}
 	if (ret) {
 		vgpuh_window_put(window);
@@ -335,7 +337,7 @@ int vgpuh_window_destroy(const struct vgpu_host_window_destroy *args)
 	window = window_find_locked(args->cid, args->port);
 	if (!window)
 		ret = -ENOENT;
-	else if (!(args->flags & VGPU_HOST_WINDOW_FORCE) && READ_ONCE(window->nr_bindings))
+	else if (!(args->flags & VGPU_HOST_WINDOW_FORCE) && READ_ONCE(window->bindings.nr))
 		ret = -EBUSY;
 	else
 		list_del_init(&window->node);
@@ -389,8 +391,8 @@ int vgpuh_window_stat(struct vgpu_host_window_stat *args)
 		strscpy(args->out_name, dev_name(&found->dev), sizeof(args->out_name));
 		args->out_bytes = found->size;
 		args->out_bound_bytes = atomic64_read(&found->stats.bound_bytes);
-		args->out_bindings = READ_ONCE(found->nr_bindings);
-		args->out_opens = READ_ONCE(found->opens);
+		args->out_bindings = READ_ONCE(found->bindings.nr);
+		args->out_opens = READ_ONCE(found->opener.nr);
 		args->out_drain = READ_ONCE(found->drain);
 		args->out_reserved = 0;
 		args->out_reserved2 = 0;

@@ -56,6 +56,74 @@ struct vgpuh_window_stats {
 	atomic64_t huge;
 };
 
+/**
+ * struct vgpuh_window_memory - what a window has without bindings; constant
+ * @inode: inode whose address_space has the VMAs of the device file
+ * @i_mmap_key: lockdep class that the inode's i_mmap_rwsem had before
+ * @i_mmap_name: name of that class
+ * @header: page that describes the window, at its offset 0
+ * @dummy: page that is shown where nothing is bound
+ */
+struct vgpuh_window_memory {
+	struct inode *inode;
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	struct lock_class_key *i_mmap_key;
+	const char *i_mmap_name;
+#endif
+	struct page *header;
+	struct page *dummy;
+};
+
+/**
+ * struct vgpuh_window_opener - process that has the device file of a window open
+ * @nr: number of its open files
+ * @mm: mm of the process, with a reference of the struct; or NULL
+ * @mapped: true if a hypervisor has mapped the window since it got its number
+ */
+struct vgpuh_window_opener {
+	u32 nr;
+	struct mm_struct *mm;
+	bool mapped;
+};
+
+/**
+ * struct vgpuh_window_bindings - bindings of a window; see binding.c
+ * @tree: bindings by their offsets
+ * @nr: number of bindings in @tree
+ * @ended: bindings that have ended and whose notifiers are still registered
+ * @work: work item that unregisters the notifiers of @ended
+ */
+struct vgpuh_window_bindings {
+	struct rb_root_cached tree;
+	u32 nr;
+	struct list_head ended;
+	struct work_struct work;
+};
+
+/**
+ * struct vgpuh_window_workers - workers of a window, which wait for drivers
+ * @wq: workqueue for them and for the work item of the bindings; constant
+ * @nr_left: number of touches (touch.h) in drivers that a waiting thread has given up
+ * @nr_ahead: number of workers that prepare pages (ahead.c)
+ * @probes: shadows whose drivers are being probed, each once; the workers hold references
+ */
+struct vgpuh_window_workers {
+	struct workqueue_struct *wq;
+	u32 nr_left;
+	u32 nr_ahead;
+	struct mm_struct *probes[VGPU_WINDOW_PROBES];
+};
+
+/**
+ * struct vgpuh_window_viewers - users that show a window beside its device file; see local.c
+ * @lock: semaphore that protects @list, and is held over ->zap() of its entries
+ * @list: list of struct vgpu_window_viewer
+ */
+struct vgpuh_window_viewers {
+	struct rw_semaphore lock;
+	struct list_head list;
+};
+
 struct vgpuh_window {
 	struct device dev;
 	struct cdev cdev;
@@ -66,60 +134,28 @@ struct vgpuh_window {
 	kgid_t gid;
 	/* VGPU_HOST_WINDOW_*, of interest to the agent only. */
 	u32 flags;
-	/* Inode whose address_space has the VMAs of the device file. */
-	struct inode *inode;
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-	/* Lockdep class that the inode's i_mmap_rwsem had before. */
-	struct lock_class_key *i_mmap_key;
-	const char *i_mmap_name;
-#endif
-	struct page *header;
-	/* Page that is shown where nothing is bound. */
-	struct page *dummy;
+	struct vgpuh_window_memory memory;
 
 	/* Entry of the list of windows. */
 	struct list_head node;
-	/*
-	 * Workqueue for work that waits for drivers; @free_work destroys it and frees the
-	 * window.
-	 */
-	struct workqueue_struct *wq;
+	/* Work item that destroys the workqueue and frees the window. */
 	struct work_struct free_work;
-	/* Work item on @wq that unregisters the notifiers of bindings that have ended. */
-	struct work_struct end_work;
 
-	/* Mutex that protects the fields from @id to @probes. */
+	/* Mutex that protects the fields from @id to @workers. */
 	struct mutex lock;
 	/* Number of the window; a new one for each hypervisor. */
 	u64 id;
 	bool gone;
 	bool drain;
-	u32 opens;
-	/*
-	 * mm of the process that has the device file open, with a reference of the struct; or
-	 * NULL.
-	 */
-	struct mm_struct *opener;
-	/* True if a hypervisor has mapped the window since it got its number. */
-	bool mapped;
-	struct rb_root_cached bindings;
-	u32 nr_bindings;
-	/* Bindings that have ended and whose notifiers are still registered. */
-	struct list_head ended;
-	/* Number of touches (touch.h) in drivers that a waiting thread has given up. */
-	u32 nr_left;
-	/* Number of workers that prepare pages (ahead.c). */
-	u32 nr_ahead;
-	/* Shadows whose drivers are being probed, each once; the workers hold references. */
-	struct mm_struct *probes[VGPU_WINDOW_PROBES];
+	struct vgpuh_window_opener opener;
+	struct vgpuh_window_bindings bindings;
+	struct vgpuh_window_workers workers;
 
-	struct rw_semaphore viewers_lock;
-	struct list_head viewers;
-
+	struct vgpuh_window_viewers viewers;
 	struct vgpuh_window_stats stats;
 };
 
-/* Mutex that protects vgpu_windows. Lock order: before viewers_lock and lock of a window. */
+/* Mutex that protects vgpu_windows. Lock order: before viewers.lock and lock of a window. */
 extern struct mutex vgpu_windows_lock;
 /* List of windows, sorted by CID and port. */
 extern struct list_head vgpu_windows;

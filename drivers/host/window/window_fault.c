@@ -23,14 +23,14 @@ static vm_fault_t window_insert_dummy(struct vgpuh_window *window, struct vm_fau
 {
 	atomic64_inc(&window->stats.dummies);
 	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
-				      page_to_pfn(window->dummy),
+				      page_to_pfn(window->memory.dummy),
 				      vm_get_page_prot(vmf->vma->vm_flags), PAGE_SHARED);
 }
 
 static vm_fault_t window_insert_header(struct vgpuh_window *window, struct vm_fault *vmf)
 {
 	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
-				      page_to_pfn(window->header),
+				      page_to_pfn(window->memory.header),
 				      vm_get_page_prot(vmf->vma->vm_flags & ~VM_WRITE),
 				      PAGE_SHARED);
 }

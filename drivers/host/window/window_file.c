@@ -33,15 +33,15 @@ static int window_take(struct vgpuh_window *window, struct mm_struct *mm)
 	mutex_lock(&window->lock);
 	if (window->gone) {
 		ret = -ENXIO;
-	} else if (window->opens && window->opener != mm) {
+	} else if (window->opener.nr && window->opener.mm != mm) {
 		/*
 		 * A window is one hypervisor's: another process would see all that its guest
 		 * sees.
 		 */
 		ret = -EBUSY;
-	} else if (!window->opens++) {
+	} else if (!window->opener.nr++) {
 		mmgrab(mm);
-		window->opener = mm;
+		window->opener.mm = mm;
 	}
 	mutex_unlock(&window->lock);
 	return ret;
@@ -62,7 +62,8 @@ static int window_take_wait(struct vgpuh_window *window, struct mm_struct *mm)
 		left = end - jiffies;
 		if (left <= 0)
 			break;
-		if (wait_event_killable_timeout(vgpu_windows_closed, !READ_ONCE(window->opens) ||
+		if (wait_event_killable_timeout(vgpu_windows_closed,
+						!READ_ONCE(window->opener.nr) ||
 						READ_ONCE(window->gone), left) < 0)
 			return -EINTR;
 	}
@@ -82,7 +83,7 @@ static int window_open(struct inode *inode, struct file *file)
 		return ret;
 	vgpuh_window_get(window);
 	file->private_data = window;
-	file->f_mapping = window->inode->i_mapping;
+	file->f_mapping = window->memory.inode->i_mapping;
 	return 0;
 }
 
@@ -92,19 +93,19 @@ static int window_release(struct inode *inode, struct file *file)
 	struct mm_struct *opener = NULL;
 	u64 old = 0;
 
-	down_read(&window->viewers_lock);
+	down_read(&window->viewers.lock);
 	mutex_lock(&window->lock);
-	if (!--window->opens) {
-		opener = window->opener;
-		window->opener = NULL;
+	if (!--window->opener.nr) {
+		opener = window->opener.mm;
+		window->opener.mm = NULL;
 		wake_up_all(&vgpu_windows_closed);
-		if (window->mapped && list_empty(&window->viewers)) {
+		if (window->opener.mapped && list_empty(&window->viewers.list)) {
 			old = window->id;
 			vgpuh_window_renew(window);
 		}
 	}
 	mutex_unlock(&window->lock);
-	up_read(&window->viewers_lock);
+	up_read(&window->viewers.lock);
 	if (opener)
 		mmdrop(opener);
 	/* The window has another number now, so faults do not find the old bindings any more. */
@@ -136,7 +137,7 @@ static int window_mmap(struct file *file, struct vm_area_struct *vma)
 	vma->vm_ops = &vgpuh_window_vm_ops;
 	vma->vm_private_data = window;
 	mutex_lock(&window->lock);
-	window->mapped = true;
+	window->opener.mapped = true;
 	mutex_unlock(&window->lock);
 	return 0;
 }
