@@ -158,13 +158,13 @@ static int control_recv(struct vgpu_peer *peer, u8 *buf)
 		return ret;
 	op = &control_ops[type];
 	if (vgpu_wire_msg_check(buf, len, &peer->wire) ||
-	    (op->sequenced && le64_to_cpu(hdr->seq) != peer->control_seq + 1))
+	    (op->sequenced && le64_to_cpu(hdr->seq) != peer->control.seq + 1))
 		goto malformed;
 	ret = op->fn(peer, buf);
 	if (ret == -EPROTO)
 		goto malformed;
 	if (op->sequenced) {
-		WRITE_ONCE(peer->control_seq, peer->control_seq + 1);
+		WRITE_ONCE(peer->control.seq, peer->control.seq + 1);
 		wake_up_all(&peer->wait);
 	}
 	return ret;
@@ -192,14 +192,14 @@ static void control_end(struct vgpu_peer *peer)
 	vgpu_conn_shutdown(&peer->control.conn);
 	mutex_lock(&peer->lock);
 	peer->closing = true;
-	list_for_each_entry(session, &peer->sessions, node)
+	list_for_each_entry(session, &peer->sessions.list, node)
 		vgpuh_session_end(session);
 	mutex_unlock(&peer->lock);
 	wake_up_all(&peer->wait);
 	/* Sessions may take long to end, but nothing of them is shown to the guest from now on. */
 	vgpu_offer_end(peer);
 	vgpu_ram_end(peer);
-	wait_event_idle(peer->wait, !READ_ONCE(peer->nr_sessions));
+	wait_event_idle(peer->wait, !READ_ONCE(peer->sessions.nr));
 
 	/* No lane is left, so no object is used or made. A driver may take its time for a close. */
 	wait_event_idle(peer->wait, vgpu_close_all_over(peer));

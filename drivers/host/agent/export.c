@@ -183,16 +183,16 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 	kref_get(&export->ref);
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry(other, &peer->grants, node)
+	list_for_each_entry(other, &peer->grants.list, node)
 		if (other->export == export && !other->revoked)
 			ret = -EEXIST;
 	if (peer->closing)
 		ret = -ENODEV;
-	if (peer->last_grant == INT_MAX)
+	if (peer->grants.last == INT_MAX)
 		ret = -ENOSPC;
 	if (!ret) {
-		grant->id = ++peer->last_grant;
-		list_add_tail(&grant->node, &peer->grants);
+		grant->id = ++peer->grants.last;
+		list_add_tail(&grant->node, &peer->grants.list);
 	}
 	mutex_unlock(&peer->lock);
 	if (ret) {
@@ -209,7 +209,7 @@ int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export)
 	int ret = -ENOENT;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry(grant, &peer->grants, node) {
+	list_for_each_entry(grant, &peer->grants.list, node) {
 		if (grant->export == export && !grant->revoked) {
 			grant->revoked = true;
 			ret = 0;
@@ -249,7 +249,7 @@ static void grant_change(struct vgpu_peer *peer, const struct vgpuh_export *expo
 	bool any = false;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry(grant, &peer->grants, node) {
+	list_for_each_entry(grant, &peer->grants.list, node) {
 		if (grant->export == export && !grant->revoked) {
 			change_merge(&grant->change, change);
 			any = true;
@@ -300,7 +300,7 @@ static struct vgpu_grant *grant_next_news(struct vgpu_peer *peer, bool *revoked)
 	struct vgpu_grant *grant, *next, *found = NULL;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry_safe(grant, next, &peer->grants, node) {
+	list_for_each_entry_safe(grant, next, &peer->grants.list, node) {
 		if (grant->announced && !grant->revoked)
 			continue;
 		*revoked = grant->revoked;
@@ -330,7 +330,7 @@ static u32 grant_next_change(struct vgpu_peer *peer, struct vgpu_change *change)
 	u32 id = 0;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry(grant, &peer->grants, node) {
+	list_for_each_entry(grant, &peer->grants.list, node) {
 		if (!grant->change.flags || !grant->announced || grant->revoked)
 			continue;
 		id = grant->id;
@@ -394,7 +394,7 @@ void vgpu_grant_drop_all(struct vgpu_peer *peer)
 	struct vgpu_grant *grant, *next;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry_safe(grant, next, &peer->grants, node) {
+	list_for_each_entry_safe(grant, next, &peer->grants.list, node) {
 		list_del(&grant->node);
 		vgpu_grant_put(grant);
 	}

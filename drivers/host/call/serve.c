@@ -332,7 +332,7 @@ static void lane_unpublish(struct vgpuh_lane *lane)
 	list_del(&lane->node);
 	WRITE_ONCE(session->lanes.nr, session->lanes.nr - 1);
 	mutex_unlock(&session->lanes.lock);
-	atomic_dec(&session->peer->nr_lanes);
+	atomic_dec(&session->peer->sessions.nr_lanes);
 	/* The session's end may wait for its last lane. */
 	wake_up_all(&session->peer->wait);
 }
@@ -414,7 +414,7 @@ static int lane_publish(struct vgpuh_lane *lane)
 	}
 	mutex_unlock(&session->lanes.lock);
 	if (!ret)
-		atomic_inc(&peer->nr_lanes);
+		atomic_inc(&peer->sessions.nr_lanes);
 	return ret;
 }
 

@@ -31,17 +31,17 @@ struct vgpuh_mapping *vgpuh_mapping_find(struct vgpuh_session *session, u64 addr
 
 bool vgpuh_mapping_charge(struct vgpu_peer *peer, u64 len)
 {
-	u64 mapped = atomic64_fetch_add(len, &peer->mapped_bytes);
+	u64 mapped = atomic64_fetch_add(len, &peer->memory.mapped_bytes);
 
 	if (vgpu_limits_map_ok(&peer->limits, mapped, len))
 		return true;
-	atomic64_sub(len, &peer->mapped_bytes);
+	atomic64_sub(len, &peer->memory.mapped_bytes);
 	return false;
 }
 
 void vgpuh_mapping_uncharge(struct vgpu_peer *peer, u64 len)
 {
-	atomic64_sub(len, &peer->mapped_bytes);
+	atomic64_sub(len, &peer->memory.mapped_bytes);
 }
 
 void vgpuh_mapping_insert(struct vgpuh_session *session, struct vgpuh_mapping *mapping)
@@ -51,7 +51,7 @@ void vgpuh_mapping_insert(struct vgpuh_session *session, struct vgpuh_mapping *m
 	mapping->node.last = mapping->addr + mapping->len - 1;
 	interval_tree_insert(&mapping->node, &session->mappings);
 	session->nr_mappings++;
-	atomic_inc(&session->peer->nr_mappings);
+	atomic_inc(&session->peer->memory.nr_mappings);
 	vgpuh_control_due(session->peer);
 }
 
@@ -59,7 +59,7 @@ static void mapping_remove(struct vgpuh_session *session, struct vgpuh_mapping *
 {
 	interval_tree_remove(&mapping->node, &session->mappings);
 	session->nr_mappings--;
-	atomic_dec(&session->peer->nr_mappings);
+	atomic_dec(&session->peer->memory.nr_mappings);
 }
 
 void vgpuh_mapping_unbind(struct vgpuh_mapping *mapping, bool tell)

@@ -111,7 +111,7 @@ static void memory_end(struct vgpu_memory *memory)
 static void memory_replace(struct vgpu_peer *peer, struct vgpu_memory *memory)
 {
 	mutex_lock(&peer->lock);
-	swap(peer->memory, memory);
+	swap(peer->memory.layout, memory);
 	mutex_unlock(&peer->lock);
 	if (!memory)
 		return;
@@ -130,7 +130,7 @@ struct vgpu_ram_table *vgpu_ram_get(struct vgpu_peer *peer, u32 *pieces)
 	struct vgpu_memory *memory;
 
 	mutex_lock(&peer->lock);
-	memory = peer->memory;
+	memory = peer->memory.layout;
 	if (memory) {
 		mutex_lock(&memory->lock);
 		table = memory->table;

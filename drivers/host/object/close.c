@@ -192,7 +192,7 @@ bool vgpu_close_applied(struct vgpu_peer *peer, u64 seq)
 
 	spin_lock(&peer->closes.lock);
 	object = list_first_entry_or_null(&peer->closes.list, struct vgpuh_object, close_node);
-	applied = READ_ONCE(peer->control_seq) >= seq &&
+	applied = READ_ONCE(peer->control.seq) >= seq &&
 		  !(object && object->close_seq <= seq) &&
 		  !(peer->closes.seq && peer->closes.seq <= seq);
 	spin_unlock(&peer->closes.lock);

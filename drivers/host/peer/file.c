@@ -156,7 +156,7 @@ static u64 files_sent(struct vgpu_agent *agent, const struct vgpuh_export *expor
 	lockdep_assert_held(&agent->lock);
 	xa_for_each(&agent->peers, id, peer) {
 		mutex_lock(&peer->lock);
-		list_for_each_entry(grant, &peer->grants, node)
+		list_for_each_entry(grant, &peer->grants.list, node)
 			if (!peer->closing && grant->export == export && !grant->revoked &&
 			    grant->files_sent)
 				version = min(version, grant->files_sent);
@@ -222,7 +222,7 @@ static bool peer_has(struct vgpu_peer *peer, const struct vgpuh_export *export)
 	bool found = false;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry(grant, &peer->grants, node)
+	list_for_each_entry(grant, &peer->grants.list, node)
 		found |= grant->export == export && !grant->revoked;
 	mutex_unlock(&peer->lock);
 	return found;
@@ -291,7 +291,7 @@ static struct vgpu_host_file *file_next(struct vgpu_peer *peer, u32 *export)
 	struct vgpu_grant *grant;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry(grant, &peer->grants, node) {
+	list_for_each_entry(grant, &peer->grants.list, node) {
 		if (!grant->announced || grant->revoked)
 			continue;
 		file = file_after(grant->export, grant->files_sent);

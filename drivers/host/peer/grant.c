@@ -54,7 +54,7 @@ struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id)
 	struct vgpu_grant *grant, *found = NULL;
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry(grant, &peer->grants, node) {
+	list_for_each_entry(grant, &peer->grants.list, node) {
 		if (grant->id == id && !grant->revoked) {
 			vgpu_grant_get(grant);
 			found = grant;

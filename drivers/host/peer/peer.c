@@ -56,8 +56,8 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->wire.features = args->features;
 	mutex_init(&peer->control.tx_lock);
 	mutex_init(&peer->lock);
-	INIT_LIST_HEAD(&peer->grants);
-	INIT_LIST_HEAD(&peer->sessions);
+	INIT_LIST_HEAD(&peer->grants.list);
+	INIT_LIST_HEAD(&peer->sessions.list);
 	mutex_init(&peer->objects.lock);
 	xa_init_flags(&peer->objects.table, XA_FLAGS_ALLOC1);
 	xa_init(&peer->objects.files);
@@ -123,10 +123,10 @@ void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat)
 {
 	struct vgpu_counters *c = &peer->counters;
 
-	stat->out_sessions = READ_ONCE(peer->nr_sessions);
-	stat->out_lanes = atomic_read(&peer->nr_lanes);
+	stat->out_sessions = READ_ONCE(peer->sessions.nr);
+	stat->out_lanes = atomic_read(&peer->sessions.nr_lanes);
 	stat->out_objects = READ_ONCE(peer->objects.nr);
-	stat->out_mappings = atomic_read(&peer->nr_mappings);
+	stat->out_mappings = atomic_read(&peer->memory.nr_mappings);
 	stat->out_calls = atomic64_read(&c->calls);
 	stat->out_round_trips = atomic64_read(&c->calls) + atomic64_read(&c->upcalls);
 	stat->out_bytes_in = atomic64_read(&c->bytes_in);

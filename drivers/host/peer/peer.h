@@ -62,6 +62,7 @@ struct vgpu_unbind {
  * struct vgpu_peer_control - control connection of a peer
  * @conn: connection; once it is shut down, the peer's thread ends everything else
  * @buf: buffer for received messages, used by the peer's thread only
+ * @seq: number of the last sequenced message that was taken in, written by the peer's thread
  * @ping_seq: number of the last ping, written by the peer's thread
  * @idle_until: time in jiffies at which the next idle message (vgpuh_control_settle()) is due at
  *	the peer's rate; accessed by the peer's thread only
@@ -72,11 +73,46 @@ struct vgpu_unbind {
 struct vgpu_peer_control {
 	struct vgpu_conn conn;
 	u8 buf[VGPU_CONTROL_MSG_MAX] __aligned(8);
+	u64 seq;
 	u64 ping_seq;
 	unsigned long idle_until;
 	atomic_t dues;
 	struct mutex tx_lock;
 	struct work_struct tx_work;
+};
+
+/**
+ * struct vgpu_peer_grants - grants of a peer; protected by peer->lock
+ * @list: list of the grants
+ * @last: number of the newest one
+ */
+struct vgpu_peer_grants {
+	struct list_head list;
+	u32 last;
+};
+
+/**
+ * struct vgpu_peer_sessions - sessions of a peer and their lanes
+ * @list: list of the sessions; protected by peer->lock, as @nr
+ * @nr: number of sessions
+ * @nr_lanes: number of lanes of all sessions
+ */
+struct vgpu_peer_sessions {
+	struct list_head list;
+	u32 nr;
+	atomic_t nr_lanes;
+};
+
+/**
+ * struct vgpu_peer_memory - memory of a guest, and mappings of all of its sessions
+ * @layout: source of the memory's layout (ram.c), or NULL; protected by peer->lock
+ * @nr_mappings: number of mappings
+ * @mapped_bytes: number of bytes that are charged for mappings
+ */
+struct vgpu_peer_memory {
+	struct vgpu_memory *layout;
+	atomic_t nr_mappings;
+	atomic64_t mapped_bytes;
 };
 
 /**
@@ -205,21 +241,15 @@ struct vgpu_peer {
 	struct vgpu_wire_limits wire;
 	struct vgpu_counters counters;
 	struct vgpu_agent_event *gone;
-	atomic_t nr_lanes;
-	atomic_t nr_mappings;
-	atomic64_t mapped_bytes;
 
 	struct vgpu_peer_control control;
 
 	/* Mutex that protects grants and sessions. */
 	struct mutex lock;
 	bool closing;
-	struct list_head grants;
-	u32 last_grant;
-	struct list_head sessions;
-	u32 nr_sessions;
-	/* Source of the guest's memory layout (ram.c), or NULL. */
-	struct vgpu_memory *memory;
+	struct vgpu_peer_grants grants;
+	struct vgpu_peer_sessions sessions;
+	struct vgpu_peer_memory memory;
 
 	struct vgpu_peer_objects objects;
 	struct vgpu_peer_kept kept;
@@ -230,8 +260,6 @@ struct vgpu_peer {
 	spinlock_t tgids_lock;
 
 	struct vgpu_peer_closes closes;
-	/* Number of the last sequenced control message that was taken in. */
-	u64 control_seq;
 	/* Wait queue, woken when control messages were taken in or applied, or sessions ended. */
 	wait_queue_head_t wait;
 

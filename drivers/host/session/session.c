@@ -100,7 +100,7 @@ static struct vgpuh_session *session_find_locked(struct vgpu_peer *peer, u64 num
 	struct vgpuh_session *session;
 
 	lockdep_assert_held(&peer->lock);
-	list_for_each_entry(session, &peer->sessions, node)
+	list_for_each_entry(session, &peer->sessions.list, node)
 		if (session->number == number)
 			return session;
 	return NULL;
@@ -114,13 +114,13 @@ int vgpuh_session_publish(struct vgpuh_session *session)
 	mutex_lock(&peer->lock);
 	if (peer->closing)
 		ret = -ENODEV;
-	else if (peer->nr_sessions >= peer->limits.sessions)
+	else if (peer->sessions.nr >= peer->limits.sessions)
 		ret = -EMFILE;
 	else if (session_find_locked(peer, session->number))
 		ret = -EEXIST;
 	if (!ret) {
-		list_add_tail(&session->node, &peer->sessions);
-		peer->nr_sessions++;
+		list_add_tail(&session->node, &peer->sessions.list);
+		peer->sessions.nr++;
 	}
 	mutex_unlock(&peer->lock);
 	if (ret == -EMFILE)
@@ -145,7 +145,7 @@ void vgpuh_session_withdraw(struct vgpuh_session *session)
 	if (cancel_delayed_work_sync(&session->close.work))
 		vgpuh_session_put(session);
 	mutex_lock(&peer->lock);
-	peer->nr_sessions--;
+	peer->sessions.nr--;
 	mutex_unlock(&peer->lock);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_SESSION_GONE, peer->id,
 			  session->number);
