@@ -75,7 +75,7 @@ void vgpu_agent_kick_peer(u32 cid, u32 port)
 	if (agent_current) {
 		mutex_lock(&agent_current->lock);
 		xa_for_each(&agent_current->peers, id, peer)
-			if (peer->cid == cid && peer->port == port)
+			if (peer->guest->cid == cid && peer->guest->port == port)
 				vgpuh_control_kick_window(peer);
 		mutex_unlock(&agent_current->lock);
 	}

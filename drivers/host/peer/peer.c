@@ -50,8 +50,6 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	kref_init(&peer->ref);
 	kref_get(&agent->ref);
 	peer->agent = agent;
-	peer->cid = args->cid;
-	peer->port = args->port;
 	vgpu_limits_fill(&peer->limits, &args->limits, &peer->wire);
 	peer->wire.features = args->features;
 	mutex_init(&peer->control.tx_lock);

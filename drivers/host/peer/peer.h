@@ -233,8 +233,6 @@ struct vgpu_peer_unbinds {
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
-	u32 cid;
-	u32 port;
 	struct vgpu_agent *agent;
 	struct vgpu_guest *guest;
 	struct vgpu_host_limits limits;

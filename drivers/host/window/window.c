@@ -12,6 +12,7 @@
 #include "base/cmd.h"
 #include "base/work.h"
 #include "fault.h"
+#include "peer/guest.h"
 #include "peer/peer.h"
 #include "window/binding.h"
 #include "window/nested.h"
@@ -95,7 +96,7 @@ struct vgpuh_window *vgpuh_window_find(const struct vgpu_peer *peer)
 	struct vgpuh_window *window;
 
 	mutex_lock(&vgpu_windows_lock);
-	window = window_find_locked(peer->cid, peer->port);
+	window = window_find_locked(peer->guest->cid, peer->guest->port);
 	if (window)
 		vgpuh_window_get(window);
 	mutex_unlock(&vgpu_windows_lock);
