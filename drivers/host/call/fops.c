@@ -117,7 +117,7 @@ s64 vgpu_fops_close(struct vgpuh_call *call)
 	if (!object)
 		return 0;
 	vgpu_card_forget(session, object->id);
-	leave = object->leave;
+	leave = object->leave.number;
 	/*
 	 * The object cannot be found any more, but its number belongs to the file until the
 	 * release.

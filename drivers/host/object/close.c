@@ -120,9 +120,9 @@ void vgpuh_object_flush(struct vgpuh_object *object, unsigned long by)
 {
 	struct file *file = object->file;
 
-	if (object->flushed)
+	if (object->close.flushed)
 		return;
-	object->flushed = true;
+	object->close.flushed = true;
 	if (!file->f_op->flush)
 		return;
 	if (current->flags & PF_KTHREAD)
@@ -139,10 +139,10 @@ static struct vgpuh_object *close_next(struct vgpu_peer *peer)
 	struct vgpuh_object *object;
 
 	spin_lock(&peer->closes.lock);
-	object = list_first_entry_or_null(&peer->closes.list, struct vgpuh_object, close_node);
+	object = list_first_entry_or_null(&peer->closes.list, struct vgpuh_object, close.node);
 	if (object)
-		list_del_init(&object->close_node);
-	peer->closes.seq = object ? object->close_seq : 0;
+		list_del_init(&object->close.node);
+	peer->closes.seq = object ? object->close.seq : 0;
 	spin_unlock(&peer->closes.lock);
 	/* The close before this one is applied now. */
 	wake_up_all(&peer->wait);
@@ -162,7 +162,7 @@ static void close_work(struct work_struct *work)
 	u64 leave;
 
 	while ((object = close_next(peer))) {
-		leave = object->leave;
+		leave = object->leave.number;
 		vgpuh_object_flush(object, flush_by);
 		flushed = jiffies;
 		vgpuh_object_put(object);
@@ -178,9 +178,9 @@ void vgpu_close_queue(struct vgpuh_object *object, u64 seq)
 {
 	struct vgpu_peer *peer = object->peer;
 
-	object->close_seq = seq;
+	object->close.seq = seq;
 	spin_lock(&peer->closes.lock);
-	list_add_tail(&object->close_node, &peer->closes.list);
+	list_add_tail(&object->close.node, &peer->closes.list);
 	spin_unlock(&peer->closes.lock);
 	queue_work(vgpu_host_patient_wq, &peer->closes.work);
 }
@@ -191,9 +191,9 @@ bool vgpu_close_applied(struct vgpu_peer *peer, u64 seq)
 	bool applied;
 
 	spin_lock(&peer->closes.lock);
-	object = list_first_entry_or_null(&peer->closes.list, struct vgpuh_object, close_node);
+	object = list_first_entry_or_null(&peer->closes.list, struct vgpuh_object, close.node);
 	applied = READ_ONCE(peer->control.seq) >= seq &&
-		  !(object && object->close_seq <= seq) &&
+		  !(object && object->close.seq <= seq) &&
 		  !(peer->closes.seq && peer->closes.seq <= seq);
 	spin_unlock(&peer->closes.lock);
 	return applied;

@@ -5,10 +5,23 @@
 #ifndef _VGPU_HOST_CLOSE_H
 #define _VGPU_HOST_CLOSE_H
 
+#include <linux/list.h>
 #include <linux/types.h>
 
 struct vgpu_peer;
 struct vgpuh_object;
+
+/**
+ * struct vgpuh_object_close - close of an object
+ * @flushed: true if the driver's ->flush was called
+ * @seq: number of the CLOSE message of the last reference
+ * @node: list entry in peer->closes.list; protected by peer->closes.lock
+ */
+struct vgpuh_object_close {
+	bool flushed;
+	u64 seq;
+	struct list_head node;
+};
 
 /*
  * Return the deadline in jiffies for the ->flush of files that a kernel thread closes from now

@@ -40,8 +40,8 @@
 
 struct vgpuh_event {
 	/*
-	 * List entries in object->watched, object->events and, once fired, peer->events.fired;
-	 * protected by peer->events.lock. An event that is in none of them counts as fired.
+	 * List entries in object->events and, once fired, peer->events.fired; protected by
+	 * peer->events.lock. An event that is in none of them counts as fired.
 	 */
 	struct list_head node;
 	struct interval_tree_node by_number;
@@ -149,7 +149,7 @@ static void event_take_locked(struct vgpuh_event *event)
 {
 	lockdep_assert_held(&event->peer->events.lock);
 	list_del(&event->node);
-	interval_tree_remove(&event->by_number, &event->object->events);
+	interval_tree_remove(&event->by_number, &event->object->events.tree);
 	if (event->fired)
 		list_del(&event->fired_node);
 	event->fired = true;
@@ -162,7 +162,7 @@ static struct vgpuh_event *event_find_locked(struct vgpuh_object *object, u32 nu
 	struct interval_tree_node *node;
 
 	lockdep_assert_held(&object->peer->events.lock);
-	node = interval_tree_iter_first(&object->events, number, number);
+	node = interval_tree_iter_first(&object->events.tree, number, number);
 	return node ? container_of(node, struct vgpuh_event, by_number) : NULL;
 }
 
@@ -193,8 +193,8 @@ int vgpuh_event_add(struct vgpuh_object *object, u32 number, struct file *file)
 		ret = -EMFILE;
 	} else {
 		peer->events.nr++;
-		list_add_tail(&event->node, &object->watched);
-		interval_tree_insert(&event->by_number, &object->events);
+		list_add_tail(&event->node, &object->events.list);
+		interval_tree_insert(&event->by_number, &object->events.tree);
 		event->fired = false;
 	}
 	spin_unlock_irq(&peer->events.lock);
@@ -233,9 +233,9 @@ static void events_look_locked(struct vgpuh_object *object)
 	struct vgpuh_event *event;
 	unsigned int i;
 
-	for (i = 0; i < EVENT_LOOK && !list_empty(&object->watched); i++) {
-		event = list_first_entry(&object->watched, struct vgpuh_event, node);
-		list_move_tail(&event->node, &object->watched);
+	for (i = 0; i < EVENT_LOOK && !list_empty(&object->events.list); i++) {
+		event = list_first_entry(&object->events.list, struct vgpuh_event, node);
+		list_move_tail(&event->node, &object->events.list);
 		if (!event_is_over_locked(event))
 			continue;
 		event->over = true;
@@ -248,7 +248,7 @@ void vgpuh_event_settle(struct vgpuh_object *object, u32 number)
 	struct vgpu_peer *peer = object->peer;
 	struct vgpuh_event *event;
 
-	if (!number && list_empty_careful(&object->watched))
+	if (!number && list_empty_careful(&object->events.list))
 		return;
 	spin_lock_irq(&peer->events.lock);
 	event = number ? event_find_locked(object, number) : NULL;
@@ -268,7 +268,7 @@ void vgpuh_event_drop_all(struct vgpuh_object *object)
 	do {
 		spin_lock_irq(&peer->events.lock);
 		for (nr = 0; nr < EVENT_DROP; nr++) {
-			event = list_first_entry_or_null(&object->watched, struct vgpuh_event,
+			event = list_first_entry_or_null(&object->events.list, struct vgpuh_event,
 							 node);
 			if (!event)
 				break;

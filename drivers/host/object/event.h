@@ -5,11 +5,23 @@
 #ifndef _VGPU_HOST_EVENT_H
 #define _VGPU_HOST_EVENT_H
 
+#include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/types.h>
 
 struct file;
 struct vgpuh_object;
 struct vgpu_peer;
+
+/**
+ * struct vgpuh_object_events - events of calls on an object; protected by peer->events.lock
+ * @list: list in the order in which ioctls check the events
+ * @tree: events by number
+ */
+struct vgpuh_object_events {
+	struct list_head list;
+	struct rb_root_cached tree;
+};
 
 /*
  * Let @file stand for the guest's eventfd @number: its first signal is reported.

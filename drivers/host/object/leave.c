@@ -31,8 +31,8 @@
 void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpuh_object *object)
 {
 	spin_lock(&peer->leaves.lock);
-	object->leave = ++peer->leaves.last;
-	list_add_tail(&object->leave_node, &peer->leaves.list);
+	object->leave.number = ++peer->leaves.last;
+	list_add_tail(&object->leave.node, &peer->leaves.list);
 	spin_unlock(&peer->leaves.lock);
 }
 
@@ -41,7 +41,7 @@ void vgpu_leave_free(struct vgpuh_object *object)
 	struct vgpu_peer *peer = object->peer;
 
 	spin_lock(&peer->leaves.lock);
-	object->leave_state = VGPU_LEAVE_FREE;
+	object->leave.state = VGPU_LEAVE_FREE;
 	/*
 	 * The lock is held, so the object is still in the list when the work is queued. The
 	 * peer's end waits only until the list is empty, and the work must not be queued after
@@ -57,8 +57,8 @@ bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave)
 	bool over;
 
 	spin_lock(&peer->leaves.lock);
-	first = list_first_entry_or_null(&peer->leaves.list, struct vgpuh_object, leave_node);
-	over = !first || first->leave > leave;
+	first = list_first_entry_or_null(&peer->leaves.list, struct vgpuh_object, leave.node);
+	over = !first || first->leave.number > leave;
 	spin_unlock(&peer->leaves.lock);
 	return over;
 }
@@ -69,10 +69,11 @@ bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
 	bool settled = true;
 
 	spin_lock(&peer->leaves.lock);
-	list_for_each_entry_reverse(object, &peer->leaves.list, leave_node) {
-		if (object->leave > leave)
+	list_for_each_entry_reverse(object, &peer->leaves.list, leave.node) {
+		if (object->leave.number > leave)
 			continue;
-		settled = object->leave < leave || object->leave_state != VGPU_LEAVE_FREE;
+		settled = object->leave.number < leave ||
+			  object->leave.state != VGPU_LEAVE_FREE;
 		break;
 	}
 	spin_unlock(&peer->leaves.lock);
@@ -88,9 +89,9 @@ static struct vgpuh_object *leave_next(struct vgpu_peer *peer, struct vgpuh_obje
 	struct vgpuh_object *found = NULL;
 
 	spin_lock(&peer->leaves.lock);
-	object = list_prepare_entry(object, &peer->leaves.list, leave_node);
-	list_for_each_entry_continue(object, &peer->leaves.list, leave_node) {
-		if (object->leave_state == VGPU_LEAVE_USED)
+	object = list_prepare_entry(object, &peer->leaves.list, leave.node);
+	list_for_each_entry_continue(object, &peer->leaves.list, leave.node) {
+		if (object->leave.state == VGPU_LEAVE_USED)
 			continue;
 		found = object;
 		break;
@@ -109,7 +110,7 @@ static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpuh_object 
 	bool repeated = false;
 
 	spin_lock(&peer->leaves.lock);
-	list_for_each_entry(earlier, &peer->leaves.list, leave_node) {
+	list_for_each_entry(earlier, &peer->leaves.list, leave.node) {
 		repeated = earlier != object && earlier->file == object->file;
 		if (repeated || earlier == object)
 			break;
@@ -128,14 +129,14 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpuh_object *object, bool 
 	bool repeated = false;
 
 	/* No task waits for an object in another state. */
-	if (object->leave_state == VGPU_LEAVE_FREE)
+	if (object->leave.state == VGPU_LEAVE_FREE)
 		repeated = object->kind == VGPU_OBJECT_DEVICE && leave_is_repeated(peer, object);
 	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 || now || repeated) {
 		__fput_sync(file);
 		return true;
 	}
 	spin_lock(&peer->leaves.lock);
-	object->leave_state = VGPU_LEAVE_SHARED;
+	object->leave.state = VGPU_LEAVE_SHARED;
 	spin_unlock(&peer->leaves.lock);
 	return false;
 }
@@ -147,7 +148,7 @@ static void leave_end(struct vgpu_peer *peer, struct vgpuh_object *object)
 	vgpuh_object_uncount(peer);
 	/* The object leaves the list last: the guest may open another file from then on. */
 	spin_lock(&peer->leaves.lock);
-	list_del(&object->leave_node);
+	list_del(&object->leave.node);
 	spin_unlock(&peer->leaves.lock);
 	kfree_rcu(object, rcu);
 }
@@ -163,7 +164,7 @@ static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 
 	*again = false;
 	for (object = leave_next(peer, NULL); object; object = next) {
-		bool was_free = object->leave_state == VGPU_LEAVE_FREE;
+		bool was_free = object->leave.state == VGPU_LEAVE_FREE;
 		bool released = leave_try(peer, object, now);
 
 		next = leave_next(peer, object);

@@ -5,10 +5,31 @@
 #ifndef _VGPU_HOST_LEAVE_H
 #define _VGPU_HOST_LEAVE_H
 
+#include <linux/list.h>
 #include <linux/types.h>
 
 struct vgpuh_object;
 struct vgpu_peer;
+
+/* State of a closed object whose file is to be released. */
+enum vgpu_leave_state {
+	VGPU_LEAVE_USED,	/* calls still use the object */
+	VGPU_LEAVE_FREE,	/* no call uses it, its file is to be put */
+	VGPU_LEAVE_SHARED,	/* others hold its file, too */
+};
+
+/**
+ * struct vgpuh_object_leave - release of an object's file; changed under peer->leaves.lock
+ * @number: number in peer->leaves.list; 0: the object is not in it, and its release is not
+ *	waited for
+ * @node: list entry in peer->leaves.list
+ * @state: who still has the file
+ */
+struct vgpuh_object_leave {
+	u64 number;
+	struct list_head node;
+	enum vgpu_leave_state state;
+};
 
 void vgpu_leave_init(struct vgpu_peer *peer);
 /*

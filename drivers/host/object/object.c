@@ -13,9 +13,6 @@
 
 #include "base/caller.h"
 #include "compat.h"
-#include "object/close.h"
-#include "object/event.h"
-#include "object/leave.h"
 #include "object/object.h"
 
 /* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
@@ -180,7 +177,7 @@ static void object_free(struct kref *ref)
 	vgpuh_space_put(peer, object->space);
 	vgpu_grant_put(object->grant);
 	vgpu_grant_put(object->origin);
-	if (object->leave) {
+	if (object->leave.number) {
 		vgpu_leave_free(object);
 		return;
 	}
@@ -217,14 +214,14 @@ static struct vgpuh_object *object_make_locked(struct vgpu_peer *peer, struct fi
 	object->peer = peer;
 	object->file = file;
 	object->kind = object_kind(file);
-	object->next_reference = 1;
-	xa_init_flags(&object->references, XA_FLAGS_ACCOUNT);
-	INIT_LIST_HEAD(&object->close_node);
-	INIT_LIST_HEAD(&object->watched);
-	object->events = RB_ROOT_CACHED;
+	object->references.next = 1;
+	xa_init_flags(&object->references.table, XA_FLAGS_ACCOUNT);
+	INIT_LIST_HEAD(&object->close.node);
+	INIT_LIST_HEAD(&object->events.list);
+	object->events.tree = RB_ROOT_CACHED;
 	vgpu_poll_init(object);
 	/* Most objects never have another reference, and this entry takes no memory. */
-	ret = xa_err(xa_store(&object->references, 0, xa_mk_value(0), GFP_KERNEL_ACCOUNT));
+	ret = xa_err(xa_store(&object->references.table, 0, xa_mk_value(0), GFP_KERNEL_ACCOUNT));
 	if (ret)
 		goto err_free;
 	object->space = space_get_locked(peer, file->f_mapping);
@@ -264,7 +261,7 @@ err_free_fd:
 err_put_space:
 	space_put_locked(peer, object->space);
 err_free_references:
-	xa_destroy(&object->references);
+	xa_destroy(&object->references.table);
 err_free:
 	kfree(object);
 	return ERR_PTR(ret);
@@ -281,14 +278,14 @@ static int object_refer_locked(struct vgpuh_object *object, u32 *reference)
 	if (peer->objects.nr_repeated >= peer->limits.objects)
 		return -EMFILE;
 	/* Number 0 follows the last number. */
-	while (xa_load(&object->references, object->next_reference))
-		object->next_reference++;
-	ret = xa_err(xa_store(&object->references, object->next_reference, xa_mk_value(0),
-			      GFP_KERNEL_ACCOUNT));
+	while (xa_load(&object->references.table, object->references.next))
+		object->references.next++;
+	ret = xa_err(xa_store(&object->references.table, object->references.next,
+			      xa_mk_value(0), GFP_KERNEL_ACCOUNT));
 	if (ret)
 		return ret;
 	peer->objects.nr_repeated++;
-	*reference = object->next_reference++;
+	*reference = object->references.next++;
 	return 0;
 }
 
@@ -364,7 +361,7 @@ static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpuh_ob
 
 static void object_unlist_locked(struct vgpu_peer *peer, struct vgpuh_object *object)
 {
-	xa_destroy(&object->references);
+	xa_destroy(&object->references.table);
 	WRITE_ONCE(object->closed, true);
 	xa_erase(&peer->objects.table, object->id);
 	xa_erase(&peer->objects.files, (unsigned long)object->file);
@@ -382,9 +379,9 @@ struct vgpuh_object *vgpuh_object_release(struct vgpu_peer *peer, u32 id, u32 re
 
 	mutex_lock(&peer->objects.lock);
 	object = xa_load(&peer->objects.table, id);
-	if (!object || !xa_erase(&object->references, reference)) {
+	if (!object || !xa_erase(&object->references.table, reference)) {
 		object = ERR_PTR(-EBADF);
-	} else if (!xa_empty(&object->references)) {
+	} else if (!xa_empty(&object->references.table)) {
 		peer->objects.nr_repeated--;
 		object = NULL;
 	} else {

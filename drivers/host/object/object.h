@@ -17,6 +17,9 @@
 #include <uapi/linux/vgpu_wire.h>
 
 #include "nvidia_rm.h"
+#include "object/close.h"
+#include "object/event.h"
+#include "object/leave.h"
 #include "object/poll.h"
 #include "peer/grant.h"
 #include "peer/peer.h"
@@ -42,11 +45,14 @@ struct vgpu_owned {
 	struct rm_map map;
 };
 
-/* State of a closed object whose file is to be released. */
-enum vgpu_leave_state {
-	VGPU_LEAVE_USED,	/* calls still use the object */
-	VGPU_LEAVE_FREE,	/* no call uses it, its file is to be put */
-	VGPU_LEAVE_SHARED,	/* others hold its file, too */
+/**
+ * struct vgpuh_object_references - the guest's references of an object
+ * @table: numbers of the references; protected by peer->objects.lock, as @next
+ * @next: number of the next reference
+ */
+struct vgpuh_object_references {
+	struct xarray table;
+	u32 next;
 };
 
 struct vgpuh_object {
@@ -64,9 +70,7 @@ struct vgpuh_object {
 	u32 fd;
 	/* True if the thread that closes the object frees @fd, instead of object_free(). */
 	bool fd_kept;
-	/* Numbers of the guest's references, and the next one; protected by peer->objects.lock. */
-	struct xarray references;
-	u32 next_reference;
+	struct vgpuh_object_references references;
 	/*
 	 * True if the guest has no reference any more; vgpuh_object_find() reads it without the
 	 * lock.
@@ -74,18 +78,8 @@ struct vgpuh_object {
 	bool closed;
 	/* True if the driver gets no pages but those that come with a call. */
 	bool no_demand;
-	/* True if the driver's ->flush was called. */
-	bool flushed;
-	/* Number of the CLOSE message of the last reference, and entry of peer->closes.list. */
-	u64 close_seq;
-	struct list_head close_node;
-	/*
-	 * Number in peer->leaves.list; 0: the object is not in it, and its release is not waited
-	 * for.
-	 */
-	u64 leave;
-	struct list_head leave_node;
-	enum vgpu_leave_state leave_state;
+	struct vgpuh_object_close close;
+	struct vgpuh_object_leave leave;
 	/*
 	 * Memory that a file of NVIDIA's driver maps; protected by peer->objects.lock; NULL:
 	 * unknown.
@@ -95,12 +89,7 @@ struct vgpuh_object {
 	struct vgpu_family *family;
 	struct list_head family_node;
 	struct vgpu_poll poll;
-	/*
-	 * Events of calls on the object: list in the order in which ioctls check them, and tree
-	 * by number (event.c); protected by peer->events.lock.
-	 */
-	struct list_head watched;
-	struct rb_root_cached events;
+	struct vgpuh_object_events events;
 };
 
 /*
