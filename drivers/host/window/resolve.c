@@ -32,13 +32,13 @@ static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 
 	mutex_lock(&window->lock);
 	touch->slow = time_after(jiffies, start + VGPU_AHEAD_TIME);
-	window->workers.nr_left -= touch->left;
-	touch->left = false;
+	window->workers.nr_left -= touch->wait.left;
+	touch->wait.left = false;
 	touch->error = ret;
 	touch->done = true;
 	touch->done_at = jiffies;
 	/* No fault will use the result. */
-	unlist = touch->late || touch->covered || binding->gone;
+	unlist = touch->wait.late || touch->covered || binding->gone;
 	if (unlist)
 		list_del_init(&touch->node);
 	/* The lock is held, as the touch may begin anew after that. */
@@ -75,8 +75,8 @@ static void touch_queue(struct vgpu_touch *touch)
 		queue_work(window->workers.wq, &touch->work);
 	} else {
 		/* Another fault that waited for the touch may have been killed meanwhile. */
-		window->workers.nr_left -= touch->left;
-		touch->left = false;
+		window->workers.nr_left -= touch->wait.left;
+		touch->wait.left = false;
 		touch->done = true;
 		touch->done_at = jiffies;
 		touch->error = -EBUSY;
@@ -136,9 +136,9 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bo
 	}
 	if (touch) {
 		kref_get(&touch->ref);
-		touch->waiters++;
-		window->workers.nr_left -= touch->left;
-		touch->left = false;
+		touch->wait.nr++;
+		window->workers.nr_left -= touch->wait.left;
+		touch->wait.left = false;
 	}
 	mutex_unlock(&window->lock);
 	kfree(new);
@@ -178,13 +178,13 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 	ret = wait_for_completion_killable_timeout(&touch->over, timeout);
 	mutex_lock(&window->lock);
 	busy = touch->done && (touch->error == -EBUSY || touch->error == -EAGAIN);
-	touch->waiters--;
-	if (ret <= 0 && !touch->done && !touch->waiters) {
-		window->workers.nr_left += !touch->left;
-		touch->left = true;
+	touch->wait.nr--;
+	if (ret <= 0 && !touch->done && !touch->wait.nr) {
+		window->workers.nr_left += !touch->wait.left;
+		touch->wait.left = true;
 	}
 	if (!ret && !touch->done) {
-		touch->late = true;
+		touch->wait.late = true;
 		atomic64_inc(&window->stats.timeouts);
 	}
 	mutex_unlock(&window->lock);
@@ -248,7 +248,7 @@ static void touch_cover(struct vgpu_touch *touch, u64 first, u64 end)
 	lockdep_assert_held(&binding->window->lock);
 	list_for_each_entry_safe(other, next, &binding->touches, node) {
 		if (other->offset < first || other->offset >= end || other == touch ||
-		    (touch->huge == VGPU_TOUCH_NO_PFN &&
+		    (touch->huge.pfn == VGPU_TOUCH_NO_PFN &&
 		     vgpu_touch_pfn(touch, other->offset) == VGPU_TOUCH_NO_PFN))
 			continue;
 		if (!other->done) {
@@ -329,7 +329,7 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 		return VM_FAULT_RETRY;
 	/* A stuck driver keeps one worker for each page, and delays a hypervisor once. */
 	if (!touch->done)
-		return touch->late && !local ? VM_FAULT_SIGBUS : VM_FAULT_RETRY;
+		return touch->wait.late && !local ? VM_FAULT_SIGBUS : VM_FAULT_RETRY;
 	stale = touch_is_stale(touch);
 	/* An old result and its deadline belong to an earlier fault: this one gets more time. */
 	old = touch_is_old(touch);
@@ -362,14 +362,14 @@ static vm_fault_t binding_insert_huge_locked(struct vgpu_binding *binding, struc
 
 	/* Only a finished touch with known 2 MiB is used; else the single-page fault follows. */
 	touch = vgpu_touch_find(binding, offset);
-	if (!touch || !touch->done || touch->error || touch->huge == VGPU_TOUCH_NO_PFN ||
-	    touch_is_stale(touch) || (!local && !touch->huge_kvm))
+	if (!touch || !touch->done || touch->error || touch->huge.pfn == VGPU_TOUCH_NO_PFN ||
+	    touch_is_stale(touch) || (!local && !touch->huge.kvm))
 		return VM_FAULT_FALLBACK;
 	/* A write that the binding does not allow is left to the single-page fault, too. */
 	if (!binding->writable && (local ? vmf->vma->vm_flags & VM_WRITE :
 					   vmf->flags & FAULT_FLAG_WRITE))
 		return VM_FAULT_FALLBACK;
-	ret = vgpu_insert_huge(vmf, touch->huge, binding->writable, touch->prot);
+	ret = vgpu_insert_huge(vmf, touch->huge.pfn, binding->writable, touch->prot);
 	if (ret != VM_FAULT_NOPAGE)
 		return VM_FAULT_FALLBACK;
 	atomic64_inc(&binding->window->stats.huge);

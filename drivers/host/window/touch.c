@@ -142,8 +142,8 @@ static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma
 		offset += entry.huge ? PMD_SIZE - vgpu_binding_addr(binding, offset) % PMD_SIZE :
 				       PAGE_SIZE;
 	}
-	touch->huge = pfn;
-	touch->huge_kvm = vgpu_kvm_takes_huge(pfn);
+	touch->huge.pfn = pfn;
+	touch->huge.kvm = vgpu_kvm_takes_huge(pfn);
 #endif
 }
 
@@ -242,7 +242,7 @@ static int touch_find_page(struct vgpu_touch *touch, struct mm_struct *mm, bool 
 
 	touch->writable = READ_ONCE(binding->writable);
 	memset64((u64 *)touch->pfns, VGPU_TOUCH_NO_PFN, touch->nr);
-	touch->huge = VGPU_TOUCH_NO_PFN;
+	touch->huge.pfn = VGPU_TOUCH_NO_PFN;
 	vma = vma_lookup(mm, addr);
 	if (!vma || !vgpu_binding_shows(binding, vma, addr))
 		return -EFAULT;

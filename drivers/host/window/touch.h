@@ -38,6 +38,30 @@ struct vgpu_binding;
 #define VGPU_PROBE_BIND		(HZ / 4)
 
 /**
+ * struct vgpu_touch_wait - threads that wait for a touch
+ * @nr: number of threads that wait, or are about to
+ * @late: true if a wait has timed out, so hypervisors do not wait for the touch any more
+ * @left: true if all waiting threads have given up while the worker is in the driver; counted in
+ *	window->workers.nr_left
+ */
+struct vgpu_touch_wait {
+	unsigned int nr;
+	bool late;
+	bool left;
+};
+
+/**
+ * struct vgpu_touch_huge - the 2 MiB around the page of a touch
+ * @pfn: PFN of their first page if they are contiguous and have one cache attribute; else
+ *	VGPU_TOUCH_NO_PFN
+ * @kvm: true if KVM can safely map them as one PMD mapping
+ */
+struct vgpu_touch_huge {
+	unsigned long pfn;
+	bool kvm;
+};
+
+/**
  * struct vgpu_touch - one page that is being resolved or was resolved, with the pages around it
  * @ref: reference count: the binding's list, the worker, and waiting threads
  * @node: list entry in binding->touches, except for a probe; protected by window->lock, as all
@@ -51,10 +75,7 @@ struct vgpu_binding;
  * @over: completion, completed when @done is set
  * @done: true if the result is there
  * @done_at: time of the result in jiffies
- * @late: true if a wait has timed out, so hypervisors do not wait for the touch any more
- * @waiters: number of threads that wait for the touch, or are about to
- * @left: true if all waiting threads have given up while the worker is in the driver; counted in
- *	window->workers.nr_left
+ * @wait: threads that wait for the touch
  * @covered: true if another touch has brought the page meanwhile
  * @error: 0, or why there is no page; -EAGAIN: try again; -EBUSY: too many workers are stuck;
  *	-EEXIST: there is a page, but its PFN cannot be found; -EOPNOTSUPP: of a probe:
@@ -62,9 +83,7 @@ struct vgpu_binding;
  * @writable: true if the binding was writable when the driver was asked
  * @slow: true if the driver took longer than a preparation may, so none follows
  * @prot: cache attribute of the pages
- * @huge: PFN of the first page of the 2 MiB around @offset if these are contiguous and have one
- *	cache attribute; else VGPU_TOUCH_NO_PFN
- * @huge_kvm: true if KVM can safely map these 2 MiB as one PMD mapping
+ * @huge: the 2 MiB around @offset
  * @seq: sequence of the notifier
  * @first: offset in the window of the first page that is looked at
  * @nr: number of pages that are looked at; the page at @offset is among them
@@ -82,16 +101,13 @@ struct vgpu_touch {
 	struct completion over;
 	bool done;
 	unsigned long done_at;
-	bool late;
-	unsigned int waiters;
-	bool left;
+	struct vgpu_touch_wait wait;
 	bool covered;
 	int error;
 	bool writable;
 	bool slow;
 	pgprot_t prot;
-	unsigned long huge;
-	bool huge_kvm;
+	struct vgpu_touch_huge huge;
 	unsigned long seq;
 	u64 first;
 	unsigned int nr;
