@@ -89,7 +89,7 @@ static int guest_message(struct vgpu_host *host, const struct vgpu_hdr *hdr)
 
 static int guest_host_init(struct vgpu_host *host)
 {
-	INIT_WORK(&host->signal_work, vgpu_event_signal_work);
+	INIT_WORK(&host->events.work, vgpu_event_signal_work);
 	return vgpu_host_memory_init(host);
 }
 

@@ -20,8 +20,8 @@
 
 /**
  * struct vgpu_event - one eventfd under one number
- * @hash: entry in host->events (host->lock)
- * @node: entry in object->events or host->signals (host->lock)
+ * @hash: entry in host->events.by_number (host->lock)
+ * @node: entry in object->events or host->events.signals (host->lock)
  * @number: number of the event, not 0
  * @ctx: context of the eventfd, with a reference
  */
@@ -43,7 +43,7 @@ static struct vgpu_event *event_find_locked(struct vgpu_host *host, u32 number)
 	struct vgpu_event *event;
 
 	lockdep_assert_held(&host->lock);
-	hash_for_each_possible(host->events, event, hash, number) {
+	hash_for_each_possible(host->events.by_number, event, hash, number) {
 		if (event->number == number)
 			return event;
 	}
@@ -91,9 +91,9 @@ int vgpu_event_add(struct vgpu_object *object, int fd, u32 *number)
 	spin_lock(&host->lock);
 	/* Numbers wrap around: skip 0 and the numbers that are in use. */
 	do {
-		event->number = ++host->last_event;
+		event->number = ++host->events.last;
 	} while (!event->number || event_find_locked(host, event->number));
-	hash_add(host->events, &event->hash, event->number);
+	hash_add(host->events.by_number, &event->hash, event->number);
 	list_add(&event->node, &object->events);
 	*number = event->number;
 	spin_unlock(&host->lock);
@@ -117,12 +117,12 @@ static void event_signal(struct vgpu_event *event)
 
 void vgpu_event_signal_work(struct work_struct *work)
 {
-	struct vgpu_host *host = container_of(work, struct vgpu_host, signal_work);
+	struct vgpu_host *host = container_of(work, struct vgpu_host, events.work);
 	struct vgpu_event *event, *tmp;
 	LIST_HEAD(signals);
 
 	spin_lock(&host->lock);
-	list_splice_init(&host->signals, &signals);
+	list_splice_init(&host->events.signals, &signals);
 	spin_unlock(&host->lock);
 	vgpu_space_await_faults(host);
 	vgpu_space_drop(host, NULL);
@@ -149,10 +149,10 @@ void vgpu_event_signal(struct vgpu_host *host, u32 number)
 		return;
 	}
 	spin_lock(&host->lock);
-	list_add_tail(&event->node, &host->signals);
+	list_add_tail(&event->node, &host->events.signals);
 	spin_unlock(&host->lock);
 	vgpu_host_get(host);
-	if (!vgpu_flush_queue(&host->signal_work))
+	if (!vgpu_flush_queue(&host->events.work))
 		vgpu_host_put(host);
 }
 

@@ -227,7 +227,7 @@ int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 	int ret;
 
 	if (!(object->fops & VGPU_FOP_MMAP) ||
-	    !(object->host->features & VGPU_FEATURE_COPY_MMAP) ||
+	    !(object->host->terms.features & VGPU_FEATURE_COPY_MMAP) ||
 	    vgpu_host_is_down(object->host))
 		return -ENODEV;
 	ret = vgpu_schema_check_map(object->schema, (u64)vma->vm_pgoff << PAGE_SHIFT);

@@ -100,7 +100,7 @@ static struct vgpu_object *object_find_locked(struct vgpu_host *host, u32 id)
 	struct vgpu_object *object;
 
 	lockdep_assert_held(&host->lock);
-	hash_for_each_possible(host->objects, object, hash, id) {
+	hash_for_each_possible(host->objects.by_id, object, hash, id) {
 		if (object->id == id && kref_get_unless_zero(&object->ref))
 			return object;
 	}
@@ -139,7 +139,7 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 	spin_lock(&host->lock);
 	other = object_find_locked(host, id);
 	if (!other)
-		hash_add(host->objects, &object->hash, id);
+		hash_add(host->objects.by_id, &object->hash, id);
 	spin_unlock(&host->lock);
 	if (!other)
 		return object;
@@ -235,7 +235,7 @@ void vgpu_object_hangup_all(struct vgpu_host *host)
 	int i;
 
 	spin_lock(&host->lock);
-	hash_for_each(host->objects, i, object, hash)
+	hash_for_each(host->objects.by_id, i, object, hash)
 		wake_up_all(&object->wait);
 	spin_unlock(&host->lock);
 }
@@ -256,13 +256,13 @@ void vgpu_object_poll_event(struct vgpu_host *host, const struct vgpu_poll_event
 	 * messages, would have to free the object.
 	 */
 	spin_lock(&host->lock);
-	hash_for_each_possible(host->objects, object, hash, id) {
+	hash_for_each_possible(host->objects.by_id, object, hash, id) {
 		if (object->id == id) {
 			vgpu_ready_event(object, event);
 			found = true;
 		}
 	}
 	if (!found)
-		WRITE_ONCE(host->events_missed, host->events_missed + 1);
+		WRITE_ONCE(host->objects.events_missed, host->objects.events_missed + 1);
 	spin_unlock(&host->lock);
 }

@@ -79,7 +79,7 @@ u32 vgpu_ready_ioctl_begin(struct vgpu_object *object, struct vgpu_ready_seen *s
 	seen->number = object->readiness.number;
 	seen->own = ++object->readiness.last;
 	seen->calls = atomic64_read(&object->host->calls);
-	seen->missed = READ_ONCE(object->host->events_missed);
+	seen->missed = READ_ONCE(object->host->objects.events_missed);
 	spin_unlock(&object->readiness.lock);
 	return seen->own;
 }
@@ -152,7 +152,7 @@ void vgpu_ready_fence_given(struct vgpu_object *object, u32 flags,
 	 * event was missed, the fence does not count as armed.
 	 */
 	spin_lock(&host->lock);
-	seen = host->events_missed == call->missed;
+	seen = host->objects.events_missed == call->missed;
 	spin_unlock(&host->lock);
 	spin_lock(&object->readiness.lock);
 	if (flags & VGPU_OBJECT_SIGNALED) {

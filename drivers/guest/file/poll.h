@@ -22,7 +22,7 @@ struct vgpu_poll_event;
  * @number: value of the object's readiness.number
  * @own: number of the call, which becomes the object's readiness.number if no other call ends
  *	before
- * @missed: value of host->events_missed
+ * @missed: value of host->objects.events_missed
  * @calls: value of host->calls
  */
 struct vgpu_ready_seen {

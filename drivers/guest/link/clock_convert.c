@@ -152,7 +152,7 @@ void vgpu_clock_convert(struct vgpu_host *host, struct vgpu_clock_file *times,
 		*time = max_t(s64, *time + (s64)(ktime_get_raw_ns() - now), CLOCK_EARLIEST_NS);
 		break;
 	case VGPU_CLOCK_TSC:
-		clock_tsc(host->tsc_khz, reply, offset, time);
+		clock_tsc(host->terms.tsc_khz, reply, offset, time);
 		break;
 	}
 }

@@ -107,23 +107,23 @@ static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 	u64 base = le64_to_cpu(msg->reserved_base);
 	u64 size = le64_to_cpu(msg->reserved_size);
 
-	host->features = le64_to_cpu(msg->features);
-	host->limits.features = host->features;
-	memcpy(host->secret, msg->secret, sizeof(host->secret));
-	host->reserved_base = base;
-	host->reserved_size = size;
+	host->terms.features = le64_to_cpu(msg->features);
+	host->limits.features = host->terms.features;
+	memcpy(host->terms.secret, msg->secret, sizeof(host->terms.secret));
+	host->terms.reserved_base = base;
+	host->terms.reserved_size = size;
 	host->limits.call_bytes = min_t(u32, le32_to_cpu(msg->call_bytes_max),
 					VGPU_CALL_BYTES_MAX);
 	host->limits.segs = min_t(u32, le32_to_cpu(msg->segs_max), VGPU_SEGS_MAX);
 	host->limits.fixups = min_t(u32, le32_to_cpu(msg->fixups_max), VGPU_FIXUPS_MAX);
-	host->lanes_max = le32_to_cpu(msg->lanes_max);
-	host->ping_timeout_ms = le32_to_cpu(msg->ping_timeout_ms);
-	host->tsc_khz = le32_to_cpu(msg->tsc_khz);
+	host->terms.lanes_max = le32_to_cpu(msg->lanes_max);
+	host->terms.ping_timeout_ms = le32_to_cpu(msg->ping_timeout_ms);
+	host->terms.tsc_khz = le32_to_cpu(msg->tsc_khz);
 
 	if (le32_to_cpu(msg->magic) != VGPU_WIRE_MAGIC ||
 	    le16_to_cpu(msg->version) != VGPU_WIRE_VERSION ||
-	    !host_features_ok(host->features) || (base | size) % PAGE_SIZE ||
-	    base + size < base || host->lanes_max < HOST_LANES_MIN ||
+	    !host_features_ok(host->terms.features) || (base | size) % PAGE_SIZE ||
+	    base + size < base || host->terms.lanes_max < HOST_LANES_MIN ||
 	    host->limits.call_bytes < VGPU_CONTROL_MSG_MAX)
 		return -EPROTO;
 	return 0;
@@ -176,17 +176,13 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 	seqlock_init(&host->clock.lock);
 	host->clock.ask_at = jiffies;
 	spin_lock_init(&host->lock);
-	INIT_LIST_HEAD(&host->session_list);
-	hash_init(host->sessions);
-	hash_init(host->objects);
-	hash_init(host->events);
-	INIT_LIST_HEAD(&host->signals);
+	INIT_LIST_HEAD(&host->sessions.list);
+	hash_init(host->sessions.by_mm);
+	hash_init(host->objects.by_id);
+	hash_init(host->events.by_number);
+	INIT_LIST_HEAD(&host->events.signals);
 	INIT_LIST_HEAD(&host->exports);
 	INIT_LIST_HEAD(&host->parents);
-	INIT_LIST_HEAD(&host->window_entry);
-	INIT_LIST_HEAD(&host->mappings);
-	INIT_LIST_HEAD(&host->move_todo);
-	init_waitqueue_head(&host->move_wait);
 	ret = host_ops->init(host);
 	if (ret) {
 		kfree(host);
@@ -230,13 +226,14 @@ static int host_dispatch(struct vgpu_host *host)
 /* Waits for the next message. Sends a PING when half of the PING timeout has passed without one. */
 static int host_wait(struct vgpu_host *host, u64 *seq)
 {
-	int ret = vgpu_conn_wait(&host->conn, TASK_IDLE, DIV_ROUND_UP(host->ping_timeout_ms, 2));
+	u32 timeout = host->terms.ping_timeout_ms;
+	int ret = vgpu_conn_wait(&host->conn, TASK_IDLE, DIV_ROUND_UP(timeout, 2));
 
 	if (ret != -ETIMEDOUT)
 		return ret;
 	vgpu_control_ping(host, VGPU_MSG_PING, ++*seq);
 	/* Any message counts as an answer to the PING. */
-	return vgpu_conn_wait(&host->conn, TASK_IDLE, host->ping_timeout_ms);
+	return vgpu_conn_wait(&host->conn, TASK_IDLE, timeout);
 }
 
 /**

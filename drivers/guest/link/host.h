@@ -40,7 +40,6 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "uapi/linux/vgpu_wire.h"
@@ -52,7 +51,63 @@
 
 struct vgpu_memory_host;
 struct vgpu_session;
-struct vgpu_window;
+
+/**
+ * struct vgpu_host_terms - terms of a connection, set from WELCOME and constant from then on
+ * @features: VGPU_FEATURE_* that both sides have
+ * @secret: secret by which lanes prove that they belong to this connection
+ * @reserved_base: address of the range that the host's shadows reserve for themselves
+ * @reserved_size: length of that range in bytes
+ * @lanes_max: limit of the lanes of one session
+ * @ping_timeout_ms: time in ms for the answer to a PING; 0: no limit
+ * @tsc_khz: rate of the host's time-stamp counter in kHz; 0: it has none
+ */
+struct vgpu_host_terms {
+	u64 features;
+	u8 secret[VGPU_SECRET_LEN];
+	u64 reserved_base;
+	u64 reserved_size;
+	u32 lanes_max;
+	u32 ping_timeout_ms;
+	u32 tsc_khz;
+};
+
+/**
+ * struct vgpu_host_sessions - sessions of a host (session.c), guarded by host->lock
+ * @list: list of the sessions whose shadow is in use
+ * @by_mm: hash table of the sessions of living processes, by mm
+ * @last: number of the newest session
+ */
+struct vgpu_host_sessions {
+	struct list_head list;
+	DECLARE_HASHTABLE(by_mm, 6);
+	u64 last;
+};
+
+/**
+ * struct vgpu_host_objects - objects of a host (file/object.c), guarded by host->lock
+ * @by_id: hash table of the objects, by number
+ * @events_missed: number of POLL_EVENT messages whose object was unknown; also read without
+ *	the lock
+ */
+struct vgpu_host_objects {
+	DECLARE_HASHTABLE(by_id, 8);
+	u32 events_missed;
+};
+
+/**
+ * struct vgpu_host_events - eventfds that a host may signal (file/event.c), guarded by host->lock
+ * @by_number: hash table of the eventfds, by number
+ * @last: number of the newest event
+ * @signals: list of struct vgpu_event that the host has signalled and @work will signal
+ * @work: work item that signals eventfds; holds a reference of the host while queued
+ */
+struct vgpu_host_events {
+	DECLARE_HASHTABLE(by_number, 6);
+	u32 last;
+	struct list_head signals;
+	struct work_struct work;
+};
 
 /**
  * struct vgpu_host - one control connection to a host
@@ -64,36 +119,15 @@ struct vgpu_window;
  * @msg: buffer of the message that was received last; used by the dialer's thread only
  * @control: queue of the messages to be sent on @conn
  * @clock: bounds of the difference between the host's clocks and ours
- * @features: VGPU_FEATURE_* that both sides have
- * @secret: secret by which lanes prove that they belong to this connection
- * @reserved_base: address of the range that the host's shadows reserve for themselves
- * @reserved_size: length of that range in bytes
- * @limits: limits of one message on a lane
- * @lanes_max: limit of the lanes of one session
- * @ping_timeout_ms: time in ms for the answer to a PING; 0: no limit
- * @tsc_khz: rate of the host's time-stamp counter in kHz; 0: it has none
+ * @terms: terms of the connection
+ * @limits: limits of one message on a lane; constant from WELCOME on
  * @calls: number of calls that have ended; POLL and calls of class mm are not counted
- * @lock: guards the fields from @down to @move_asked, as far as they name no other lock
+ * @lock: guards the fields from @down to @exports, and those of @memory that name it
  * @down: true if the connection is lost; set once, read without the lock
- * @session_list: list of the sessions whose shadow is in use
- * @sessions: hash table of the sessions of living processes, by mm
- * @last_session: number of the newest session
- * @objects: hash table of the objects, by number
- * @events: hash table of the eventfds that the host may signal, by number
- * @last_event: number of the newest event
- * @events_missed: number of POLL_EVENT messages whose object was unknown
- * @signals: list of struct vgpu_event that the host has signalled and @signal_work will signal
- * @signal_work: work item that signals eventfds; holds a reference of the host while queued
+ * @sessions: sessions of the host
+ * @objects: objects of the host
+ * @events: eventfds that the host may signal
  * @exports: list of struct vgpu_export
- * @window: window of the host, or NULL
- * @window_missed: true once a message was logged that a program needed a window
- * @window_entry: entry in the list of hosts that have announced a window (window_hosts_lock)
- * @window_info: last announcement of the window (window_hosts_lock)
- * @mappings: list of struct vgpu_mapping that may move
- * @move_todo: list of the mappings that @move_work has to look at
- * @move_asked: number of requests for moves
- * @move_work: work item that moves mappings
- * @move_wait: wait queue that is woken when a mapping has moved
  * @parents: list of struct vgpu_parent; the receiving thread's only
  * @memory: state of the host's memory (memory/state.h), from @init of the operations on
  * @fdinfo_pause: time in jiffies until which no fdinfo is asked for; 0: none; any thread reads
@@ -113,40 +147,16 @@ struct vgpu_host {
 	} msg;
 	struct vgpu_control control;
 	struct vgpu_clock clock;
-
-	/* The fields to tsc_khz are from WELCOME and constant. */
-	u64 features;
-	u8 secret[VGPU_SECRET_LEN];
-	u64 reserved_base;
-	u64 reserved_size;
+	struct vgpu_host_terms terms;
 	struct vgpu_wire_limits limits;
-	u32 lanes_max;
-	u32 ping_timeout_ms;
-	u32 tsc_khz;
-
 	atomic64_t calls;
+
 	spinlock_t lock;
 	bool down;
-	struct list_head session_list;
-	DECLARE_HASHTABLE(sessions, 6);
-	u64 last_session;
-	DECLARE_HASHTABLE(objects, 8);
-	DECLARE_HASHTABLE(events, 6);
-	u32 last_event;
-	u32 events_missed;
-	struct list_head signals;
-	struct work_struct signal_work;
+	struct vgpu_host_sessions sessions;
+	struct vgpu_host_objects objects;
+	struct vgpu_host_events events;
 	struct list_head exports;
-
-	struct vgpu_window *window;
-	bool window_missed;
-	struct list_head window_entry;
-	struct vgpu_window_info window_info;
-	struct list_head mappings;
-	struct list_head move_todo;
-	u64 move_asked;
-	struct delayed_work move_work;
-	wait_queue_head_t move_wait;
 
 	struct list_head parents;
 	struct vgpu_memory_host *memory;

@@ -188,7 +188,7 @@ static int lane_hello(struct vgpu_lane *lane, unsigned long deadline)
 	unsigned int i;
 	int ret;
 
-	memcpy(hello.secret, session->host->secret, sizeof(hello.secret));
+	memcpy(hello.secret, session->host->terms.secret, sizeof(hello.secret));
 	/* A process may have any bytes in its name; the wire takes printable ASCII only. */
 	for (i = 0; i < sizeof(hello.comm) - 1 && session->comm[i]; i++)
 		hello.comm[i] = session->comm[i] >= 0x20 && session->comm[i] < 0x7f ?

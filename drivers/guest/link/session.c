@@ -189,7 +189,7 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 	INIT_LIST_HEAD(&session->pool.lanes);
 	INIT_LIST_HEAD(&session->pool.coming);
 	INIT_LIST_HEAD(&session->pool.idle);
-	session->pool.lanes_max = host->lanes_max;
+	session->pool.lanes_max = host->terms.lanes_max;
 	init_waitqueue_head(&session->pool.wait);
 	return session;
 }
@@ -200,7 +200,7 @@ static struct vgpu_session *session_find_locked(struct vgpu_host *host)
 	struct vgpu_session *session;
 
 	lockdep_assert_held(&host->lock);
-	hash_for_each_possible(host->sessions, session, hash, (unsigned long)mm) {
+	hash_for_each_possible(host->sessions.by_mm, session, hash, (unsigned long)mm) {
 		if (session->mm == mm)
 			return vgpu_session_get(session);
 	}
@@ -229,11 +229,11 @@ static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locke
 	spin_lock(&host->lock);
 	other = host->down ? ERR_PTR(-ENODEV) : session_find_locked(host);
 	if (!other) {
-		session->number = ++host->last_session;
+		session->number = ++host->sessions.last;
 		/* The second reference is for the caller; session_end() drops the first. */
 		vgpu_session_get(session);
-		hash_add(host->sessions, &session->hash, (unsigned long)session->mm);
-		list_add(&session->entry, &host->session_list);
+		hash_add(host->sessions.by_mm, &session->hash, (unsigned long)session->mm);
+		list_add(&session->entry, &host->sessions.list);
 		spin_lock(&vgpu_mm_lock);
 		list_add(&session->vmm_entry, &session->vmm->sessions);
 		spin_unlock(&vgpu_mm_lock);
@@ -305,7 +305,7 @@ struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
 	struct vgpu_session *session, *found = NULL;
 
 	spin_lock(&host->lock);
-	list_for_each_entry(session, &host->session_list, entry) {
+	list_for_each_entry(session, &host->sessions.list, entry) {
 		if (!completion_done(&session->started) || READ_ONCE(session->dead) ||
 		    !may(session))
 			continue;
@@ -348,8 +348,8 @@ void vgpu_session_abort_all(struct vgpu_host *host)
 	LIST_HEAD(aborted);
 
 	spin_lock(&host->lock);
-	while (!list_empty(&host->session_list)) {
-		session = list_first_entry(&host->session_list, struct vgpu_session, entry);
+	while (!list_empty(&host->sessions.list)) {
+		session = list_first_entry(&host->sessions.list, struct vgpu_session, entry);
 		list_move(&session->entry, &aborted);
 		vgpu_session_get(session);
 		spin_unlock(&host->lock);
@@ -359,7 +359,7 @@ void vgpu_session_abort_all(struct vgpu_host *host)
 		spin_lock(&host->lock);
 	}
 	/* Sessions whose shadow is still in use stay listed until session_end(). */
-	list_splice(&aborted, &host->session_list);
+	list_splice(&aborted, &host->sessions.list);
 	spin_unlock(&host->lock);
 }
 

@@ -29,11 +29,11 @@ struct vgpu_session_memory;
  *	@start_work
  * @host: the host, with a reference
  * @number: number of the session on the wire
- * @entry: entry in host->session_list (host->lock)
+ * @entry: entry in host->sessions.list (host->lock)
  * @mm: mm of the process, with a reference of the struct (mmgrab()); only for comparisons
  * @tgid: thread group id for the host's logs
  * @comm: name of the process for the host's logs
- * @hash: entry in host->sessions while calls of @mm shall find the session (host->lock)
+ * @hash: entry in host->sessions.by_mm while calls of @mm shall find the session (host->lock)
  * @vmm: struct vgpu_mm whose MMU notifier reports the end of the mm; constant
  * @vmm_entry: entry in vmm->sessions (vgpu_mm_lock)
  * @start_work: work item that connects the first lane, whereupon the host makes the shadow

@@ -74,7 +74,7 @@ void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_rang
 	mapping->move.error = error;
 	WRITE_ONCE(mapping->move.moves, mapping->move.moves + 1);
 	up_write(&mapping->mode_lock);
-	wake_up_all(&mapping->session->host->move_wait);
+	wake_up_all(&mapping->session->host->memory->moves.wait);
 }
 
 u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff)

@@ -374,7 +374,7 @@ static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vm
 	 */
 	if (mapping->flags & VGPU_MAP_PFNMAP)
 		vm_flags_set(vma, VM_PFNMAP);
-	else if (mapping->session->host->features & VGPU_FEATURE_WINDOW)
+	else if (mapping->session->host->terms.features & VGPU_FEATURE_WINDOW)
 		vm_flags_set(vma, VM_MIXEDMAP);
 	vgpu_move_add(mapping, asked);
 }

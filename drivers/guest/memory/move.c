@@ -396,8 +396,10 @@ static void unit_in(struct vgpu_move_unit *unit)
 /* Put all mappings on the list to be looked at, behind those that the last round has left. */
 static void move_look(struct vgpu_host *host)
 {
+	struct vgpu_moves *moves = &host->memory->moves;
+
 	spin_lock(&host->lock);
-	list_splice_tail_init(&host->mappings, &host->move_todo);
+	list_splice_tail_init(&moves->mappings, &moves->todo);
 	spin_unlock(&host->lock);
 }
 
@@ -447,7 +449,9 @@ static unsigned long move_all_in(struct vgpu_move_unit *unit, u64 asked)
 /* Run a round. Units are moved out first, as faults may wait for that. */
 void vgpu_move_work(struct work_struct *work)
 {
-	struct vgpu_host *host = container_of(work, struct vgpu_host, move_work.work);
+	struct vgpu_memory_host *memory = container_of(work, struct vgpu_memory_host,
+						       moves.work.work);
+	struct vgpu_host *host = memory->host;
 	struct vgpu_move_unit unit = { .host = host, .flush_wait = MOVE_FLUSH_WAIT };
 	u64 asked = vgpu_move_asked(host);
 	unsigned long again;

@@ -32,8 +32,8 @@ struct vgpu_move_pause {
 
 /**
  * struct vgpu_move_state - what moves of a mapping need, as a member of struct vgpu_mapping
- * @entry: list entry in host->mappings or host->move_todo, if the mapping may move; protected by
- *	host->lock
+ * @entry: list entry in @mappings or @todo of struct vgpu_moves, if the mapping may move;
+ *	protected by host->lock
  * @node: interval tree node in space->mappings; protected by host->lock
  * @mode_node: interval tree node in the tree of space->by_mode for the mapping's mode; protected
  *	by host->lock

@@ -8,6 +8,7 @@
 #include "memory/mapping.h"
 #include "memory/move_queue.h"
 #include "memory/space.h"
+#include "memory/state.h"
 
 /* --- start of the worker, and waits for its rounds -------------------------------- */
 
@@ -33,9 +34,9 @@ void vgpu_move_queue_locked(struct vgpu_host *host, unsigned long delay)
 		return;
 	vgpu_host_get(host);
 	if (delay)
-		queued = queue_delayed_work(move_wq, &host->move_work, delay);
+		queued = queue_delayed_work(move_wq, &host->memory->moves.work, delay);
 	else
-		queued = !mod_delayed_work(move_wq, &host->move_work, 0);
+		queued = !mod_delayed_work(move_wq, &host->memory->moves.work, 0);
 	if (!queued)
 		vgpu_host_put(host);
 }
@@ -52,7 +53,7 @@ u64 vgpu_move_asked(struct vgpu_host *host)
 	u64 asked;
 
 	spin_lock(&host->lock);
-	asked = host->move_asked;
+	asked = host->memory->moves.asked;
 	spin_unlock(&host->lock);
 	return asked;
 }
@@ -60,7 +61,7 @@ u64 vgpu_move_asked(struct vgpu_host *host)
 void vgpu_move_later(struct vgpu_host *host)
 {
 	spin_lock(&host->lock);
-	host->move_asked++;
+	host->memory->moves.asked++;
 	vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 }
@@ -68,15 +69,15 @@ void vgpu_move_later(struct vgpu_host *host)
 void vgpu_move_abort(struct vgpu_host *host)
 {
 	/* The host is down, so the work item is not queued after this. */
-	if (cancel_delayed_work(&host->move_work))
+	if (cancel_delayed_work(&host->memory->moves.work))
 		vgpu_host_put(host);
-	wake_up_all(&host->move_wait);
+	wake_up_all(&host->memory->moves.wait);
 }
 
 int vgpu_move_wait(struct vgpu_mapping *mapping, unsigned long deadline)
 {
 	struct vgpu_host *host = mapping->session->host;
-	long left = wait_event_killable_timeout(host->move_wait,
+	long left = wait_event_killable_timeout(host->memory->moves.wait,
 						READ_ONCE(mapping->mode) != VGPU_MAPPING_MOVING ||
 						vgpu_host_is_down(host),
 						vgpu_deadline_left(deadline));
@@ -95,11 +96,11 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadlin
 
 	spin_lock(&host->lock);
 	/* The mapping is looked at (again) after those that the present round has not seen yet. */
-	list_move_tail(&mapping->move.entry, &host->move_todo);
-	host->move_asked++;
+	list_move_tail(&mapping->move.entry, &host->memory->moves.todo);
+	host->memory->moves.asked++;
 	vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
-	left = wait_event_killable_timeout(host->move_wait,
+	left = wait_event_killable_timeout(host->memory->moves.wait,
 					   READ_ONCE(mapping->move.moves) != moves ||
 					   vgpu_host_is_down(host), vgpu_deadline_left(deadline));
 	if (left <= 0)
@@ -158,14 +159,14 @@ void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 	if (vgpu_move_is_apart(space, first, last, mapping->mode)) {
 		/* No program has seen the mapping yet, so its mode changes without a move. */
 		mapping->mode = VGPU_MAPPING_MOVING;
-		host->move_asked++;
+		host->memory->moves.asked++;
 	}
-	list_add_tail(&mapping->move.entry, &host->mappings);
+	list_add_tail(&mapping->move.entry, &host->memory->moves.mappings);
 	interval_tree_insert(&mapping->move.node, &space->mappings);
 	interval_tree_insert(&mapping->move.mode_node, &space->by_mode[mapping->mode]);
 	mapping->move.shares = true;
 	/* A round may have ended before this mapping was in the list. */
-	if (host->move_asked != asked)
+	if (host->memory->moves.asked != asked)
 		vgpu_move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 }

@@ -7,11 +7,32 @@
 #ifndef VGPU_MOVE_QUEUE_H
 #define VGPU_MOVE_QUEUE_H
 
+#include <linux/list.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
 #include "memory/move.h"
 
 struct vgpu_host;
 struct vgpu_mapping;
 struct vgpu_space;
+
+/**
+ * struct vgpu_moves - moves of a host's mappings
+ * @mappings: list of struct vgpu_mapping that may move (host->lock)
+ * @todo: list of the mappings that @work has to look at (host->lock)
+ * @asked: number of requests for moves (host->lock)
+ * @work: work item that moves mappings
+ * @wait: wait queue that is woken when a mapping has moved
+ */
+struct vgpu_moves {
+	struct list_head mappings;
+	struct list_head todo;
+	u64 asked;
+	struct delayed_work work;
+	wait_queue_head_t wait;
+};
 
 /* Module init and exit; exit is called after the last host is freed. */
 int vgpu_move_global_init(void);

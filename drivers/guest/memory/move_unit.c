@@ -6,6 +6,7 @@
 #include "memory/mapping.h"
 #include "memory/move_unit.h"
 #include "memory/space.h"
+#include "memory/state.h"
 
 static struct vgpu_mapping *mapping_of(struct interval_tree_node *node)
 {
@@ -36,7 +37,7 @@ static void unit_add(struct vgpu_move_unit *unit, struct vgpu_mapping *mapping)
 	mapping->move.before = mapping->move.shares ? mapping->mode : VGPU_MAPPING_MOVING;
 	list_add_tail(&mapping->move.unit, &unit->mappings);
 	/* The mapping counts as looked at in this round. */
-	list_move_tail(&mapping->move.entry, &unit->host->mappings);
+	list_move_tail(&mapping->move.entry, &unit->host->memory->moves.mappings);
 	unit->first = min(unit->first, mapping->move.node.start);
 	unit->last = max(unit->last, mapping->move.node.last);
 }
@@ -67,16 +68,16 @@ bool vgpu_unit_collect(struct vgpu_move_unit *unit, bool unseen)
 bool vgpu_unit_next(struct vgpu_move_unit *unit)
 {
 	struct vgpu_host *host = unit->host;
+	struct vgpu_moves *moves = &host->memory->moves;
 	struct vgpu_mapping *mapping;
 
 	INIT_LIST_HEAD(&unit->mappings);
 	spin_lock(&host->lock);
 	while (!host->down && list_empty(&unit->mappings)) {
-		mapping = list_first_entry_or_null(&host->move_todo, struct vgpu_mapping,
-						   move.entry);
+		mapping = list_first_entry_or_null(&moves->todo, struct vgpu_mapping, move.entry);
 		if (!mapping)
 			break;
-		list_move_tail(&mapping->move.entry, &host->mappings);
+		list_move_tail(&mapping->move.entry, &moves->mappings);
 		unit->space = mapping->space;
 		unit->first = mapping->move.node.start;
 		unit->last = mapping->move.node.last;

@@ -65,7 +65,7 @@ struct vgpu_readiness {
  * @ahead: events that were read ahead (ahead.c), or NULL; set once, read without a lock
  * @keep: group of the files that may have the memory which calls on the object handed over
  * @card: number of the ALSA card in this machine by which the object was opened, or -1
- * @hash: entry in host->objects (host->lock)
+ * @hash: entry in host->objects.by_id (host->lock)
  * @events: list of struct vgpu_event that calls on the object have registered (host->lock)
  * @id: number of the object on the wire
  * @reference: number, on the wire, of the guest's reference to the object

@@ -67,8 +67,8 @@ static void reserve_set_flags(unsigned long addr, unsigned long flags)
  */
 int vgpu_reserve_current(struct vgpu_session *session)
 {
-	u64 base = session->host->reserved_base;
-	u64 size = session->host->reserved_size;
+	u64 base = session->host->terms.reserved_base;
+	u64 size = session->host->terms.reserved_size;
 	unsigned long addr;
 	int ret = 0;
 

@@ -22,7 +22,11 @@ int vgpu_host_memory_init(struct vgpu_host *host)
 	memory->host = host;
 	vgpu_space_set_init(&memory->spaces);
 	vgpu_keep_set_init(&memory->keeps);
-	INIT_DELAYED_WORK(&host->move_work, vgpu_move_work);
+	INIT_LIST_HEAD(&memory->window.entry);
+	INIT_LIST_HEAD(&memory->moves.mappings);
+	INIT_LIST_HEAD(&memory->moves.todo);
+	init_waitqueue_head(&memory->moves.wait);
+	INIT_DELAYED_WORK(&memory->moves.work, vgpu_move_work);
 	host->memory = memory;
 	return 0;
 }

@@ -7,7 +7,9 @@
 #include "memory/keep.h"
 #include "memory/keep_claim.h"
 #include "memory/move.h"
+#include "memory/move_queue.h"
 #include "memory/space.h"
+#include "memory/window_announce.h"
 
 struct vgpu_host;
 struct vgpu_session;
@@ -17,11 +19,15 @@ struct vgpu_session;
  * @host: host of the state
  * @spaces: device memory that this host's mappings show
  * @keeps: pins of program memory that the host's devices may keep
+ * @window: window of the host
+ * @moves: mappings that may move, and the worker that moves them
  */
 struct vgpu_memory_host {
 	struct vgpu_host *host;
 	struct vgpu_space_set spaces;
 	struct vgpu_keep_set keeps;
+	struct vgpu_window_state window;
+	struct vgpu_moves moves;
 };
 
 /**

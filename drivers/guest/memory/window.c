@@ -6,6 +6,7 @@
 
 #include "link/export.h"
 #include "link/host.h"
+#include "memory/state.h"
 #include "memory/window.h"
 
 static void window_free(struct kref *ref)
@@ -27,7 +28,7 @@ struct vgpu_window *vgpu_window_get(struct vgpu_host *host)
 	struct vgpu_window *window;
 
 	spin_lock(&host->lock);
-	window = host->window;
+	window = host->memory->window.now;
 	if (window)
 		kref_get(&window->ref);
 	spin_unlock(&host->lock);
@@ -47,12 +48,13 @@ bool vgpu_window_is_there(struct vgpu_host *host)
 void vgpu_window_missed(const struct vgpu_export *export)
 {
 	struct vgpu_host *host = export->host;
+	struct vgpu_window_state *state = &host->memory->window;
 	bool is_new;
 
 	spin_lock(&host->lock);
-	is_new = !host->window && !host->window_missed;
+	is_new = !state->now && !state->missed;
 	if (is_new)
-		host->window_missed = true;
+		state->missed = true;
 	spin_unlock(&host->lock);
 	if (is_new)
 		pr_notice_ratelimited("%s cannot use memory of %s of host %s: this memory does not work as a copy, so this guest needs a window (on the host: vgpuctl window create; see Documentation/admin/window.rst)\n",

@@ -6,6 +6,7 @@
 
 #include "link/host.h"
 #include "memory/move_queue.h"
+#include "memory/state.h"
 #include "memory/window.h"
 #include "memory/window_announce.h"
 #include "memory/window_range.h"
@@ -27,8 +28,8 @@ static void window_go(struct vgpu_host *host)
 	struct vgpu_window *window;
 
 	spin_lock(&host->lock);
-	window = host->window;
-	WRITE_ONCE(host->window, NULL);
+	window = host->memory->window.now;
+	WRITE_ONCE(host->memory->window.now, NULL);
 	spin_unlock(&host->lock);
 	if (window)
 		vgpu_window_end(window);
@@ -37,7 +38,7 @@ static void window_go(struct vgpu_host *host)
 void vgpu_window_abort(struct vgpu_host *host)
 {
 	mutex_lock(&window_hosts_lock);
-	list_del_init(&host->window_entry);
+	list_del_init(&host->memory->window.entry);
 	window_go(host);
 	mutex_unlock(&window_hosts_lock);
 }
@@ -80,7 +81,7 @@ static bool window_open(struct vgpu_window *window)
 /* Applies the announced flags if the window is there already. Return: false if it is not. */
 static bool window_change(struct vgpu_host *host)
 {
-	const struct vgpu_window_info *info = &host->window_info;
+	const struct vgpu_window_info *info = &host->memory->window.info;
 	struct vgpu_window *window = vgpu_window_named(host, info->window);
 
 	if (!window)
@@ -97,9 +98,9 @@ static void window_renew(struct vgpu_host *host)
 	unsigned long nr;
 
 	window_go(host);
-	if (!host->window_info.size)
+	if (!host->memory->window.info.size)
 		return;
-	window = window_alloc(host, &host->window_info);
+	window = window_alloc(host, &host->memory->window.info);
 	if (!window)
 		return;
 	if (!window_open(window)) {
@@ -115,16 +116,16 @@ static void window_renew(struct vgpu_host *host)
 	/* The header is claimed from the beginning. */
 	bitmap_set(window->map, 0, 1);
 	spin_lock(&host->lock);
-	WRITE_ONCE(host->window, window);
+	WRITE_ONCE(host->memory->window.now, window);
 	spin_unlock(&host->lock);
 }
 
 void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info)
 {
 	mutex_lock(&window_hosts_lock);
-	host->window_info = *info;
-	if (list_empty(&host->window_entry))
-		list_add_tail(&host->window_entry, &window_hosts);
+	host->memory->window.info = *info;
+	if (list_empty(&host->memory->window.entry))
+		list_add_tail(&host->memory->window.entry, &window_hosts);
 	if (!info->size || !window_change(host))
 		window_renew(host);
 	mutex_unlock(&window_hosts_lock);
@@ -133,12 +134,12 @@ void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info 
 
 void vgpu_window_found(const struct vgpu_window_provider *provider)
 {
-	struct vgpu_host *host;
+	struct vgpu_memory_host *memory;
 
 	mutex_lock(&window_hosts_lock);
 	window_providers[ARRAY_SIZE(window_providers) - 1] = provider;
-	list_for_each_entry(host, &window_hosts, window_entry)
-		vgpu_move_later(host);
+	list_for_each_entry(memory, &window_hosts, window.entry)
+		vgpu_move_later(memory->host);
 	mutex_unlock(&window_hosts_lock);
 }
 
@@ -148,14 +149,14 @@ void vgpu_window_settle(struct vgpu_host *host)
 	bool over = true;
 
 	mutex_lock(&window_hosts_lock);
-	/* host->window changes under window_hosts_lock only. */
-	window = host->window;
+	/* The window changes under window_hosts_lock only. */
+	window = host->memory->window.now;
 	if (window) {
 		mutex_lock(&window->lock);
 		over = vgpu_window_is_over(window);
 		mutex_unlock(&window->lock);
 	}
-	if (over && !list_empty(&host->window_entry))
+	if (over && !list_empty(&host->memory->window.entry))
 		window_renew(host);
 	mutex_unlock(&window_hosts_lock);
 }

@@ -6,9 +6,28 @@
 #ifndef VGPU_WINDOW_ANNOUNCE_H
 #define VGPU_WINDOW_ANNOUNCE_H
 
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
 struct vgpu_host;
-struct vgpu_window_info;
+struct vgpu_window;
 struct vgpu_window_provider;
+
+/**
+ * struct vgpu_window_state - window that a host has announced
+ * @now: window of the host, or NULL; written under window_hosts_lock and host->lock
+ * @missed: true once a message was logged that a program needed a window (host->lock)
+ * @entry: entry in the list of hosts that have announced a window (window_hosts_lock)
+ * @info: last announcement of the window (window_hosts_lock)
+ */
+struct vgpu_window_state {
+	struct vgpu_window *now;
+	bool missed;
+	struct list_head entry;
+	struct vgpu_window_info info;
+};
 
 /*
  * Retry the windows of all hosts, because memory has appeared that may be one. @provider reaches

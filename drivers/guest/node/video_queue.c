@@ -225,7 +225,7 @@ static void queue_reinit(struct vgpu_object *object)
 	int bucket;
 
 	spin_lock(&object->host->lock);
-	hash_for_each(object->host->objects, bucket, other, hash) {
+	hash_for_each(object->host->objects.by_id, bucket, other, hash) {
 		if (other->schema != &vgpu_schema_v4l2)
 			continue;
 		xa_lock(&other->queued);
