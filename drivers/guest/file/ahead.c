@@ -248,6 +248,6 @@ ssize_t vgpu_ahead_read(struct file *file, char __user *buf, size_t count)
 	ahead_end(ahead);
 	/* Wake pollers for the kept events: the host has no events left, and reports no wakeup. */
 	if (ahead_has_any(ahead))
-		wake_up_interruptible_poll(&object->wait, EPOLLIN | EPOLLRDNORM);
+		wake_up_interruptible_poll(&object->readiness.wait, EPOLLIN | EPOLLRDNORM);
 	return ret;
 }

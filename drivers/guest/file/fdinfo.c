@@ -61,10 +61,10 @@ static void fdinfo_show_text(struct seq_file *seq, const struct vgpu_object *obj
 		bool pdev = line >= strlen(FDINFO_PDEV) &&
 			!memcmp(text, FDINFO_PDEV, strlen(FDINFO_PDEV));
 
-		if (!object->drm || !pdev)
+		if (!object->node.drm || !pdev)
 			seq_write(seq, text, line);
-		else if (dev_is_pci(object->drm->dev))
-			seq_printf(seq, FDINFO_PDEV "\t%s\n", dev_name(object->drm->dev));
+		else if (dev_is_pci(object->node.drm->dev))
+			seq_printf(seq, FDINFO_PDEV "\t%s\n", dev_name(object->node.drm->dev));
 		text += line;
 		len -= line;
 	}
@@ -82,7 +82,7 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 	if (!(object->fops & VGPU_FOP_FDINFO) || vgpu_host_is_down(host) ||
 	    fdinfo_is_paused(&host->fdinfo_pause) || fdinfo_is_paused(&object->fdinfo_pause))
 		return;
-	session = vgpu_session_any(host, object->session, fdinfo_may_use);
+	session = vgpu_session_any(host, object->opener.session, fdinfo_may_use);
 	if (!session)
 		return;
 	vgpu_op_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);

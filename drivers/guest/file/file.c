@@ -47,7 +47,7 @@ struct vgpu_object *vgpu_file_object(struct file *file)
 void vgpu_file_attach(struct file *file, struct vgpu_object *object)
 {
 	file->private_data = object;
-	file->f_mapping = vgpu_space_mapping(object->space);
+	file->f_mapping = vgpu_space_mapping(object->memory.space);
 	if (object->fops & VGPU_FOP_NO_PREAD)
 		file->f_mode &= ~FMODE_PREAD;
 	if (object->fops & VGPU_FOP_NO_PWRITE)
@@ -98,11 +98,11 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 		ret = PTR_ERR(object);
 		goto out_fini_call;
 	}
-	if (drm && !object->drm) {
+	if (drm && !object->node.drm) {
 		drm_dev_get(drm);
-		object->drm = drm;
+		object->node.drm = drm;
 	}
-	object->session = session->number;
+	object->opener.session = session->number;
 	vgpu_file_attach(file, object);
 	/* Other threads can find the file from here on. */
 	mutex_lock(&object->file_lock);

@@ -159,7 +159,7 @@ static u32 ioctl_pid(void *data, enum vgpu_marshal_pid whose)
 
 	switch (whose) {
 	case VGPU_MARSHAL_OPENER:
-		return pid_vnr(ioctl->object->opener);
+		return pid_vnr(ioctl->object->opener.pid);
 	case VGPU_MARSHAL_PROCESS:
 		return task_tgid_vnr(current);
 	default:
@@ -350,13 +350,13 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	if (class_ops->ioctl_takes && class_ops->ioctl_takes(object, cmd))
 		vgpu_keep_enter(session, object);
 	if (ioctl_shares(&ioctl->m))
-		WRITE_ONCE(object->space->shared, true);
+		WRITE_ONCE(object->memory.space->shared, true);
 	vgpu_blank_ioctl_begin(&ioctl->blank, object, ioctl->m.entry.ioctl, cmd, arg);
 	ret = ioctl_call(file, session, ioctl, cmd, compat);
 	if (!ret && ioctl->m.found.wants_live)
-		WRITE_ONCE(object->live, true);
+		WRITE_ONCE(object->memory.live, true);
 	if (!ret && ioctl->m.found.copied)
-		WRITE_ONCE(object->copied, ioctl->m.found.copied);
+		WRITE_ONCE(object->memory.copied, ioctl->m.found.copied);
 	if (!ret && class_ops->ioctl_done)
 		class_ops->ioctl_done(object, cmd, arg);
 	if (!ret)

@@ -34,12 +34,12 @@ static void object_free(struct vgpu_object *object)
 {
 	vgpu_event_drop_all(object);
 	vgpu_blank_free(object);
-	if (!IS_ERR_OR_NULL(object->space))
-		vgpu_space_put(object->space);
-	if (object->drm)
-		drm_dev_put(object->drm);
-	put_device(object->node);
-	put_pid(object->opener);
+	if (!IS_ERR_OR_NULL(object->memory.space))
+		vgpu_space_put(object->memory.space);
+	if (object->node.drm)
+		drm_dev_put(object->node.drm);
+	put_device(object->node.device);
+	put_pid(object->opener.pid);
 	kfree(object->ahead);
 	if (object->export->class_ops->free)
 		object->export->class_ops->free(object);
@@ -58,7 +58,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 		return NULL;
 	kref_init(&object->ref);
 	INIT_LIST_HEAD(&object->events);
-	INIT_LIST_HEAD(&object->keep.kept);
+	INIT_LIST_HEAD(&object->memory.keep.kept);
 	object->export = vgpu_export_get(export);
 	object->host = vgpu_host_get(export->host);
 	object->id = le32_to_cpu(desc->object);
@@ -73,21 +73,21 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	 * Objects that calls return get the keepers (enum vgpu_schema_keepers) of the export,
 	 * too: their files may hold the driver's memory.
 	 */
-	object->keep.keepers = vgpu_schema_keepers(vgpu_export_schema(export), export->driver,
-						   export->title);
-	object->opener = get_task_pid(current, PIDTYPE_PID);
-	object->card = -1;
-	xa_init_flags(&object->queued, XA_FLAGS_ACCOUNT);
+	object->memory.keep.keepers = vgpu_schema_keepers(vgpu_export_schema(export),
+							  export->driver, export->title);
+	object->opener.pid = get_task_pid(current, PIDTYPE_PID);
+	object->node.card = -1;
+	xa_init_flags(&object->node.queued, XA_FLAGS_ACCOUNT);
 	mutex_init(&object->file_lock);
-	init_waitqueue_head(&object->wait);
+	init_waitqueue_head(&object->readiness.wait);
 	spin_lock_init(&object->readiness.lock);
 	/* Must differ from readiness.gen, which begins with 0. */
 	object->readiness.renewed = U32_MAX;
 	spin_lock_init(&object->times.lock);
 	/* ALSA's files begin with this clock; files of other drivers use no VGPU_CLOCK_FILE. */
 	object->times.clock = VGPU_CLOCK_REALTIME;
-	object->space = vgpu_space_get(object->host, le64_to_cpu(desc->space));
-	if (IS_ERR(object->space)) {
+	object->memory.space = vgpu_space_get(object->host, le64_to_cpu(desc->space));
+	if (IS_ERR(object->memory.space)) {
 		object_free(object);
 		return NULL;
 	}
@@ -236,7 +236,7 @@ void vgpu_object_hangup_all(struct vgpu_host *host)
 
 	spin_lock(&host->lock);
 	hash_for_each(host->objects.by_id, i, object, hash)
-		wake_up_all(&object->wait);
+		wake_up_all(&object->readiness.wait);
 	spin_unlock(&host->lock);
 }
 

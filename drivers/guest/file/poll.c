@@ -195,10 +195,10 @@ void vgpu_ready_event(struct vgpu_object *object, const struct vgpu_poll_event *
 	 * key for the answer.
 	 */
 	if (revents & (EPOLLERR | EPOLLHUP))
-		wake_up_all(&object->wait);
+		wake_up_all(&object->readiness.wait);
 	else
-		__wake_up(&object->wait, TASK_NORMAL, 0, poll_to_key(revents));
-	kill_fasync(&object->fasync, SIGIO,
+		__wake_up(&object->readiness.wait, TASK_NORMAL, 0, poll_to_key(revents));
+	kill_fasync(&object->readiness.fasync, SIGIO,
 		    revents & (EPOLLIN | EPOLLPRI | EPOLLERR | EPOLLHUP) ? POLL_IN : POLL_OUT);
 }
 
@@ -332,7 +332,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 	__poll_t mask, ahead;
 	int ret;
 
-	poll_wait(file, &object->wait, wait);
+	poll_wait(file, &object->readiness.wait, wait);
 	if (vgpu_host_is_down(object->host))
 		return EPOLLHUP | EPOLLERR;
 	if (!(object->fops & VGPU_FOP_POLL))
@@ -378,7 +378,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 int vgpu_fasync(int fd, struct file *file, int on)
 {
 	struct vgpu_object *object = file->private_data;
-	int ret = fasync_helper(fd, file, on, &object->fasync);
+	int ret = fasync_helper(fd, file, on, &object->readiness.fasync);
 	__poll_t mask;
 
 	if (ret > 0 && on)

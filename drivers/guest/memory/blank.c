@@ -25,7 +25,7 @@ static bool blank_fits(const struct vgpu_schema_blank *what, u32 size)
 /* Return: the blank buffers of the file, allocated on first use; NULL: out of memory. */
 static struct vgpu_blank *blank_of(struct vgpu_object *object)
 {
-	struct vgpu_blank *blank = READ_ONCE(object->blank), *other;
+	struct vgpu_blank *blank = READ_ONCE(object->memory.blank), *other;
 
 	if (blank)
 		return blank;
@@ -33,7 +33,7 @@ static struct vgpu_blank *blank_of(struct vgpu_object *object)
 	if (!blank)
 		return NULL;
 	INIT_LIST_HEAD(&blank->mappings);
-	other = cmpxchg(&object->blank, NULL, blank);
+	other = cmpxchg(&object->memory.blank, NULL, blank);
 	if (!other)
 		return blank;
 	kfree(blank);
@@ -50,7 +50,7 @@ static void blank_forget_locked(struct vgpu_mapping *mapping)
 
 void vgpu_blank_end(struct vgpu_object *object)
 {
-	struct vgpu_blank *blank = READ_ONCE(object->blank);
+	struct vgpu_blank *blank = READ_ONCE(object->memory.blank);
 	struct vgpu_mapping *mapping, *tmp;
 
 	/*
@@ -63,13 +63,13 @@ void vgpu_blank_end(struct vgpu_object *object)
 	 * A fault that took a page for blank has made the page dirty under this lock, so the flush
 	 * of the caller's call finds it.
 	 */
-	mutex_lock(&object->space->lock);
+	mutex_lock(&object->memory.space->lock);
 	WRITE_ONCE(blank->any, false);
 	blank->ends++;
 	memset(blank->bufs, 0, sizeof(blank->bufs));
 	list_for_each_entry_safe(mapping, tmp, &blank->mappings, blank.entry)
 		blank_forget_locked(mapping);
-	mutex_unlock(&object->space->lock);
+	mutex_unlock(&object->memory.space->lock);
 }
 
 void vgpu_blank_ioctl_begin(struct vgpu_blank_call *call, struct vgpu_object *object,
@@ -90,11 +90,11 @@ void vgpu_blank_ioctl_begin(struct vgpu_blank_call *call, struct vgpu_object *ob
 	blank = blank_of(object);
 	if (!blank)
 		return;
-	mutex_lock(&object->space->lock);
+	mutex_lock(&object->memory.space->lock);
 	if (ioctl->blank->makes)
 		WRITE_ONCE(blank->any, true);
 	call->ends = blank->ends;
-	mutex_unlock(&object->space->lock);
+	mutex_unlock(&object->memory.space->lock);
 	call->what = ioctl->blank;
 }
 
@@ -128,7 +128,7 @@ void vgpu_blank_ioctl_done(const struct vgpu_blank_call *call, struct vgpu_objec
 {
 	const struct vgpu_schema_blank *what = call->what;
 	u64 handle = call->handle, offset = 0, value = 0;
-	struct vgpu_blank *blank = object->blank;
+	struct vgpu_blank *blank = object->memory.blank;
 	bool placed;
 
 	if (!what)
@@ -139,24 +139,24 @@ void vgpu_blank_ioctl_done(const struct vgpu_blank_call *call, struct vgpu_objec
 	    (what->makes && !blank_get(arg, &what->handle, &handle)) ||
 	    (placed && !blank_get(arg, &what->offset, &offset)))
 		return;
-	mutex_lock(&object->space->lock);
+	mutex_lock(&object->memory.space->lock);
 	/* If @ends has changed, the buffer may be another one by now, or not be blank any more. */
 	if (blank->ends == call->ends && what->makes)
 		blank_made(blank, handle, placed, offset);
 	else if (blank->ends == call->ends)
 		blank_placed(blank, handle, offset);
-	mutex_unlock(&object->space->lock);
+	mutex_unlock(&object->memory.space->lock);
 }
 
 bool vgpu_blank_mmap_begin(struct vgpu_object *object, u64 offset, u64 *ends)
 {
-	struct vgpu_blank *blank = READ_ONCE(object->blank);
+	struct vgpu_blank *blank = READ_ONCE(object->memory.blank);
 	bool found = false;
 	unsigned int i;
 
 	if (!blank || !READ_ONCE(blank->any))
 		return false;
-	mutex_lock(&object->space->lock);
+	mutex_lock(&object->memory.space->lock);
 	*ends = blank->ends;
 	for (i = 0; i < VGPU_BLANK_BUFS && !found; i++) {
 		struct vgpu_blank_buf *buf = &blank->bufs[i];
@@ -165,7 +165,7 @@ bool vgpu_blank_mmap_begin(struct vgpu_object *object, u64 offset, u64 *ends)
 		if (found)
 			buf->used = false;
 	}
-	mutex_unlock(&object->space->lock);
+	mutex_unlock(&object->memory.space->lock);
 	if (!found)
 		vgpu_blank_end(object);
 	return found;
@@ -173,19 +173,19 @@ bool vgpu_blank_mmap_begin(struct vgpu_object *object, u64 offset, u64 *ends)
 
 void vgpu_blank_mmap_done(struct vgpu_object *object, struct vgpu_mapping *mapping, u64 ends)
 {
-	struct vgpu_blank *blank = object->blank;
+	struct vgpu_blank *blank = object->memory.blank;
 	unsigned long *touched;
 
 	touched = kvcalloc(BITS_TO_LONGS(mapping->nr), sizeof(*touched), GFP_KERNEL_ACCOUNT);
 	if (!touched)
 		return;
-	mutex_lock(&object->space->lock);
+	mutex_lock(&object->memory.space->lock);
 	if (blank->ends == ends) {
 		mapping->blank.touched = touched;
 		list_add(&mapping->blank.entry, &blank->mappings);
 		touched = NULL;
 	}
-	mutex_unlock(&object->space->lock);
+	mutex_unlock(&object->memory.space->lock);
 	kvfree(touched);
 }
 
@@ -199,5 +199,5 @@ void vgpu_blank_forget(struct vgpu_mapping *mapping)
 void vgpu_blank_free(struct vgpu_object *object)
 {
 	vgpu_blank_end(object);
-	kfree(object->blank);
+	kfree(object->memory.blank);
 }

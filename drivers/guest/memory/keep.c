@@ -285,7 +285,7 @@ void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, b
  */
 bool vgpu_keep_may(const struct vgpu_object *object)
 {
-	return object->keep.group || !list_empty(&object->keep.kept);
+	return object->memory.keep.group || !list_empty(&object->memory.keep.kept);
 }
 
 /*

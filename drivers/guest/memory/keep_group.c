@@ -190,7 +190,7 @@ void vgpu_keep_member_fini(struct vgpu_session *session)
 
 static bool file_sees_all(const struct vgpu_object *object)
 {
-	return object->keep.keepers == VGPU_KEEPERS_NVIDIA_ANY;
+	return object->memory.keep.keepers == VGPU_KEEPERS_NVIDIA_ANY;
 }
 
 static void file_add(struct vgpu_keep_groups *groups, struct vgpu_keep_file *file,
@@ -234,7 +234,7 @@ static bool file_is_used(struct vgpu_session *session, struct vgpu_object *objec
 
 	/* RCU keeps a freed group's memory, so that equal pointers mean the same group. */
 	rcu_read_lock();
-	group = READ_ONCE(object->keep.group);
+	group = READ_ONCE(object->memory.keep.group);
 	same = group == READ_ONCE(session->memory->keep);
 	rcu_read_unlock();
 	return !group || same;
@@ -253,10 +253,10 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 {
 	struct vgpu_keep_set *set = &object->host->memory->keeps;
 	struct vgpu_keep_groups *groups = &set->groups;
-	struct vgpu_keep_file *file = &object->keep;
+	struct vgpu_keep_file *file = &object->memory.keep;
 	struct vgpu_keep_group *cameras = NULL, *group;
 
-	if (!file->keepers && (!from || !READ_ONCE(from->keep.group)))
+	if (!file->keepers && (!from || !READ_ONCE(from->memory.keep.group)))
 		return 0;
 	if (file->keepers == VGPU_KEEPERS_UVC) {
 		cameras = vgpu_keep_group_alloc();
@@ -266,8 +266,8 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 	}
 	mutex_lock(&set->lock);
 	/* A call of another thread may have put @from into a group while this call was running. */
-	if (from && !file_is_alone(&from->keep))
-		file_join(session, &from->keep);
+	if (from && !file_is_alone(&from->memory.keep))
+		file_join(session, &from->memory.keep);
 	if (cameras && !groups->cameras)
 		groups->cameras = group_get(cameras);
 	group = group_find(cameras ? &groups->cameras : &session->memory->keep);
@@ -290,8 +290,8 @@ void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object)
 	if (file_is_used(session, object))
 		return;
 	mutex_lock(&set->lock);
-	if (!file_is_alone(&object->keep))
-		file_join(session, &object->keep);
+	if (!file_is_alone(&object->memory.keep))
+		file_join(session, &object->memory.keep);
 	mutex_unlock(&set->lock);
 }
 
@@ -307,15 +307,15 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 		    struct vgpu_object *named)
 {
 	struct vgpu_keep_set *set = set_of(session);
-	bool in = READ_ONCE(object->keep.group);
+	bool in = READ_ONCE(object->memory.keep.group);
 
-	if (in == !!READ_ONCE(named->keep.group) && file_is_used(session, object) &&
+	if (in == !!READ_ONCE(named->memory.keep.group) && file_is_used(session, object) &&
 	    file_is_used(session, named))
 		return;
 	mutex_lock(&set->lock);
-	if (!file_is_alone(&object->keep) || !file_is_alone(&named->keep)) {
-		file_join(session, &object->keep);
-		file_join(session, &named->keep);
+	if (!file_is_alone(&object->memory.keep) || !file_is_alone(&named->memory.keep)) {
+		file_join(session, &object->memory.keep);
+		file_join(session, &named->memory.keep);
 	}
 	mutex_unlock(&set->lock);
 }
@@ -332,7 +332,7 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 void vgpu_keep_share(struct vgpu_session *session, struct vgpu_object *object)
 {
 	struct vgpu_keep_set *set = set_of(session);
-	struct vgpu_keep_file *file = &object->keep;
+	struct vgpu_keep_file *file = &object->memory.keep;
 
 	mutex_lock(&set->lock);
 	file->shared = true;
@@ -353,7 +353,7 @@ void vgpu_keep_enter(struct vgpu_session *session, struct vgpu_object *object)
 	struct vgpu_keep_set *set = set_of(session);
 
 	mutex_lock(&set->lock);
-	file_join(session, &object->keep);
+	file_join(session, &object->memory.keep);
 	mutex_unlock(&set->lock);
 }
 
@@ -375,7 +375,7 @@ bool vgpu_keep_raw_begin(struct vgpu_session *session, struct vgpu_object *objec
 	bool alone;
 
 	mutex_lock(&set->lock);
-	alone = file_is_alone(&object->keep);
+	alone = file_is_alone(&object->memory.keep);
 	if (alone) {
 		group = group_find(&session->memory->keep);
 		group->open++;
@@ -421,7 +421,7 @@ void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *objec
 	group->open--;
 	groups->open--;
 	if (!over || group->had || !list_empty(&group->kept))
-		file_join(session, &object->keep);
+		file_join(session, &object->memory.keep);
 	else if (!group->open)
 		group_empty(groups, group, left);
 	if (!groups->open)
@@ -436,7 +436,7 @@ void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *objec
  */
 struct list_head *vgpu_keep_list(struct vgpu_object *object)
 {
-	struct vgpu_keep_file *file = &object->keep;
+	struct vgpu_keep_file *file = &object->memory.keep;
 
 	lockdep_assert_held(&object->host->memory->keeps.lock);
 	return file->group ? &group_find(&file->group)->kept : &file->kept;
@@ -450,7 +450,7 @@ struct list_head *vgpu_keep_list(struct vgpu_object *object)
 void vgpu_keep_leave(struct vgpu_object *object, struct list_head *left)
 {
 	struct vgpu_keep_groups *groups = &object->host->memory->keeps.groups;
-	struct vgpu_keep_file *file = &object->keep;
+	struct vgpu_keep_file *file = &object->memory.keep;
 	struct vgpu_keep_group *group;
 
 	lockdep_assert_held(&object->host->memory->keeps.lock);

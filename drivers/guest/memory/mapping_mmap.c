@@ -382,7 +382,7 @@ static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vm
 /* Check whether an ioctl allowed a copy at this offset of a file of polled memory. */
 static bool mapping_may_copy(struct vgpu_object *object, const struct vm_area_struct *vma)
 {
-	u64 copied = READ_ONCE(object->copied);
+	u64 copied = READ_ONCE(object->memory.copied);
 
 	return copied && copied == (u64)vma->vm_pgoff << PAGE_SHIFT;
 }
@@ -438,10 +438,10 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	INIT_LIST_HEAD(&mapping->blank.entry);
 	init_rwsem(&mapping->mode_lock);
 	mapping->session = session;
-	mapping->space = object->space;
+	mapping->space = object->memory.space;
 	mapping->addr = vma->vm_start;
 	mapping->nr = vma_pages(vma);
-	mapping->live = READ_ONCE(object->live) ||
+	mapping->live = READ_ONCE(object->memory.live) ||
 		(polled && (vma->vm_flags & (VM_READ | VM_WRITE)) == (VM_READ | VM_WRITE) &&
 		 !mapping_may_copy(object, vma));
 	mapping->apart = vgpu_schema_is_apart(object->schema);
@@ -463,7 +463,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 
 	list_add(&vgpu_mapping_span_alloc(mapping->pgoff, mapping->pgoff + vma_pages(vma))->node,
 		 &mapping->spans);
-	kref_get(&object->space->ref);
+	kref_get(&object->memory.space->ref);
 	mapping->export = vgpu_export_get(object->export);
 	atomic64_inc(vgpu_mapping_count(mapping));
 	vma->vm_pgoff = mapping->pgoff;

@@ -23,7 +23,7 @@
  */
 static void drm_localize_unique(const struct vgpu_object *object, char __user *unique, size_t len)
 {
-	struct device *parent = object->drm->dev;
+	struct device *parent = object->node.drm->dev;
 	char text[24], own[24], host[24];
 	size_t own_len;
 
@@ -47,7 +47,7 @@ static void drm_ioctl_done(const struct vgpu_object *object, unsigned int cmd, u
 	struct drm_unique32 unique32;
 	struct drm_unique unique;
 
-	if (!object->drm)
+	if (!object->node.drm)
 		return;
 	if (cmd == DRM_IOCTL_GET_UNIQUE &&
 	    !copy_from_user(&unique, (void __user *)arg, sizeof(unique)))

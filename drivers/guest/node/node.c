@@ -219,7 +219,7 @@ int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *hel
 	__module_get(THIS_MODULE);
 	replace_fops(file, &vgpu_file_fops);
 	ret = vgpu_file_open_export(file, node->export, NULL, &vgpu_file_fops_no_poll);
-	if (!ret && held && cmpxchg(&vgpu_file_object(file)->node, NULL, held))
+	if (!ret && held && cmpxchg(&vgpu_file_object(file)->node.device, NULL, held))
 		put_device(held);
 	return ret;
 }

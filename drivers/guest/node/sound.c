@@ -78,7 +78,7 @@ static int sound_open(struct inode *inode, struct file *file)
 	int ret = vgpu_node_open(file, &sound->node, NULL);
 
 	if (!ret)
-		WRITE_ONCE(vgpu_file_object(file)->card, sound->card);
+		WRITE_ONCE(vgpu_file_object(file)->node.card, sound->card);
 	return ret;
 }
 
@@ -129,7 +129,7 @@ static int sound_card_offset(unsigned int cmd)
  */
 static void sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd, unsigned long arg)
 {
-	int card = READ_ONCE(object->card);
+	int card = READ_ONCE(object->node.card);
 	int offset = card < 0 ? -1 : sound_card_offset(cmd);
 
 	if (offset >= 0 && put_user(card, (int __user *)(arg + offset)))

@@ -151,11 +151,11 @@ static bool queue_recall(struct vgpu_object *object, const struct vgpu_video_buf
 	memset(queued->fds, 0xff, sizeof(queued->fds));
 	if (!queue_key(buffer, &key))
 		return false;
-	xa_lock(&object->queued);
-	entry = xa_load(&object->queued, key);
+	xa_lock(&object->node.queued);
+	entry = xa_load(&object->node.queued, key);
 	if (entry)
 		*queued = *entry;
-	xa_unlock(&object->queued);
+	xa_unlock(&object->node.queued);
 	return entry;
 }
 
@@ -170,10 +170,10 @@ static void queue_remember(struct vgpu_object *object, const struct vgpu_video_b
 		return;
 	if (queued)
 		entry = kmemdup(queued, sizeof(*queued), GFP_KERNEL_ACCOUNT);
-	old = entry ? xa_store(&object->queued, key, entry, GFP_KERNEL_ACCOUNT) : NULL;
+	old = entry ? xa_store(&object->node.queued, key, entry, GFP_KERNEL_ACCOUNT) : NULL;
 	if (!entry || xa_is_err(old)) {
 		kfree(entry);
-		old = xa_erase(&object->queued, key);
+		old = xa_erase(&object->node.queued, key);
 	}
 	/* Readers of an entry hold the lock under which the entry was removed. */
 	kfree(old);
@@ -197,8 +197,8 @@ static void queue_forget(struct vgpu_object *object, u32 type, u32 first, u32 co
 	count = queue_range(type, first, count, &start);
 	if (!count)
 		return;
-	xa_for_each_range(&object->queued, key, entry, start, start + count - 1)
-		kfree(xa_erase(&object->queued, key));
+	xa_for_each_range(&object->node.queued, key, entry, start, start + count - 1)
+		kfree(xa_erase(&object->node.queued, key));
 }
 
 /* Mark buffers of @type as dequeued. */
@@ -210,10 +210,10 @@ static void queue_off(struct vgpu_object *object, u32 type, u32 first, u32 count
 	count = queue_range(type, first, count, &start);
 	if (!count)
 		return;
-	xa_lock(&object->queued);
-	xa_for_each_range(&object->queued, key, entry, start, start + count - 1)
+	xa_lock(&object->node.queued);
+	xa_for_each_range(&object->node.queued, key, entry, start, start + count - 1)
 		entry->prepared = false;
-	xa_unlock(&object->queued);
+	xa_unlock(&object->node.queued);
 }
 
 /* Mark buffers as dequeued that the request @object returns without having queued them. */
@@ -228,11 +228,11 @@ static void queue_reinit(struct vgpu_object *object)
 	hash_for_each(object->host->objects.by_id, bucket, other, hash) {
 		if (other->schema != &vgpu_schema_v4l2)
 			continue;
-		xa_lock(&other->queued);
-		xa_for_each(&other->queued, key, entry)
+		xa_lock(&other->node.queued);
+		xa_for_each(&other->node.queued, key, entry)
 			if (entry->request == object->id)
 				entry->prepared = false;
-		xa_unlock(&other->queued);
+		xa_unlock(&other->node.queued);
 	}
 	spin_unlock(&object->host->lock);
 }
@@ -371,9 +371,9 @@ static void queue_free(struct vgpu_object *object)
 	struct vgpu_video_queued *entry;
 	unsigned long key;
 
-	xa_for_each(&object->queued, key, entry)
+	xa_for_each(&object->node.queued, key, entry)
 		kfree(entry);
-	xa_destroy(&object->queued);
+	xa_destroy(&object->node.queued);
 }
 
 const struct vgpu_class_ops vgpu_video_class_ops = {
