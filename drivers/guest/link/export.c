@@ -44,7 +44,7 @@ dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor)
 
 	spin_lock(&host->lock);
 	list_for_each_entry(export, &host->exports, entry) {
-		if (export->rdev_major == major && export->rdev_minor == minor) {
+		if (export->rdev.major == major && export->rdev.minor == minor) {
 			node = READ_ONCE(export->node);
 			if (!node)
 				node = export->dev.devt;

@@ -27,8 +27,9 @@ struct vgpu_parent;
  * @id: number of the export on the wire
  * @kind: VGPU_EXPORT_*
  * @device: number of the host's device, shared by its exports; 0: the export stands alone
- * @rdev_major: major number of the host's device file
- * @rdev_minor: minor number of the host's device file
+ * @rdev: number of the host's device file
+ * @rdev.major: major number
+ * @rdev.minor: minor number
  * @node: number of the export's node of a class other than DRM; 0: none; read without a lock
  * @parent: parent of the export's nodes; NULL: /dev/vgpuN is the only node
  * @class_ops: operations of the export's class; constant
@@ -41,10 +42,10 @@ struct vgpu_parent;
  * @stats: counters
  * @fences: score, above 0 if programs wait for the fences that they get
  * @learned: numbers that the schema has learned
- * @part: buffer of a file about the device (struct vgpu_export_file) that arrives in several
- *	messages, or NULL; @part and @part_len are used only by the thread that receives the
- *	host's messages
- * @part_len: number of bytes in @part
+ * @part: part of a file about the device (struct vgpu_export_file) that arrives in several
+ *	messages; used only by the thread that receives the host's messages
+ * @part.bytes: buffer of the file, or NULL
+ * @part.len: number of bytes in the buffer
  */
 struct vgpu_export {
 	struct device dev;
@@ -54,8 +55,10 @@ struct vgpu_export {
 	u32 id;
 	u32 kind;
 	u64 device;
-	u32 rdev_major;
-	u32 rdev_minor;
+	struct {
+		u32 major;
+		u32 minor;
+	} rdev;
 	dev_t node;
 	struct vgpu_parent *parent;
 	const struct vgpu_class_ops *class_ops;
@@ -68,8 +71,10 @@ struct vgpu_export {
 	struct vgpu_stats stats;
 	atomic_t fences;
 	struct vgpu_schema_learned learned;
-	u8 *part;
-	u32 part_len;
+	struct {
+		u8 *bytes;
+		u32 len;
+	} part;
 };
 
 struct vgpu_export *vgpu_export_find(struct vgpu_host *host, u32 id);

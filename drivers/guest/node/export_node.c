@@ -117,7 +117,7 @@ static void export_free(struct device *dev)
 
 	ida_free(&export_minors, MINOR(dev->devt));
 	vgpu_host_put(export->host);
-	kvfree(export->part);
+	kvfree(export->part.bytes);
 	kfree(vgpu_export_node(export));
 	vgpu_device_end();
 }
@@ -226,8 +226,8 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	export->id = le32_to_cpu(msg->export);
 	export->kind = le32_to_cpu(msg->kind);
 	export->device = le64_to_cpu(msg->device);
-	export->rdev_major = le32_to_cpu(msg->rdev_major);
-	export->rdev_minor = le32_to_cpu(msg->rdev_minor);
+	export->rdev.major = le32_to_cpu(msg->rdev_major);
+	export->rdev.minor = le32_to_cpu(msg->rdev_minor);
 	strscpy(export->name, msg->name, sizeof(export->name));
 	strscpy(export->driver, msg->driver, sizeof(export->driver));
 	strscpy(export->path, msg->path, sizeof(export->path));
@@ -368,21 +368,21 @@ static int export_take_part(struct vgpu_export *export, const struct vgpu_export
 		export_take_file(export, msg->name, (const u8 *)(msg + 1), size);
 		return 0;
 	}
-	if (offset != (export->part ? export->part_len : 0))
+	if (offset != (export->part.bytes ? export->part.len : 0))
 		return -EPROTO;
-	if (!export->part) {
-		export->part_len = 0;
-		export->part = kvmalloc(VGPU_FILE_MAX, GFP_KERNEL);
-		if (!export->part)
+	if (!export->part.bytes) {
+		export->part.len = 0;
+		export->part.bytes = kvmalloc(VGPU_FILE_MAX, GFP_KERNEL);
+		if (!export->part.bytes)
 			return -ENOMEM;
 	}
-	memcpy(export->part + offset, msg + 1, part);
-	export->part_len += part;
-	if (export->part_len < size)
+	memcpy(export->part.bytes + offset, msg + 1, part);
+	export->part.len += part;
+	if (export->part.len < size)
 		return 0;
-	export_take_file(export, msg->name, export->part, size);
-	kvfree(export->part);
-	export->part = NULL;
+	export_take_file(export, msg->name, export->part.bytes, size);
+	kvfree(export->part.bytes);
+	export->part.bytes = NULL;
 	return 0;
 }
 
