@@ -3,6 +3,7 @@
  * Watches for paths of exports: inotify reports changes of their directories.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,18 +20,27 @@
 
 static void (*changed)(void);
 
-static void paths_ready(struct source *source, uint32_t events)
+/* Read all events. The names in them do not matter. Return: true if there was an event. */
+static bool events_read(int fd)
 {
 	char buffer[4096] __attribute__((aligned(8)));
+	bool any = false;
 
+	while (read(fd, buffer, sizeof(buffer)) > 0)
+		any = true;
+	return any;
+}
+
+static void paths_ready(struct source *source, uint32_t events)
+{
 	(void)events;
-	/* The names in the events do not matter, since all paths are reviewed. */
-	while (read(source->fd, buffer, sizeof(buffer)) > 0)
-		;
+	events_read(source->fd);
 	changed();
 }
 
 static struct source watches = { .fd = -1, .ready = paths_ready };
+/* File of the earlier watches, from paths_begin() to paths_end(); -1: none. */
+static int earlier_fd = -1;
 
 /* Watch the directory of a file, or the nearest directory above that exists. */
 static void watch_above(const char *path)
@@ -75,6 +85,8 @@ void paths_changed(void)
 
 void paths_begin(void)
 {
+	if (watches.fd >= 0)
+		earlier_fd = fcntl(watches.fd, F_DUPFD_CLOEXEC, 0);
 	source_close(&watches);
 	watches.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (watches.fd < 0 || source_add(&watches, EPOLLIN)) {
@@ -103,4 +115,14 @@ void paths_watch(const char *first, bool missing)
 			return;
 		memcpy(path, target, sizeof(path));
 	}
+}
+
+void paths_end(void)
+{
+	if (earlier_fd < 0)
+		return;
+	if (events_read(earlier_fd))
+		changed();
+	close(earlier_fd);
+	earlier_fd = -1;
 }

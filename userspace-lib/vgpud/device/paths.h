@@ -7,8 +7,12 @@
 
 /* Set the function that is called when a watched directory has changed. */
 void paths_init(void (*on_change)(void));
-/* Begin anew: remove all watches. */
+/*
+ * Replace the watches: call paths_begin(), paths_watch() for each path, and paths_end(). Changes
+ * that the earlier watches have seen, and that nobody has heard of, are reported by paths_end().
+ */
 void paths_begin(void);
+void paths_end(void);
 /*
  * Watch the links on the way to the file @path, and if it is @missing the directory in which it may
  * be made.

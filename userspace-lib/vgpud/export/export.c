@@ -152,6 +152,8 @@ void exports_watch(void)
 	paths_begin();
 	TAILQ_FOREACH(export, &exports, node)
 		paths_watch(export->spec.path, !export->number);
+	/* A path that was reviewed may have changed before it is watched anew. */
+	paths_end();
 	/* A file may have come before its directory was watched. */
 	TAILQ_FOREACH(export, &exports, node)
 		if (!export->number && export->error == -ENOENT && !access(export->spec.path, F_OK))
