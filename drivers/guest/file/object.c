@@ -3,7 +3,7 @@
  * Objects. The guest keeps one reference to each object at the host. If replies name an object
  * more often, the further references are given back at once.
  *
- * A dying object leaves host->objects before its CLOSE is sent. References have numbers. So a
+ * A dying object leaves host->objects.by_id before its CLOSE is sent. References have numbers. So a
  * reply that names the object meanwhile makes a new struct vgpu_object with a reference of its
  * own. And a CLOSE can be sent twice: by a call, and by a message if the call ends without a
  * reply.

@@ -100,7 +100,7 @@ struct vgpu_host_objects {
  * @by_number: hash table of the eventfds, by number
  * @last: number of the newest event
  * @signals: list of struct vgpu_event that the host has signalled and @work will signal
- * @work: work item that signals eventfds; holds a reference of the host while queued
+ * @work: work item that signals eventfds; holds a reference of the host while queued; no lock
  */
 struct vgpu_host_events {
 	DECLARE_HASHTABLE(by_number, 6);

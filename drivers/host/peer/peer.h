@@ -242,7 +242,7 @@ struct vgpu_peer {
 
 	struct vgpu_peer_control control;
 
-	/* Mutex that protects grants and sessions. */
+	/* Mutex that protects @closing, the grants, the sessions and the memory's layout. */
 	struct mutex lock;
 	bool closing;
 	struct vgpu_peer_grants grants;

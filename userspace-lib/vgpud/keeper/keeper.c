@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Keepers: the sockets of windows, to which the hypervisors of guests connect, and their list. */
+/*
+ * Keepers: the sockets of windows, to which the hypervisors of guests connect, and their list. Also
+ * finds out whether nested VMX could keep pages of a window.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

@@ -31,7 +31,8 @@ struct writeback;
  * @upcall_ns: time in nanoseconds that upcalls and waits for other lanes' upcalls have taken
  * @guest_call: time that drivers had waited for the guest when the call began; the lane writes it
  *
- * The fields are protected by demand.lock.
+ * demand.lock protects the fields while the driver's function runs. Before and after it, only the
+ * lane accesses them.
  */
 struct lane_fetch {
 	u64 addr;
@@ -49,7 +50,8 @@ struct lane_fetch {
  * @signalled: true if the thread was sent the cancel signal since the function began
  * @syscall: system call that runs the function
  *
- * A cancel needs the fields, which the lane's lock protects.
+ * A cancel needs the fields, which the lane's lock protects. The lane fills @syscall before it sets
+ * @running, and the state of @syscall changes without the lock.
  */
 struct lane_driver {
 	bool running;
