@@ -43,11 +43,11 @@ struct vgpu_blank_buf {
 
 /**
  * struct vgpu_blank - the blank buffers of one file; protected by its space's lock
- * @any: true if there may be some; read anywhere
+ * @any: true if the file may have a blank buffer; read anywhere
  * @ends: number of times that all buffers have ceased to be blank
  * @next: index in @bufs of the entry that is used next
  * @bufs: blank buffers that are not mapped
- * @mappings: list of struct vgpu_mapping that show the other blank buffers
+ * @mappings: list of struct vgpu_mapping that show the blank buffers which are not in @bufs
  */
 struct vgpu_blank {
 	bool any;
@@ -92,7 +92,7 @@ void vgpu_blank_end(struct vgpu_object *object);
  * vgpu_blank_mmap_begin - prepare to map a part of a file
  * @object: object of the file
  * @offset: offset of the part in bytes
- * @ends: out: state for vgpu_blank_mmap_done()
+ * @ends: out: value of @ends of struct vgpu_blank, for vgpu_blank_mmap_done()
  *
  * If the part is not a blank buffer, no buffer of the file counts as blank afterwards.
  *
@@ -100,7 +100,7 @@ void vgpu_blank_end(struct vgpu_object *object);
  * Return: true if the part is a blank buffer that was not mapped before.
  */
 bool vgpu_blank_mmap_begin(struct vgpu_object *object, u64 offset, u64 *ends);
-/* Note the new mapping of a blank buffer, which no program has seen yet. */
+/* Note that @mapping, which no program has seen yet, shows a blank buffer. */
 void vgpu_blank_mmap_done(struct vgpu_object *object, struct vgpu_mapping *mapping, u64 ends);
 
 /* Count no page of a mapping as blank any more: a page is fetched before a store from now on. */

@@ -75,7 +75,10 @@ int vgpu_flush_run(struct vgpu_flush *flush);
 int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline);
 void vgpu_flush_release(struct vgpu_flush *flush);
 
-/* Forget all flights and unmaps of a host, after the connection is lost. */
+/*
+ * Free the orphans and the queued unmaps of all flushes of a host, and cancel set->expire, after
+ * the connection is lost.
+ */
 void vgpu_flush_abort(struct vgpu_space_set *set);
 
 /* Time, in jiffies, without progress of a shadow after which other processes do not wait for it. */

@@ -76,7 +76,7 @@ void vgpu_flush_list_locked(struct vgpu_flush *flush);
 void vgpu_flush_unlist(struct vgpu_flush *flush);
 
 /**
- * vgpu_flush_goes_on - note progress, so that waiters continue to wait
+ * vgpu_flush_goes_on - note progress, so that the flush is not late and waiters go on waiting
  * @flush: the flush, of which a run has begun, or whose shadow has taken bytes
  *
  * Context: any that may take set->lock.
@@ -93,7 +93,7 @@ void vgpu_flush_goes_on(struct vgpu_flush *flush);
 void vgpu_flush_run_later(struct vgpu_flush *flush, unsigned long delay);
 
 /*
- * Queue a work item of another .c file, which waits for flushes, on the work queue of flushes.
+ * Queue on the work queue of flushes a work item that is not a flush, but may wait for flushes.
  * Return: as queue_work().
  */
 bool vgpu_flush_queue(struct work_struct *work);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
+ * Pins: program memory that devices keep.
+ *
  * Some calls hand program memory to a device of the host, which keeps the memory and writes to
  * it after the call is over. The guest pins the pages, and the call carries their physical
  * addresses. Whatever the program does with its mappings, the pages stay pinned until the host

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pinned program memory that devices of the host keep after a call, see keep.c. */
+/* Pins: program memory that devices of the host keep after a call, see keep.c. */
 #ifndef VGPU_KEEP_H
 #define VGPU_KEEP_H
 
@@ -59,7 +59,7 @@ struct vgpu_keep {
  * @releasing: list of struct vgpu_keep whose RELEASE the host has not answered
  */
 struct vgpu_keep_set {
-	struct mutex lock; /* guards all fields below, and groups */
+	struct mutex lock; /* guards all fields below, and the groups of objects and sessions */
 	u64 last;
 	u32 nr;
 	struct vgpu_keep_groups groups;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Claims: calls of a process hand over the same addresses one after the other. */
+/* Claims: they let calls of a process hand over the same addresses only one after the other. */
 #ifndef VGPU_KEEP_CLAIM_H
 #define VGPU_KEEP_CLAIM_H
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The pins of a call belong to the file of the call. If drivers pass such memory from file to
- * file, the pins belong to a group of files, and are released when no file of the group is
+ * Groups of files: see keep_group.h.
+ *
+ * The pins of a call (keep.c) belong to the file of the call. If drivers pass pinned memory from
+ * file to file, the pins belong to a group of files, and are released when no file of the group is
  * open. If a file were missing in its group, a device could write to pages that this machine
  * uses for something else by then. So groups are merged wherever their drivers could pass
  * memory from one to the other, even if they do not, and are never split.
@@ -98,7 +100,7 @@ static struct vgpu_keep_set *set_of(const struct vgpu_session *session)
 /* --- groups --------------------------------------------------------------- */
 
 /**
- * vgpu_keep_group_alloc - make a group, for a new session for example
+ * vgpu_keep_group_alloc - make a group, for a new session or for cameras
  *
  * Return: the group with a reference, or NULL if there is no memory.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Groups of files whose drivers may pass each other the memory that calls handed over:
+ * Groups of files whose drivers may pass each other the memory that calls handed over, see
  * keep_group.c.
  */
 #ifndef VGPU_KEEP_GROUP_H
@@ -30,7 +30,7 @@ struct vgpu_keep_groups {
  * struct vgpu_keep_file - membership of an object in a group; guarded by the set's lock
  * @keepers: enum vgpu_schema_keepers, set once
  * @group: group of the object, or a group that was merged into it, with a reference; NULL: the
- *	object is in no group, and the pins of its calls are its own. Read without the lock, too
+ *	object is in no group, and the pins of its calls are its own. Also read without the lock
  * @shared: true if unknown other files may have memory that the driver has for this file
  * @kept: list of struct vgpu_keep of the object's calls, if the object is in no group
  */

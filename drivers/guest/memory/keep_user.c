@@ -13,9 +13,9 @@
 #include "memory/keep_user.h"
 
 /*
- * Number of pinned pages, for all hosts. Drivers do not check RLIMIT_MEMLOCK when they pin
- * program memory, and ordinary users may lock hardly any. The limit here is half of the
- * machine's memory, and half of that for one user, so that others get some, too. The same
+ * Number of pinned pages, for all hosts. RLIMIT_MEMLOCK does not limit them: drivers do not check
+ * it when they pin program memory, and it lets ordinary users lock hardly any. The limit is half of
+ * the machine's memory, and half of that for one user, so that others get some, too. The same
  * shares apply to numbers of pins. Root may use all of the limit.
  */
 static unsigned long keep_pages;

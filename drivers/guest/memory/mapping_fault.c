@@ -32,7 +32,10 @@
 /* Maximum number of blank pages that one store makes dirty in advance. */
 #define SPACE_BLANK_AHEAD	32UL
 
-/* Check whether a fault makes its page dirty: the core copies that of a private mapping instead. */
+/*
+ * Check whether a fault makes its page dirty. In a private mapping the core copies the page
+ * instead.
+ */
 static bool fault_writes(const struct vm_fault *vmf)
 {
 	return (vmf->flags & FAULT_FLAG_WRITE) && (vmf->vma->vm_flags & VM_SHARED);
@@ -198,9 +201,9 @@ static void space_insert_around(struct vm_fault *vmf)
 }
 
 /*
- * Resolve a fault on a mapping in copy mode: insert the PTE of a cached page, or hand the page to
- * the core. Does not wait for the host. Return: what a fault handler returns; VM_FAULT_RETRY: the
- * caller has to call vgpu_space_wait() first.
+ * Resolve a fault on a mapping in copy mode: insert the PTE of a page that is cached, or that is
+ * blank and needs no fetch, or hand the page to the core. Does not wait for the host. Return: what
+ * a fault handler returns; VM_FAULT_RETRY: the caller has to call vgpu_space_wait() first.
  */
 static vm_fault_t space_fault(struct vm_fault *vmf)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Faults of mappings: fault handlers of their VMAs, which serve a fault in the mode of the mapping,
- * and wait for the host without the locks of the fault.
+ * and wait for the host without the locks of the fault. mapping_fault.c itself inserts copies
+ * (cached pages of a space), and window_fault.c inserts pages of the window.
  */
 #ifndef VGPU_MAPPING_FAULT_H
 #define VGPU_MAPPING_FAULT_H

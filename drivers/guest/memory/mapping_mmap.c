@@ -33,12 +33,12 @@
 /* --- access of debuggers --------------------------------------------------------- */
 
 /*
- * ->access of mappings: lets a debugger, or any process that uses ptrace() or /proc/PID/mem, read
- * and write a mapping where the core finds no page to do it with. The bytes are those of the cached
+ * The operation ->access lets a debugger, or any process that uses ptrace() or /proc/PID/mem, read
+ * and write a mapping where the core finds no struct page. The bytes are those of the cached
  * page or of the shadow's mapping. The ->access of the host's driver is not used for them.
  */
 
-/* Check whether access works natively: the driver has ->access, or its memory is pages. */
+/* Check whether access works natively: the driver has ->access, or its memory has struct pages. */
 static bool access_is_native(const struct vgpu_mapping *mapping)
 {
 	return (mapping->flags & VGPU_MAP_ACCESS) ||
@@ -133,7 +133,7 @@ static s64 access_write(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned in
  * @len: number of bytes
  * @write: true to write from @buf, false to read into it
  *
- * Reads or writes up to the end of the page, if the real mapping allows that natively.
+ * Reads or writes up to the end of the page, if a native access to the real mapping would succeed.
  *
  * Context: mmap_lock held for reading; waits for the host, killably, for some seconds at most.
  * Return: number of bytes, or -EIO.

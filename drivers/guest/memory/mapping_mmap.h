@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* mmap: makes a mapping and its VMA, and follows what becomes of the VMA. */
+/*
+ * mmap: makes a mapping of a forwarded file and sets up its VMA. mapping_mmap.c also has the
+ * operations of such VMAs for fork(), munmap(), mprotect(), mremap() and debuggers.
+ */
 #ifndef VGPU_MAPPING_MMAP_H
 #define VGPU_MAPPING_MMAP_H
 

@@ -38,26 +38,31 @@ struct vgpu_mapping_span *vgpu_mapping_span_alloc(pgoff_t first, pgoff_t end);
  * vgpu_mapping_spans_count - count a VMA that comes or goes
  * @mapping: the mapping
  * @vma: the VMA
- * @change: 1 or -1, which is added to the users of what @vma covers
+ * @change: 1 for a VMA that comes, -1 for one that goes
  * @gone: list to which spans that end are moved; the caller frees them
  *
  * Context: process; mmap_lock held for writing. Takes mapping->lock.
- * Return: true if no program shows any part of the mapping, nor will.
+ * Return: true if the mapping has no span any more, and never will: every part has ended at the
+ * host.
  */
 bool vgpu_mapping_spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
 			      struct list_head *gone);
 
 /*
- * Return: number of pages from page @pgoff of the space on that the shadow still has mapped, up to
- * the first gap. Addresses of the mapping in a gap may show something else.
+ * Return: number of consecutive pages, beginning with page @pgoff of the space, that the shadow
+ * still has mapped; 0 if the page itself has ended. Another mapping of the shadow may be at the
+ * addresses of pages that have ended.
  */
 pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
-/* Find the pages around page @pgoff that are still mapped, without a gap: [@first, @end). */
+/*
+ * Find the consecutive pages around page @pgoff that the shadow still has mapped: [@first, @end).
+ * Both are @pgoff if the page itself has ended.
+ */
 void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end);
 
 /*
- * Find the first pages from page *@pgoff on that the shadow still has mapped, and store the first
- * of them in *@pgoff. Return: number of pages without a gap; 0: there are none.
+ * Find the first page from page *@pgoff on that the shadow still has mapped, and store its offset
+ * in *@pgoff. Return: number of consecutive mapped pages that begin there; 0: there are none.
  */
 pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff);
 

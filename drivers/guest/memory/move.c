@@ -67,7 +67,7 @@ static void unit_begin(struct vgpu_move_unit *unit)
 			vgpu_mapping_move_begin(mapping);
 }
 
-/* Note that a shadow does not answer: the rest of the round waits for no shadow. */
+/* After -ETIMEDOUT, as a shadow did not answer, let the rest of the round wait for no shadow. */
 static int unit_late(struct vgpu_move_unit *unit, int ret)
 {
 	if (ret == -ETIMEDOUT)

@@ -31,14 +31,14 @@ struct vgpu_move_pause {
 };
 
 /**
- * struct vgpu_move_state - what moves of a mapping need, as a member of struct vgpu_mapping
+ * struct vgpu_move_state - state of a mapping's moves, as a member of struct vgpu_mapping
  * @entry: list entry in @mappings or @todo of struct vgpu_moves, if the mapping may move;
  *	protected by host->lock
  * @node: interval tree node in space->mappings; protected by host->lock
  * @mode_node: interval tree node in the tree of space->by_mode for the mapping's mode; protected
  *	by host->lock
- * @shares: true while @node and @mode_node are in their trees: a mapping that may move, of which
- *	programs show a part; protected by host->lock
+ * @shares: true while @node and @mode_node are in their trees: the mapping may move, and has spans
+ *	(mapping_span.h); protected by host->lock
  * @crowded: true once the unit has found no room in the window; protected by host->lock
  * @moves: number of moves that have ended, with success or not; written under mapping->mode_lock
  * @error: error with which the last move failed; 0: none; written under mapping->mode_lock

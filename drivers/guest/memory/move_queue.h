@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Mappings that may move, the start of the worker that moves them, and waits for its rounds.
- * Mappings of a space that may move are in trees by the pages that they show. Those that share
- * pages are in the same mode, or move.
+ * Mappings that may move: the host's list of them, and trees in each space by the pages that they
+ * show. Mappings that share pages are in the same mode, or are moving. move_queue.c also queues the
+ * work item that moves mappings in rounds (move.c), and has the waits for a round.
  */
 #ifndef VGPU_MOVE_QUEUE_H
 #define VGPU_MOVE_QUEUE_H
@@ -22,7 +22,8 @@ struct vgpu_space;
  * struct vgpu_moves - moves of a host's mappings
  * @mappings: list of struct vgpu_mapping that may move (host->lock)
  * @todo: list of the mappings that @work has to look at (host->lock)
- * @asked: number of requests for moves (host->lock)
+ * @asked: number of requests for rounds, by which a task finds that a round was asked for meanwhile
+ *	(host->lock)
  * @work: work item that moves mappings
  * @wait: wait queue that is woken when a mapping has moved
  */
@@ -43,9 +44,9 @@ void vgpu_move_global_exit(void);
  * @host: the host; nothing is done once it is down
  * @delay: time in jiffies until the round; ignored if the worker is queued already, unless it is 0
  *
- * For example as there is room in the window again for a mapping that had found none, or a lost
- * window may be opened anew. The work item holds a reference of the host while it is pending or
- * runs. Takes host->lock only.
+ * A round is needed, for example, when the window has room again for a mapping that had found none,
+ * or when a lost window may be opened anew. The work item holds a reference of the host while it is
+ * pending or runs. Takes host->lock only.
  */
 void vgpu_move_queue(struct vgpu_host *host, unsigned long delay);
 /* Do the same under host->lock. */
@@ -54,7 +55,7 @@ void vgpu_move_queue_locked(struct vgpu_host *host, unsigned long delay);
 /* Return: number of times that a round of moves was asked for. */
 u64 vgpu_move_asked(struct vgpu_host *host);
 
-/* Ask for a round of moves, after a change of the window. Takes host->lock only. */
+/* Ask for a round of moves at once, after a change of the window. Takes host->lock only. */
 void vgpu_move_later(struct vgpu_host *host);
 
 /* Cancel the pending round and wake the waiters, as the connection is lost. */
@@ -99,15 +100,15 @@ bool vgpu_move_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
 void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked);
 
 /*
- * Set the mode. Readers need only one of mapping->mode_lock, which the caller holds for writing,
- * and host->lock, which is taken here.
+ * Set the mode. The caller holds mapping->mode_lock for writing, and the function takes host->lock:
+ * readers of the mode need only one of the two locks.
  */
 void vgpu_move_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode);
 
-/* Note that no program shows any part of the mapping any more: it shares pages with none. */
+/* Note that the mapping has no span left, so it shares pages with no other mapping. */
 void vgpu_move_alone(struct vgpu_mapping *mapping);
 
-/* Take a mapping that is freed off all lists and trees. */
+/* Remove a mapping that is about to be freed from all lists and trees. */
 void vgpu_move_forget(struct vgpu_mapping *mapping);
 
 #endif /* VGPU_MOVE_QUEUE_H */

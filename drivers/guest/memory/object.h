@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Objects: files of the host that this guest holds. At most one struct file shows an object to
- * programs, however often the host names the object. file/object.c makes and frees objects; the
- * struct is here because mappings and pinned memory belong to an object.
+ * programs, however often the host names the object. file/object.c makes and frees objects. The
+ * struct is in this folder because mappings and pinned memory belong to an object; the folder has
+ * no object.c.
  */
 #ifndef VGPU_OBJECT_H
 #define VGPU_OBJECT_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Calls of class mm that read and write the bytes of device mappings: see pages.h. */
+/* READ_PAGES and WRITE_PAGES: see pages.h. */
 #include <linux/errno.h>
 #include <linux/uio.h>
 

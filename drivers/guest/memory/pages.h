@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Calls of class mm that read and write the bytes of device mappings. */
+/*
+ * READ_PAGES and WRITE_PAGES: calls of class mm that read and write the bytes of device mappings in
+ * a shadow. Cached pages (struct vgpu_page) are in space.h.
+ */
 #ifndef VGPU_PAGES_H
 #define VGPU_PAGES_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reclaim: frees clean cached pages of device memory when this machine needs memory. That takes no
- * call to the host: a page that is accessed again is fetched again.
+ * Reclaim: see reclaim.h. Freeing a clean page takes no call to the host: the page is fetched again
+ * when a program accesses it again.
  */
 #include <linux/kref.h>
 #include <linux/list.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Spaces: lifetime, cached pages. See space.h; flush.c sends dirty pages back. */
+/*
+ * Spaces: see space.h. This file has the lifetime of spaces, and adds and drops cached pages.
+ * space_fetch.c fetches pages from the host, and flush.c sends dirty pages back.
+ */
 #include <linux/errno.h>
 #include <linux/highmem.h>
 #include <linux/slab.h>

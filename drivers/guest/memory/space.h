@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Copy mode: cached pages of an address space of device memory.
+ * Spaces: cached pages of device memory, which mappings in copy mode show.
  *
- * A *space* stands for one address space of the host (all buffers of one DRM
- * device, or one dma-buf): mappings with the same space and offset share memory.
- * Files of the guest get the space's inode as f_mapping, so one
- * unmap_mapping_range() reaches every VMA of every process.
+ * A *space* stands for one address space of the host (all buffers of one DRM device, or one
+ * dma-buf): mappings with the same space and offset share memory. Files of the guest get the
+ * space's inode as f_mapping, so one unmap_mapping_range() reaches every VMA of every process.
  *
  * Lock order: set->drop_lock, or mmap_lock or VMA lock and then mapping->mode_lock, then
  * space->lock, then the lock of a page, then i_mmap_rwsem (inside unmap_mapping_range()),
@@ -52,7 +51,7 @@ struct vgpu_host;
  * @rounds: number of the last round of vgpu_reclaim_next()
  * @drops: counter of events that make fetched bytes old, such as vgpu_space_drop(): pages whose
  *	fetch began before such an event are not cached after it
- * @nr_cached: number of cached pages
+ * @nr_cached: number of cached pages, and of fetched pages that are about to be cached
  * @nr_dirty: number of dirty pages
  * @starved: number of faults that lost several races against calls; new calls wait for them
  * @stamp: last number that was given to a run of a flush, or to a waiter for flushes
@@ -64,9 +63,8 @@ struct vgpu_host;
  * @expire: work item that drops cached pages while there are no calls; holds a reference of the
  *	host while it is pending
  * @expire_doubled: number of times that the delay of @expire has doubled since the last call of
- *	vgpu_space_drop()
- * @shrinker: shrinker of clean cached pages, which lives from the connection to a host
- *	until the connection ends
+ *	vgpu_space_drop(); read and written anywhere
+ * @shrinker: shrinker of clean cached pages, registered while the connection to the host lasts
  */
 struct vgpu_space_set {
 	struct mutex drop_lock;
@@ -100,7 +98,8 @@ struct vgpu_space_set {
  *	including those that equal the host's
  * @owner: mapping by which a dirty page is sent, with a reference; NULL if the page is clean
  * @stamp: value of set->stamp when the page became dirty, or of the last run that left it dirty
- * @node: list entry of a dirty page in flush->dirty of the owner's session
+ * @node: list entry of a dirty page in flush->dirty of the owner's session, protected by
+ *	flush->lock as well; entry of a dropped page in the list of the function that drops it
  */
 struct vgpu_page {
 	struct page *page;
@@ -161,9 +160,9 @@ struct vgpu_space {
 };
 
 /*
- * Check whether a page is pinned, so that it may be written to without a PTE, for direct I/O for
- * example. A mere reference does not tell: faults hold references, and a thread may be preempted
- * in the middle of a fault.
+ * Check whether a page is pinned, by direct I/O for example, so that it may be written to without a
+ * PTE. The reference count does not tell: faults hold references, and a thread may be preempted in
+ * the middle of a fault.
  */
 static inline bool vgpu_page_is_pinned(const struct vgpu_page *page)
 {
@@ -227,8 +226,9 @@ bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page
  * @space: the space
  * @first: offset of the first page, in pages
  * @last: offset of the last page
- * @room: true to make room; false if the caller has counted set->drops, as a call has ended for
- *	example
+ * @room: true if the pages are dropped to make room: the function increments set->drops if the
+ *	guest has sent bytes of such a page; false if the caller has incremented set->drops, as at
+ *	the end of a call, or the space is dead
  *
  * Context: process; waits for page locks.
  * Return: number of dirty pages, which stay.
@@ -242,8 +242,8 @@ unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t first, pgo
  * @pgoff: first page, as offset in the space
  * @nr: number of pages
  *
- * Called for mappings whose faults wait or fail from before the call; other mappings may fault the
- * pages in again.
+ * The faults of the caller's mappings wait or fail from before the call. Other mappings may fault
+ * the pages in again.
  *
  * Context: process; mmap_lock may be held.
  * Return: 0, or -EBUSY: pages are pinned, so they may still be written to.
@@ -273,7 +273,7 @@ void vgpu_space_set_init(struct vgpu_space_set *set);
  * @set: spaces of the host
  *
  * Every mapping gives SIGBUS from now on, and bytes not yet sent are lost. The set is empty
- * afterwards, ready for another connection.
+ * afterwards.
  *
  * Context: process; does not wait for the host.
  */

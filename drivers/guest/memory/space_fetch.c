@@ -47,8 +47,8 @@
 #define BATCH_ORDER	5
 
 /*
- * Allocate 2^*@order pages in a row, or fewer, each with a reference of its own. *@order becomes
- * the order of what was allocated. Return: the first page, or NULL.
+ * Allocate 1 << *@order adjacent pages, or fewer, each with a reference of its own. Store in
+ * *@order the order of the allocated pages. Return: the first page, or NULL.
  */
 static struct page *batch_piece(gfp_t gfp, unsigned int *order)
 {
@@ -112,7 +112,8 @@ void vgpu_batch_free(struct vgpu_page **pages, u32 nr)
 }
 
 /*
- * Store in @vec, which has room for an entry for each page, where the bytes of the pages are.
+ * Store the addresses of the pages in @vec, which has room for an entry for each page. Adjacent
+ * pages share an entry.
  * Return: number of used entries.
  */
 static size_t batch_vec(struct vgpu_page *const *pages, u32 nr, struct kvec *vec)
@@ -136,7 +137,8 @@ static size_t batch_vec(struct vgpu_page *const *pages, u32 nr, struct kvec *vec
 
 /*
  * Cache pages that were fetched when set->drops was @drops. Pages that are not cached stay in
- * @pages. Return: 0, -EAGAIN (a call has ended since), -ENODEV, or the first page's error.
+ * @pages. Return: 0, -EAGAIN (a call has ended since), -ENODEV (the space is dead), or the first
+ * page's error.
  */
 static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu_page **pages,
 			u32 nr, s64 drops)
@@ -328,7 +330,7 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned lon
 		return -ENOMEM;
 	for (;;) {
 		ret = space_fetch_once(mapping, index, fetch, until);
-		/* Calls are held up for SPACE_HOLD_TIME at most; a fetch may take longer: go on. */
+		/* Calls are held up for SPACE_HOLD_TIME at most: go on without holding them up. */
 		if (ret == -ETIMEDOUT && !deadline && tries >= SPACE_TRIES) {
 			space_starve_end(set);
 			until = 0;

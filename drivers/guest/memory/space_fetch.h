@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fetches: bring pages of the host into the cache, for faults that wait for them. Batches are
- * cached pages that are allocated together, for consecutive places in a space.
+ * Fetches: bring pages of the host into the cache, for faults that wait for them. A fault that
+ * stores also waits here until its page may become dirty. Pages for consecutive offsets in a space
+ * are allocated together, as a batch.
  */
 #ifndef VGPU_SPACE_FETCH_H
 #define VGPU_SPACE_FETCH_H

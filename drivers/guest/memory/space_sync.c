@@ -179,9 +179,9 @@ static struct vgpu_space *space_by_id(struct vgpu_space_set *set, bool first, u6
 }
 
 /*
- * Fetch pages again that stayed dirty, but for bytes that programs wrote. The pages of sessions
- * other than @own are left as they are if the shadow does not answer for VGPU_FLUSH_LATE, and pages
- * that were fetched since set->drops was @drops are left as they are, too. Waits killably.
+ * Fetch again the pages that stayed dirty, except for the bytes that programs wrote. Two kinds of
+ * pages are left as they are: those that were fetched since set->drops was @drops, and those of
+ * sessions other than @own whose shadows do not answer for VGPU_FLUSH_LATE. Waits killably.
  */
 static void space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, s64 drops)
 {
@@ -204,7 +204,10 @@ static void space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, 
 
 /* --- drops ------------------------------------------------------------------ */
 
-/* Return: an active space whose last drop is older than @drops, with a reference; or NULL. */
+/*
+ * Return: an active space whose last drop is older than @drops, with a reference; or NULL. The
+ * caller holds set->lock.
+ */
 static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
 {
 	struct vgpu_space *space;
@@ -349,8 +352,8 @@ static void space_let_go(struct vgpu_space *space)
 }
 
 /*
- * Check whether a page that a flush kept dirty because of a reference has not been written to
- * since. Unmaps the page.
+ * Check whether the host has all bytes of a dirty page. A flush leaves a page dirty while a
+ * reference of it is held (flush_keeps() of flight.c). Unmaps the page, so that later stores fault.
  */
 static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Spaces around calls: bytes that programs wrote are sent before a call, and pages that may be old
- * are dropped after it, or after some time without calls. Before a move the cache of a range is
- * cleared.
+ * Spaces around calls: bytes that programs wrote are sent before a call. Pages that may be old are
+ * dropped after the call, or after some time without calls; those that stay dirty are fetched again
+ * and merged. The cache of a range is cleared before mappings of the range move out of the window.
  */
 #ifndef VGPU_SPACE_SYNC_H
 #define VGPU_SPACE_SYNC_H
@@ -58,13 +58,14 @@ int vgpu_space_settle(struct vgpu_session *session);
 void vgpu_space_drop(struct vgpu_host *host, struct vgpu_session *session);
 
 /**
- * vgpu_space_is_renewed - note without waiting that the device may have changed its memory
+ * vgpu_space_is_renewed - drop pages that may be old, if that needs no wait
  * @host: the host
  *
  * Does what vgpu_space_drop() does, if no page is cached and no fault waits after several lost
- * races. Any context.
+ * races. Fetches under way are repeated.
  *
- * Return: true if this was the case; false if the caller has to call vgpu_space_drop().
+ * Context: any.
+ * Return: true if nothing is left to do; false if the caller has to call vgpu_space_drop().
  */
 bool vgpu_space_is_renewed(struct vgpu_host *host);
 

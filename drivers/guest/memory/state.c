@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* State that memory has for each host and each session: made and freed with them. */
+/* State of device memory: see state.h. It is made and freed with its host or session. */
 #include <linux/errno.h>
 #include <linux/slab.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* State that memory has for each host and each session. */
+/* State of device memory: one struct for each host, and one for each session. */
 #ifndef VGPU_MEMORY_STATE_H
 #define VGPU_MEMORY_STATE_H
 

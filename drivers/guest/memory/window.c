@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Windows: see window.h. */
+/*
+ * Windows: see window.h. This file finds a host's window and counts references of it.
+ * window_announce.c opens windows, and window_range.c ends them.
+ */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>

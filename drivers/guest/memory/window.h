@@ -83,15 +83,16 @@ struct vgpu_window_provider {
  * @data: private data of the provider
  * @id: number that the host has given the window
  * @size: size of the window in bytes
- * @use: held for reading while PTEs are inserted; held for writing to change the state that
+ * @use: rwsem, held for reading while PTEs are inserted; held for writing to change the state that
  *	decides whether a PTE may be inserted, before PTEs are zapped
  * @gone: true if no PTE may be inserted any more; written under @use
- * @drain: true if the host wants nothing to be in the window
+ * @drain: true if the host wants nothing to be in the window; written under window_hosts_lock, read
+ *	anywhere
  * @lock: guards the fields from @ended on
  * @ended: true if the host has taken the window away with all that was bound in it, or the
  *	connection is lost
- * @nr_shown: number of ranges that the host has or may yet have bound
- * @wanted: true if a mapping has found no room
+ * @nr_shown: number of ranges that the host has bound or may still bind; also read without @lock
+ * @wanted: true if a mapping has found no room, so that moves are tried again once there is room
  * @map: bitmap of the claimed pages, one bit for each page
  * @next: page at which the search for small ranges begins
  * @ranges: interval tree of struct vgpu_window_range, by offset in bytes

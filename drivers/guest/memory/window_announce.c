@@ -15,7 +15,7 @@
 static DEFINE_MUTEX(window_hosts_lock);
 static LIST_HEAD(window_hosts);
 
-/* Providers that are asked for a window, the last one since vgpu_window_found() has named it. */
+/* Providers in the order in which a window looks for one; vgpu_window_found() sets the last. */
 static const struct vgpu_window_provider *window_providers[] = {
 #ifdef VGPU_TESTING
 	&vgpu_window_loopback,

@@ -30,8 +30,8 @@ struct vgpu_window_state {
 };
 
 /*
- * Retry the windows of all hosts, because memory has appeared that may be one. @provider reaches
- * it, and is asked for each window from now on.
+ * Retry to open the windows of all hosts, because memory has appeared that may be a window.
+ * @provider reaches this memory, and is asked for each window from now on.
  */
 void vgpu_window_found(const struct vgpu_window_provider *provider);
 

@@ -32,7 +32,7 @@
  */
 #define DEVICE_HIDE_WAIT	(10 * HZ)
 
-/* Taken outside window->use, and inside mmap_lock and window_hosts_lock. */
+/* Guards the list of devices; taken inside mmap_lock and window_hosts_lock, outside window->use. */
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 

@@ -38,9 +38,9 @@ typedef u64 vgpu_window_id_fn(const struct vgpu_window_device *device);
  *	driver's binding
  * @window: window that uses the device, or NULL; under devices_lock. An earlier window may
  *	still have ranges of mappings that give SIGBUS
- * @touch: lock held for reading while holds are made and freed; held for writing to set
+ * @touch: rwsem, held for reading while holds are made and freed; held for writing to change
  *	@removed
- * @removed: true if the driver has released the memory, which may be another device's now;
+ * @removed: true if the driver has withdrawn the memory, which may be another device's now;
  *	written under @touch
  * @holds_lock: lock of @holds; inside @touch
  * @holds: list of struct hold, the kernel's mappings of ranges, all of them unmapped once the

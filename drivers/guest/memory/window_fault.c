@@ -72,8 +72,8 @@ static void range_unlock(struct vgpu_mapping *mapping, struct vgpu_window_range 
 }
 
 /*
- * Asks the host for a page that may have failed. Return: 0: fault again; or why the host does
- * not have it.
+ * Asks the host for a page that may have failed. Return: 0: try the fault again; else the errno
+ * for which the host does not have the page.
  */
 static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count,
 		      unsigned long deadline)
@@ -192,7 +192,7 @@ void vgpu_window_fork(struct vgpu_mapping *mapping, struct vm_area_struct *vma)
 {
 	bool huge;
 
-	/* No fault can insert one again: fork() holds the parent's mmap_lock for writing. */
+	/* No fault inserts a PMD mapping again: fork() holds the parent's mmap_lock for writing. */
 	down_read(&mapping->mode_lock);
 	huge = mapping->range && READ_ONCE(mapping->range->huge);
 	up_read(&mapping->mode_lock);

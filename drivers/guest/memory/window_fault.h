@@ -29,7 +29,7 @@ vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf);
 void vgpu_window_fork(struct vgpu_mapping *mapping, struct vm_area_struct *vma);
 /*
  * Wait until the page at @pgoff may be inserted; called without locks. @deadline: the fault's,
- * see deadline.h. Return: 0: try the fault again; -EINTR, or why the page cannot be had.
+ * see deadline.h. Return: 0: try the fault again; -EINTR, or the error of the host or the move.
  */
 int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline);
 

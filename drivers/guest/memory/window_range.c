@@ -14,10 +14,13 @@
 #include "memory/window.h"
 #include "memory/window_range.h"
 
-/* Woken when nothing is bound in a lost window any more, or when a window has ended. */
+/* Wait queue, woken when nothing is bound in a lost window any more, or when a window has ended. */
 static DECLARE_WAIT_QUEUE_HEAD(window_hidden_wait);
 
-/* Frees ranges: a provider's unbind may take long, and the host's messages must not wait. */
+/*
+ * Work queue on which ranges are freed: a provider's unbind may take long, and the host's messages
+ * must not wait.
+ */
 static struct workqueue_struct *window_wq;
 
 int vgpu_window_global_init(void)
@@ -64,9 +67,9 @@ static void range_hidden(struct vgpu_window *window)
 }
 
 /*
- * Removes a range from the window, whose pages are free then; the caller frees the range.
- * Return: true if vgpu_move_queue() has to be called: a mapping waits for room, or the window is
- * lost and its memory can be opened anew.
+ * Removes a range from the window, so that its pages can be claimed again; the caller frees the
+ * range. Return: true if vgpu_move_queue() has to be called: a mapping waits for room, or the
+ * window is lost and its memory can be opened anew.
  */
 static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *range)
 {
@@ -208,8 +211,8 @@ static void window_leave(struct vgpu_window *window)
 			offset = range->offset;
 			len = range->len;
 			/*
-			 * vgpu_control_unbind() may reclaim memory, which is forbidden under
-			 * the lock; the host must stay.
+			 * vgpu_control_unbind() may reclaim memory, so it is called without the
+			 * lock; the reference keeps the host until then.
 			 */
 			vgpu_host_get(window->host);
 		}
@@ -274,8 +277,9 @@ void vgpu_window_unclaim(struct vgpu_window_range *range)
 
 	mutex_lock(&window->lock);
 	/*
-	 * Keep @wanted set, but do not call vgpu_move_queue(). A mapping that found no room
-	 * because of this range waits for the same later releases as the range's owner.
+	 * Keep window->wanted set, but do not call vgpu_move_queue(): a new round might fail in the
+	 * same way at once. A mapping that found no room because of this range waits for later
+	 * releases, as the owner of this range does.
 	 */
 	if (range_remove(window, range))
 		window->wanted = true;

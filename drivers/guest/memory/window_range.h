@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ranges of a window. A range is claimed for each mapping and named in the MMAP or BIND call. The
- * host may fail to bind the mapping there. A released range is claimed again only after the host
- * has confirmed (UNBOUND) that nothing is bound in the range.
+ * Ranges of a window, and the end of a window with its ranges. A range is claimed for each mapping
+ * and named in the MMAP or BIND call. The host may fail to bind the mapping there. A released range
+ * is claimed again only after the host has confirmed (UNBOUND) that nothing is bound in the range.
  */
 #ifndef VGPU_WINDOW_RANGE_H
 #define VGPU_WINDOW_RANGE_H
@@ -37,14 +37,14 @@ enum vgpu_window_range_state {
  *	vgpu_window_release(). The mapping lives until that call
  * @insert: mutex held while PTEs or PMD mappings are inserted, so that a PMD mapping is never
  *	inserted where a page table is, nor a page table where a PMD mapping is
- * @huge: true if a PMD mapping was inserted at any time
+ * @huge: true if a PMD mapping was inserted at any time; never reset, written and read anywhere
  * @bound: true if the provider's @bind was called
  * @data: private data of the provider
  * @unbound: work item that frees the range in the state VGPU_RANGE_UNBOUND
- * @bad_first: offset in the window of the first page that may have failed. The host is asked
- *	before a page from here to @bad_end is shown. Guarded by window->use like all that
+ * @bad_first: offset, in the window in bytes, of the first page that may have failed. The host is
+ *	asked before a page from here to @bad_end is shown. Guarded by window->use like all that
  *	follow
- * @bad_end: offset behind the last page that may have failed
+ * @bad_end: offset, in the window in bytes, behind the last page that may have failed
  * @bad_count: generation of the last INVALIDATE for the range, unique among all ranges of all
  *	hosts; 0: none yet
  * @hopeless: true if a page failed again soon after the host had given it. The host can read
@@ -80,7 +80,7 @@ void vgpu_window_global_exit(void);
  * caller holds window->lock.
  */
 struct vgpu_window_range *vgpu_window_range_first(struct vgpu_window *window, u64 first, u64 last);
-/* Return: the range after @range that has such bytes. */
+/* Return: the next range after @range that has such bytes. The caller holds window->lock. */
 struct vgpu_window_range *vgpu_window_range_next(struct vgpu_window_range *range, u64 first,
 						 u64 last);
 
@@ -120,8 +120,8 @@ int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *map
 void vgpu_window_release(struct vgpu_window_range *range, bool bound);
 
 /*
- * Release a claimed range that was not named to the host, because the move has failed for another
- * mapping: it found no room, or could not be bound.
+ * Release a claimed range that was not named to the host. A move calls this function when another
+ * mapping of the unit has found no room, or could not be bound.
  */
 void vgpu_window_unclaim(struct vgpu_window_range *range);
 
