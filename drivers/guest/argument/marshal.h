@@ -234,7 +234,7 @@ struct vgpu_marshal {
 		u32 fixups;
 		u32 data;	/* bytes */
 		u32 held;
-	} cap;			/* entries that the arrays have room for; written by marshal_mem.c */
+	} cap;			/* entries that arrays have room for; written by marshal_mem.c */
 	struct {
 		struct vgpu_seg segs[VGPU_MARSHAL_SEGS];
 		struct vgpu_fixup fixups[VGPU_MARSHAL_FIXUPS];
