@@ -134,6 +134,17 @@ static struct vgpu_page *space_get_blank(struct vgpu_mapping *mapping, pgoff_t i
 }
 
 /*
+ * Return the number of pages behind page @index up to the next page that is not mapped. Another
+ * process may have unmapped page @index since the fault was found to be right.
+ */
+static unsigned long mapping_covered_behind(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	pgoff_t covered = vgpu_mapping_covered(mapping, index);
+
+	return covered ? covered - 1 : 0;
+}
+
+/*
  * Make the blank pages after that of the fault dirty and writable, twice as many each time, for a
  * program that writes to one page after the other. Stores to these pages may need no fault. If the
  * program does not store, zeros are sent, as the bytes of a new buffer are zero or undefined.
@@ -152,7 +163,7 @@ static void space_blank_ahead(struct vm_fault *vmf)
 		left = 0;
 	mapping->blank.ahead = clamp(2 * left, 1UL, SPACE_BLANK_AHEAD);
 	left = min3(left, ((vmf->vma->vm_end - addr) >> PAGE_SHIFT) - 1,
-		    vgpu_mapping_covered(mapping, index) - 1);
+		    mapping_covered_behind(mapping, index));
 	mapping->blank.next = ++index;
 	while (nr < left && vgpu_blank_is(mapping, index + nr))
 		nr++;
@@ -189,7 +200,7 @@ static void space_insert_around(struct vm_fault *vmf)
 
 	if (READ_ONCE(mapping->ahead.nr) < SPACE_AROUND_MIN)
 		return;
-	left = min(left, vgpu_mapping_covered(mapping, index) - 1);
+	left = min(left, mapping_covered_behind(mapping, index));
 	/* The last page is left out: its fault shows that the program has come that far. */
 	for (; left && index + 2 < READ_ONCE(mapping->ahead.next); left--) {
 		addr += PAGE_SIZE;
