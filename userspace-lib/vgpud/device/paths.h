@@ -8,8 +8,8 @@
 /* Set the function that is called when a watched directory has changed. */
 void paths_init(void (*on_change)(void));
 /*
- * Replace the watches: call paths_begin(), paths_watch() for each path, and paths_end(). Changes
- * that the earlier watches have seen, and that nobody has heard of, are reported by paths_end().
+ * Replace the watches: call paths_begin(), paths_watch() for each path, and paths_end(). The last
+ * one reports changes that only the earlier watches have seen.
  */
 void paths_begin(void);
 void paths_end(void);
