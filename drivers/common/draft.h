@@ -8,8 +8,8 @@
 #include "wire.h"
 
 /**
- * struct vgpu_draft - what the reply to a call will say
- * @clock_in: CLOCK_MONOTONIC in nanoseconds when the header of the CALL had come
+ * struct vgpu_draft - content of the reply to a call
+ * @clock_in: time of CLOCK_MONOTONIC in nanoseconds at which the header of the CALL was received
  * @result: result of the driver, or a negative errno
  * @flags: VGPU_REPLY_*
  * @pos: file position, updated by the operation
@@ -39,7 +39,7 @@ struct vgpu_draft {
 	u32 data_size;
 };
 
-/* Begin the draft of a call; @clock_in and @objects keep their values. */
+/* Begin the draft of a call; @clock_in, @objects and @data_size keep their values. */
 static inline void vgpu_draft_reset(struct vgpu_draft *draft)
 {
 	draft->result = 0;

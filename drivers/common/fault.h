@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Fault handling: helpers that the host and the guest module share. */
+/* Page faults: helpers for the fault handlers of VMAs in the host and the guest module. */
 #ifndef VGPU_FAULT_H
 #define VGPU_FAULT_H
 

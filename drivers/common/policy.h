@@ -32,7 +32,7 @@ struct vgpu_policy {
 	const u32 *ioctls;
 };
 
-/* Numbers of drm.h, which never change, so that header is not included. */
+/* Ioctls of drm.h. Their numbers never change, so this file does not include drm.h. */
 #define VGPU_DRM_SET_MASTER	_IO('d', 0x1e)
 #define VGPU_DRM_DROP_MASTER	_IO('d', 0x1f)
 

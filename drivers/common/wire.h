@@ -107,7 +107,7 @@ bool vgpu_wire_answer_ok(const void *answer, u32 data_len);
 bool vgpu_wire_file_name_ok(const u8 *name);
 
 /*
- * Check a CALL and fill in @view. Checked are, besides the lengths:
+ * Check a CALL and fill in @view. Besides the lengths, the function checks:
  * - the operation's own rules of vgpu_wire.h (number of segments, object or none, ranges of
  *   values);
  * - PAGE and KEPT segments, which must be aligned and must not overlap. No call has both;

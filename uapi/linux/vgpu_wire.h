@@ -965,9 +965,10 @@ struct vgpu_out_bind {
 /* The error comes from the host (a limit, a policy), not from the driver. */
 #define VGPU_REPLY_REFUSED	(1U << 0)
 /*
- * The driver made an fd that no fixup describes, and the host has closed it; the error is
- * EOPNOTSUPP unless another one came after it. The outputs could contain the number of that fd,
- * so the reply has no bytes: where it could have some, it is REFUSED as well.
+ * The driver made an fd that no fixup describes, and the host has closed the fd. The error is
+ * EOPNOTSUPP, or that of a later failure. The outputs could contain the number of the fd, so the
+ * reply has no bytes. The reply to an IOCTL has bytes even after an error unless it is REFUSED, so
+ * that flag is set as well.
  */
 #define VGPU_REPLY_STRAY_FD	(1U << 1)
 /*
