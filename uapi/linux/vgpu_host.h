@@ -188,8 +188,9 @@ struct vgpu_host_limits {
  * @flags: 0
  * @sock_fd: connected AF_VSOCK stream socket on which HELLO was read and WELCOME was written;
  *	the module takes its own reference
- * @cid: context id of the guest, for status only
- * @port: local port of the guest's connection, for status only
+ * @cid: context id of the guest
+ * @port: local port of the guest's connection; @cid and @port name the guest's window, and the time
+ *	for which drivers may still wait for the guest
  * @out_peer: number of the peer
  * @limits: limits of the peer
  * @features: VGPU_FEATURE_* of vgpu_wire.h, as in WELCOME

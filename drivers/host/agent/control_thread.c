@@ -71,9 +71,9 @@ static int control_unmap(struct vgpu_peer *peer, const void *msg)
 
 	session = vgpuh_session_find(peer, le64_to_cpu(unmap->session));
 	/*
-	 * The guest may unmap a mapping page by page. The shadow's cuts make new parts of the
-	 * mapping, which vgpuh_control_due() counts only then. So an UNMAP is idle only if the
-	 * session has no mapping.
+	 * The guest may unmap a mapping page by page. The shadow cuts the mapping into parts only
+	 * when it applies an UNMAP, and vgpuh_control_due() counts the parts only then. So an
+	 * UNMAP is idle only if the session has no mapping.
 	 */
 	vgpuh_control_settle(peer, !session || !READ_ONCE(session->nr_mappings));
 	if (!session)

@@ -8,8 +8,8 @@
 struct vgpu_peer;
 
 /*
- * Prepare the works of a new peer and start its thread, which takes over the caller's reference.
- * Return: 0, or a negative errno: the peer has still the caller's reference only.
+ * Initialize the work items of a new peer and start its thread, which takes over the caller's
+ * reference. Return: 0 or a negative errno, after which the caller still has the only reference.
  */
 int vgpuh_control_start(struct vgpu_peer *peer);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The agent's list of exports, and news of grants for the peers.
+ * The agent's list of exports, and news of grants for the peers. The structs of exports and grants
+ * are in peer/grant.h.
  */
 #ifndef _VGPU_HOST_EXPORT_H
 #define _VGPU_HOST_EXPORT_H

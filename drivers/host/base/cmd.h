@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control ioctls: a table for each role of a file.
+ * Control ioctls: vgpu_cmd_run() looks an ioctl up in the table of a file's role, and copies its
+ * argument in. Each role's table is next to its functions.
  */
 #ifndef _VGPU_HOST_CMD_H
 #define _VGPU_HOST_CMD_H
@@ -38,7 +39,8 @@ long vgpu_cmd_run(const struct vgpu_cmd_op *ops, unsigned int nr, void *data, st
 int vgpu_cmd_respond(struct vgpu_cmd *cmd);
 /*
  * Copy the outputs, of which @out_fd is one, for a new file that the caller will install as @fd.
- * @file may be an ERR_PTR(). A failure puts the file and @fd.
+ * @file may be an ERR_PTR(), and @fd a negative errno. After a failure, the function has put the
+ * file and freed @fd.
  * Return: 0 or a negative errno.
  */
 int vgpu_cmd_respond_file(struct vgpu_cmd *cmd, int *out_fd, int fd, struct file *file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lifetimes and lock order of the host module.
+ * Lifetimes and lock order of the host module. This file has no code.
  *
  * Lifetimes: a session holds its peer, and a peer the agent. A lane holds its session by the
  * file of the shadow, which the lane's file holds: so a session outlives its last lane. Objects
@@ -8,10 +8,11 @@
  *
  * Lock order, outermost first:
  *
- *   agent_mutex		pointer to the one agent, agent.c
+ *   agent_mutex		pointer to the one agent, peer/agent.c
  *   agent->lock		exports, peers
  *   agent->guests_lock		guests that are remembered
  *   peer->lock			grants, sessions, pointer to struct vgpu_memory
+ *   export->files_lock		files of an export, peer/file.c
  *   memory->lock		table of the guest's memory, ram.c
  *   session->lanes.lock	list of lanes
  *   session->map_lock		mappings; order of changes to the shadow's mm
@@ -21,7 +22,7 @@
  *   peer->objects.lock		object, file and space tables, memory that devices keep
  *   poll->lock			wait entries on a driver's queues, held over its ->poll()
  *   session->unmaps.lock, peer->closes.lock, peer->leaves.lock, peer->unbinds.lock,
- *   peer->tgids_lock, agent->events_lock
+ *   peer->tgids_lock, agent->events_lock, session->process.lock
  *				spinlocks, never two at a time
  *   peer->events.lock		spinlock, taken where drivers signal
  *   guest->lock		spinlock, waiting time that a guest has left
@@ -33,7 +34,7 @@
  *
  * Lock order of windows, after these locks:
  *
- *   windows_lock (window.c)	list of windows
+ *   vgpu_windows_lock		list of windows, window.c
  *   (mmap_lock of a hypervisor)
  *   (zapping PTEs of a shadow: i_mmap_rwsem, the notifier's own locks)
  *   window->viewers.lock	viewers; held over their ->zap(). Taken in notifiers, as the

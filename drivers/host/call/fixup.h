@@ -16,7 +16,7 @@ int vgpu_fixup_apply(struct vgpuh_call *call);
 int vgpu_fixup_install(struct vgpuh_call *call, u32 id, struct vgpu_fd *placed);
 /* Restore the guest's own pointers and fds in the gathered reply. */
 void vgpu_fixup_undo_all(struct vgpuh_call *call);
-/* Remove the fds that vgpu_fixup_apply() installed, and call->fds.arg, even in part. */
+/* Remove call->fds.arg and the fds that vgpu_fixup_apply() installed, also after its failure. */
 void vgpu_fixup_remove_fds(struct vgpuh_call *call);
 /* Cancel the event of a call that failed. */
 void vgpu_fixup_cancel_event(struct vgpuh_call *call);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The plain file operations, each of which runs a call.
+ * Calls of the plain file operations: each function runs one kind of call.
  */
 #ifndef _VGPU_HOST_FOPS_H
 #define _VGPU_HOST_FOPS_H

@@ -45,14 +45,14 @@
 #define IOCTL_CLOCKS_NS		20000
 #define IOCTL_CLOCKS_TRIES	4
 
-/* Number of drm.h, which never changes, so that header is not included. */
+/* Major number of drm.h. The number never changes, so this file does not include drm.h. */
 #define IOCTL_DRM_MAJOR		226
 
 /* --- segments ------------------------------------------------------------- */
 
 /*
- * Provide @len zeroed bytes at @addr, below 4 GiB, which the guest keeps free for the call, as
- * memory for the arguments.
+ * Map @len zeroed bytes at @addr as memory for the arguments. The range is below 4 GiB, and the
+ * guest keeps it free for the call.
  */
 static int ioctl_map_low(struct vgpuh_call *call, u64 addr, size_t len)
 {
@@ -206,8 +206,8 @@ static int ioctl_judge_nvidia(struct vgpuh_call *call, u32 cmd, u64 arg)
 }
 
 /*
- * Set VGPU_NVIDIA_UVM_SHARED. @place: out: where to clear it in the reply, if the guest did not
- * set it.
+ * Set VGPU_NVIDIA_UVM_SHARED in the driver's argument. @place: out: address of the field in which
+ * the reply must not have the flag; unchanged if the guest has set the flag.
  * Return: 0 or -EFAULT.
  */
 static int ioctl_set_shared(struct vgpuh_call *call, u32 cmd, unsigned long arg,

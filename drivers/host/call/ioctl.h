@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The ioctl, which runs a call.
+ * IOCTL calls: the function that runs them.
  */
 #ifndef _VGPU_HOST_IOCTL_H
 #define _VGPU_HOST_IOCTL_H

@@ -13,7 +13,16 @@ struct vgpu_demand;
 struct vgpuh_lane;
 struct vgpuh_session;
 
-/* Page of the guest process; the rules are in demand.c. */
+/**
+ * struct vgpuh_page - page of the guest process; protected by demand->lock, see demand.c
+ * @page: memory of the page; its bytes are changed by the thread with the claim, and by drivers
+ * @orig: copy of the bytes from before a driver's first write; NULL: the page is not dirty
+ * @addr: address of the page in the guest process
+ * @seq: number of the fetch (fresh.h); 0: the page was not fetched yet, or the fetch failed
+ * @busy: true while a thread has claimed the page
+ * @dirty: true if a driver may have written bytes that were not sent to the guest
+ * @next: next page of a list of pages that are to be freed, or NULL
+ */
 struct vgpuh_page {
 	struct page *page;
 	u8 *orig;

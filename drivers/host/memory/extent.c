@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Extents: which memory the offsets of a device file name.
+ * Extents: ranges of offsets in device files, and which memory these offsets name.
  *
  * For the kernel, mappings with the same address_space and offset show the same memory, and
- * guests share pages on that ground. It holds for drivers that give each buffer offsets of its
+ * guests share pages on that ground. This is true of drivers that give each buffer offsets of its
  * own. Other drivers use the same offsets in each open file: ALSA for its substreams, V4L2 for
  * the two queues of a device that converts. Their VMAs differ in vm_private_data. So where a
  * mapping overlaps one of other memory, the guest is given offsets in another *bank*. Offsets

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Extents: which memory the offsets of a device file name.
+ * Extents: ranges of offsets in device files, and which memory these offsets name.
  */
 #ifndef _VGPU_HOST_EXTENT_H
 #define _VGPU_HOST_EXTENT_H

@@ -27,7 +27,7 @@ int vgpu_kept_mmap(struct vgpuh_session *session, struct vm_area_struct *vma);
  * Return: 0 or a negative errno.
  */
 int vgpu_kept_show(struct vgpuh_call *call);
-/* Unmap what vgpu_kept_show() has mapped, even in part, after the driver has returned. */
+/* Unmap the segments that vgpu_kept_show() has mapped, all or some, after the driver's return. */
 void vgpu_kept_hide(struct vgpuh_call *call);
 /*
  * Account for the KEPT segments of a refused call. The guest has pinned their memory all the

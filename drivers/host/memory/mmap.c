@@ -92,7 +92,7 @@ err_file:
 	return ret;
 }
 
-/* Fill @place with the part of the VMA that can be bound. It stays as it is if none can. */
+/* Fill @place with the range, if a window can show the VMA; else leave @place unchanged. */
 static void mapping_place(const struct vm_area_struct *vma, u64 addr, u64 len,
 			  struct vgpu_binding_place *place)
 {
@@ -411,7 +411,7 @@ static int mapping_widen(struct vm_area_struct *vma)
 }
 
 /*
- * Make the VMAs of [addr, end) writable, where @mapping is. A VMA that was merged with a
+ * Make the VMAs of [addr, end), a part of @mapping, writable. A VMA that was merged with a
  * neighbour, of the same file, becomes writable as a whole: the file allows the same there.
  */
 static int mapping_widen_range(struct vgpuh_mapping *mapping, u64 addr, u64 end)

@@ -32,7 +32,7 @@
  */
 struct vgpu_memory {
 	struct kref ref;
-	/* Protects @over and @table. */
+	/* Mutex that protects @over and @table. */
 	struct mutex lock;
 	bool over;
 	struct vgpu_ram_table *table;

@@ -97,7 +97,7 @@ static void flush_by_thread(struct vgpu_peer *peer, struct file *file, unsigned 
 	struct task_struct *thread;
 
 	thread = kthread_run(flush_run, &flush, "vgpu-flush/%u", peer->id);
-	/* There is no memory for a thread. */
+	/* There is no memory for a thread, so the caller itself waits for ->flush, for any time. */
 	if (IS_ERR(thread)) {
 		flush_file(file, NULL);
 		return;

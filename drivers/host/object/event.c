@@ -40,16 +40,17 @@
 
 struct vgpuh_event {
 	/*
-	 * List entries in object->events and, once fired, peer->events.fired; protected by
-	 * peer->events.lock. An event that is in none of them counts as fired.
+	 * Entries of object->events.list, object->events.tree and, once fired,
+	 * peer->events.fired; protected by peer->events.lock. An event without entries counts as
+	 * fired.
 	 */
 	struct list_head node;
 	struct interval_tree_node by_number;
 	struct list_head fired_node;
 	bool fired;
 	/*
-	 * True if the call is over: if the driver ever takes a reference of @ctx, it has one
-	 * now.
+	 * True once the call is over. A driver that keeps the eventfd has its reference of @ctx
+	 * by then.
 	 */
 	bool settled;
 	/* True if no driver can signal the event any more. */

@@ -5,11 +5,11 @@
  * may use the memory again, and other processes may get the process numbers that NVIDIA's
  * driver remembers. So closed objects stay in a list, in order, until their files are released.
  *
- * An object is freed when no call uses it. Its file may still be mapped by shadows that have
- * yet to apply the guest's unmaps, and the last fput() of a task takes effect later than it
- * seems. So a work item of the peer takes the files over and puts each when no one else holds
- * it: ->release then runs in the work item. Files of other kinds than devices, as dma-bufs, may
- * be held by others for ever and are not waited for.
+ * When the last call on an object has ended, shadows may still map its file, as they have yet to
+ * apply the guest's unmaps. And fput() in a task runs ->release only when the task returns to user
+ * mode. So a work item of the peer takes the files over and puts each when no one else holds it:
+ * ->release then runs in the work item. Files of other kinds than devices, as dma-bufs, may be
+ * held by others for ever and are not waited for.
  *
  * A driver may return, as another object, a file that the guest has closed. If that object is
  * closed as well, the earlier one waits for the file, and the later one only for the earlier
@@ -128,7 +128,7 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpuh_object *object, bool 
 	struct file *file = object->file;
 	bool repeated = false;
 
-	/* No task waits for an object in another state. */
+	/* Only the first attempt looks, in state FREE: the list gets no earlier objects later. */
 	if (object->leave.state == VGPU_LEAVE_FREE)
 		repeated = object->kind == VGPU_OBJECT_DEVICE && leave_is_repeated(peer, object);
 	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 || now || repeated) {

@@ -23,7 +23,7 @@ enum vgpu_leave_state {
  * @number: number in peer->leaves.list; 0: the object is not in it, and its release is not
  *	waited for
  * @node: list entry in peer->leaves.list
- * @state: who still has the file
+ * @state: holders that the file may still have
  */
 struct vgpuh_object_leave {
 	u64 number;
@@ -37,7 +37,7 @@ void vgpu_leave_init(struct vgpu_peer *peer);
  * Context: peer->objects.lock is held.
  */
 void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpuh_object *object);
-/* Hand @object to the peer's work, as no call uses it: the work puts its file and frees it. */
+/* Hand @object, which no call uses, to the peer's work item, which puts its file and frees it. */
 void vgpu_leave_free(struct vgpuh_object *object);
 /* Check whether the files of all objects up to number @leave are released. */
 bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave);

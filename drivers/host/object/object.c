@@ -111,7 +111,7 @@ u32 vgpuh_object_keep_fd(struct vgpuh_object *object)
 
 /* --- memory that files of NVIDIA's driver map ------------------------------ */
 
-/* The driver was told by ioctls which memory a file maps. owner.c says why it is noted. */
+/* Ioctls tell the driver which memory a file maps. owner.c says why the host notes it, too. */
 
 static void owned_free(struct vgpu_owned *owned)
 {

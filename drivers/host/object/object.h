@@ -36,7 +36,7 @@ struct vgpuh_space {
 };
 
 /**
- * struct vgpu_owned - memory that a file maps
+ * struct vgpu_owned - memory that a file of NVIDIA's driver maps
  * @control: path of the control file whose client has the memory
  * @map: RM's answer to the request to map the memory
  */

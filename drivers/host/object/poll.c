@@ -127,7 +127,7 @@ static void poll_unlock(struct vgpu_poll *poll)
 {
 	mutex_unlock(&poll->lock);
 	/*
-	 * Pairs with poll_work(): either that finds the lock free, or this function sees
+	 * Pairs with poll_work(): either poll_work() finds the lock free, or this function sees
 	 * poll->woken.
 	 */
 	smp_mb();

@@ -40,7 +40,7 @@ int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file)
 		ret = -EBUSY;
 	} else {
 		agent_current = agent;
-		/* Pairs with agent_of(). */
+		/* Pairs with vgpu_agent_of(). */
 		smp_store_release(&file->private_data, agent);
 	}
 	mutex_unlock(&agent_mutex);

@@ -46,7 +46,7 @@ struct vgpu_agent {
 	struct mutex guests_lock;
 	struct list_head guests;
 
-	/* Events that read() of the agent's file returns. */
+	/* Spinlock that protects the events that read() of the agent's file returns. */
 	spinlock_t events_lock;
 	struct list_head events;
 	wait_queue_head_t events_wait;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers: one guest each, with its limits and counters, and its control connection: sends of
- * messages, and the rate at which messages of the guest are taken in.
+ * Peers: one guest each, with its limits, counters and control connection. The functions of the
+ * control connection send messages, and limit the rate at which messages of the guest are taken in.
  */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
@@ -186,9 +186,9 @@ void vgpuh_control_idle(struct vgpu_peer *peer)
 
 /*
  * A guest reports once the end of each session and mapping that it has made, and of each range
- * of its window that it has named. The report causes no delay, even if the thing has ended by
- * itself. A CLOSE that repeats a call whose reply the guest has not seen causes no delay,
- * either.
+ * of its window that it has named. The report causes no delay, even if the session, mapping or
+ * range has ended by itself. A CLOSE that repeats a call whose reply the guest has not seen causes
+ * no delay, either.
  */
 void vgpuh_control_due(struct vgpu_peer *peer)
 {

@@ -84,7 +84,7 @@ struct vgpu_peer_control {
 /**
  * struct vgpu_peer_grants - grants of a peer; protected by peer->lock
  * @list: list of the grants
- * @last: number of the newest one
+ * @last: number of the newest grant
  */
 struct vgpu_peer_grants {
 	struct list_head list;
@@ -121,7 +121,7 @@ struct vgpu_peer_memory {
  * @table: objects by their numbers
  * @files: objects by their struct file *
  * @spaces: spaces by their struct address_space *
- * @fds: numbers in the fd tables of lanes, for objects that have a fixed one
+ * @fds: allocator of the fixed fd numbers that some objects have in the fd tables of all lanes
  * @nr: number of objects, including closed ones whose files are not released yet
  * @nr_repeated: number of the guest's references beyond the first one to each object
  * @next: number from which a new object's number is looked for
@@ -162,7 +162,7 @@ struct vgpu_peer_kept {
  * @last: number of the newest entry; protected by peer->objects.lock
  * @work: work item that puts files that have no other reference
  * @delay: time in jiffies until @work runs again; accessed by @work only
- * @now: true if the peer ends: files are put even if others hold them
+ * @now: true once the peer ends: @work puts files even if others hold them
  */
 struct vgpu_peer_leaves {
 	spinlock_t lock;
@@ -283,9 +283,10 @@ void vgpuh_control_kick(struct vgpu_peer *peer);
 void vgpuh_control_kick_window(struct vgpu_peer *peer);
 int vgpuh_control_send(struct vgpu_peer *peer, void *msg, size_t len);
 /*
- * Let the guest report one more end without delay: it has made a session or a mapping, or has
- * named a range of its window, or memory in a call that was refused, and will report the end.
- * It may also repeat a CLOSE call by a message if the call's reply does not come.
+ * Let the guest report one more end without delay. The guest will report the end of each session
+ * and mapping that it has made, and of each range of its window that it has named. It will release
+ * memory that it has named in a call that was refused. It may also repeat a CLOSE call by a message
+ * if the call's reply does not come.
  */
 void vgpuh_control_due(struct vgpu_peer *peer);
 /*

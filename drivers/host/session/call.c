@@ -105,8 +105,8 @@ int vgpuh_call_alloc_scratch(struct vgpuh_call *call, size_t len)
 }
 
 /*
- * Free the fd number of a closed file, which is released: the thread has been in user mode
- * since.
+ * Free the fd number of a closed file. The file is released by now, as the thread has been in
+ * user mode since the close.
  */
 static void call_free_fd(struct vgpuh_call *call)
 {

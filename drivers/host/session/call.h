@@ -67,7 +67,8 @@ struct vgpuh_call_fds {
  * @op: entry of the table of operations
  * @msg: the CALL message, in private memory and checked
  * @msg_len: length of @msg in bytes; charged to the session unless @msg is the lane's buffer
- * @tsc_in: time-stamp counter when the header of the CALL had come; 0: there is none
+ * @tsc_in: value of the time-stamp counter when the header of the CALL was received; 0: the
+ *	processor has none
  * @view: pointers to the parts of @msg
  * @object: object that the call names, or NULL
  * @reply: results of the call

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lanes: one connection of a session, and what concerns a call that runs on it: cancels, and
+ * Lanes: one connection of a session each. This file has the cancels of a running call, and its
  * upcalls to the guest.
  *
  * Cancel: if bytes or the end of the connection arrive while a call runs, the socket's callback
@@ -33,7 +33,10 @@ void vgpuh_lane_event(void *data)
 	spin_unlock_irqrestore(&lane->cancel.lock, flags);
 }
 
-/* Interrupt the call for what arrived before vgpuh_lane_event() could know that a call runs. */
+/*
+ * Interrupt the call if bytes or the end of the connection arrived while lane->cancel kept
+ * vgpuh_lane_event() from doing so.
+ */
 static void lane_check_cancel(struct vgpuh_lane *lane)
 {
 	if (vgpu_conn_pending(&lane->conn))

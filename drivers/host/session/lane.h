@@ -81,7 +81,7 @@ struct vgpuh_lane_driver {
  * struct vgpuh_lane_fetch - fetches of the running call, see demand.c; accessed by the lane's
  *	thread only
  * @fault_addr: address of the last fault whose fetch has failed
- * @fault_failed: true if there was one, and the driver was not told yet
+ * @fault_failed: true if the next fault at @fault_addr is to fail, so that the driver gets -EFAULT
  * @addr: address of the last fetch
  * @gating: true if the call holds new calls back (demand->gated)
  * @ahead: read-ahead: next address if the driver reads on; number of pages of the last fetch

@@ -29,15 +29,26 @@ struct pid;
 struct task_struct;
 struct vgpu_tgid;
 
+/**
+ * struct vgpu_demand - demand pages of a session; see demand.c
+ * @lock: mutex that protects this struct and all fields of the pages
+ * @pages: pages by their addresses, in units of PAGE_SIZE
+ * @nr_pages: number of entries of @pages
+ * @nr_dirty: number of entries that are dirty
+ * @fresh: counter of starts of calls and fetches of pages
+ * @mapped: true if the shadow's page tables may have a PTE of a page
+ * @inserts: number of PTEs that were inserted
+ * @claims: number of claims of pages that have ended
+ * @gated: number of lanes that hold new calls back; read without the lock
+ * @wait: wait queue, woken when @claims or @gated has changed, or the session ends
+ */
 struct vgpu_demand {
-	/* Mutex that protects this struct and all fields of the pages. */
 	struct mutex lock;
 	struct xarray pages;
 	u32 nr_pages;
 	u32 nr_dirty;
 	struct vgpu_fresh fresh;
 	bool mapped;
-	/* Number of PTEs that were inserted; number of claims that have ended. */
 	u64 inserts;
 	u64 claims;
 	u32 gated;
@@ -56,11 +67,11 @@ struct vgpu_kept_map {
 };
 
 /**
- * struct vgpuh_session_close - the guest's close of a session, which ends when its last lane has
- *	ended, or later by force
+ * struct vgpuh_session_close - close of a session by the guest: the session ends with its last
+ *	lane, or at a deadline
  * @event: event for the agent; NULL once the agent is notified
  * @begun: true once the guest has closed the session; accessed by the peer's thread only
- * @by: time in jiffies at which the session ends in any case
+ * @by: deadline in jiffies; written by the peer's thread only, before @work is queued
  * @work: work item that ends the session
  */
 struct vgpuh_session_close {
@@ -128,8 +139,8 @@ struct vgpuh_session {
 };
 
 /*
- * Make a session, which no thread finds yet. vgpuh_session_publish() needs its demand pages to be
- * initialized (vgpuh_page_init()).
+ * Make a session, which no thread finds yet. The caller initializes the session's demand pages by
+ * vgpuh_page_init() before it calls vgpuh_session_publish().
  * Return: the session, with the reference of its shadow's file; or ERR_PTR(-ENOMEM).
  */
 struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number);

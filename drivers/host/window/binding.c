@@ -3,8 +3,8 @@
  * Bindings: ranges of a window that show ranges of a shadow's mappings; how they begin, change
  * and end.
  *
- * A worker may be stuck in a driver for ever. Everything but its own reference of the binding
- * ends without it.
+ * A worker may be stuck in a driver for ever. A binding ends all the same: only the worker's
+ * reference of the binding stays.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -120,8 +120,8 @@ struct vgpu_binding *vgpu_binding_find_locked(struct vgpuh_window *window, u64 o
 
 /*
  * Remember a range that the guest has given back. A slow call that was made before may still
- * ask for that range, which the guest would then never give back. The last ranges are
- * remembered; a call that is older than all of them binds nothing.
+ * ask for that range, which the guest would then never give back. Only the last ranges are
+ * remembered; a call that was made before a forgotten one was given back binds nothing.
  */
 void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbind)
 {
@@ -155,8 +155,8 @@ static bool binding_is_refused(const struct vgpu_binding *binding, u64 seq)
 }
 
 /*
- * Publish the binding in the window's tree. Return: 0; -ENODEV: the window is not, or will not
- * be, the peer's; -EBUSY: the range is not free.
+ * Publish the binding in the window's tree. Return: 0; -ENODEV: the window takes no bindings of
+ * the peer any more; -EBUSY: the range is not free.
  */
 static int binding_list(struct vgpu_binding *binding, u64 seq)
 {

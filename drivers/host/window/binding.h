@@ -53,7 +53,7 @@ struct vgpu_binding_ahead {
  * @pgoff: page offset in the file at @addr
  * @file: file of the shadow's VMA, for comparison only: the mappings hold the reference
  * @writable: true if the shadow's VMA is writable
- * @prot: cache attribute that the guest is given; written before the guest gets it
+ * @prot: protection with the cache attribute that the guest is given; written before the reply
  * @users: number of mappings that show the binding; protected by the session's map_lock
  * @notifier: notifier of changes of the shadow's page tables
  * @node: node of window->bindings.tree, by offset; protected by window->lock, as the fields below
@@ -111,7 +111,7 @@ static inline u64 vgpu_binding_addr(const struct vgpu_binding *binding, u64 offs
 }
 
 /**
- * struct vgpu_binding_place - what is to be bound
+ * struct vgpu_binding_place - range of a shadow that is to be bound
  * @addr: address in the shadow, which is current
  * @len: number of bytes
  * @pgoff: page offset in the file at @addr

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Resolving pages of bindings for faults, in two steps (touch.h): a fault waits for a touch, and
- * then inserts the binding's pages into the page tables of those who see the window.
+ * then inserts the binding's pages into the page tables of the faulting hypervisor or program.
  */
 #include <linux/mmu_notifier.h>
 #include <linux/sched/signal.h>
@@ -37,7 +37,7 @@ static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 	touch->error = ret;
 	touch->done = true;
 	touch->done_at = jiffies;
-	/* No fault will use the result. */
+	/* The touch leaves the list if no fault will use the result. */
 	unlist = touch->wait.late || touch->covered || binding->gone;
 	if (unlist)
 		list_del_init(&touch->node);
@@ -208,7 +208,7 @@ static pgprot_t binding_prot(const struct vgpu_binding *binding, const struct vm
 	return vm_get_page_prot(binding->writable ? flags : flags & ~VM_WRITE);
 }
 
-/* Check whether the thread that waited for the touch did not fetch its result in time. */
+/* Check whether the result is old: a thread that waited for the touch would have used it by now. */
 static bool touch_is_old(const struct vgpu_touch *touch)
 {
 	return time_after(jiffies, touch->done_at + BINDING_AGE);

@@ -302,7 +302,7 @@ int vgpu_touch_resolve(struct vgpu_touch *touch)
 		}
 		ret = touch_once(touch, mm);
 	}
-	/* The last user of an mm frees the mm, which may have to wait for much. */
+	/* The last mmput() unmaps all VMAs and may wait for drivers, so a work item does it. */
 	mmput_async(mm);
 	return ret;
 }

@@ -4,10 +4,10 @@
  *
  * A fault resolves a page in two steps. First a worker reads the sequence of the binding's MMU
  * interval notifier and asks the driver for the page, in the shadow's mm and without locks of
- * this folder. This step is a *touch*. Then the faulting thread inserts the page into its page
- * tables under window->lock, unless the notifier was called since. The notifier's callback
- * changes the sequence under window->lock before it zaps PTEs, so a page that is inserted after
- * the callback was resolved after it. A touch is used once.
+ * windows. This step is a *touch*. Then the faulting thread inserts the page into its page tables
+ * under window->lock, unless the notifier was called since. The notifier's callback changes the
+ * sequence under window->lock before it zaps PTEs, so a page that is inserted after the callback
+ * was resolved after it. One fault uses the result of a touch.
  */
 #ifndef _VGPU_HOST_TOUCH_H
 #define _VGPU_HOST_TOUCH_H
@@ -150,11 +150,10 @@ struct vgpu_touch *vgpu_touch_alloc(struct vgpu_binding *binding, u64 offset, u6
 /* Find the touch of the page at @offset, or NULL. Context: window->lock is held. */
 struct vgpu_touch *vgpu_touch_find(struct vgpu_binding *binding, u64 offset);
 /*
- * Look for the page in the shadow's page tables from the faulting thread itself. The driver is
- * not asked, and nothing is waited for. So a program that accesses a mapping in order, and whose
- * next pages are prepared, needs no worker; it would wait for one as long as other tasks have
- * the worker's processor. The sequence is the one that a worker has read last, if nothing has
- * changed since.
+ * Look for the page in the shadow's page tables from the faulting thread itself, without asking
+ * the driver and without waiting. A program that accesses a mapping in order finds its next pages
+ * prepared, and need not wait until a worker gets a processor. The sequence of the touch is the
+ * one that a worker has read last; the function fails if the notifier was called since.
  * Return: true if the page is found.
  */
 bool vgpu_touch_at_once(struct vgpu_touch *touch);

@@ -34,7 +34,7 @@ static DEFINE_IDA(window_minors);
 static atomic_t windows_left = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(windows_wait);
 
-/* lockdep: PTEs of a window are zapped while PTEs of a driver's address_space are zapped. */
+/* Lockdep class of the windows' i_mmap_rwsem, see window_class_begin(). */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 static struct lock_class_key window_i_mmap_key;
 #endif

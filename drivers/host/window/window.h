@@ -57,7 +57,7 @@ struct vgpuh_window_stats {
 };
 
 /**
- * struct vgpuh_window_memory - what a window has without bindings; constant
+ * struct vgpuh_window_memory - memory that a window has of its own; the pointers are constant
  * @inode: inode whose address_space has the VMAs of the device file
  * @i_mmap_key: lockdep class that the inode's i_mmap_rwsem had before
  * @i_mmap_name: name of that class

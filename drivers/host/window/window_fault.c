@@ -37,7 +37,7 @@ static vm_fault_t window_insert_header(struct vgpuh_window *window, struct vm_fa
 
 /*
  * Insert the page at @offset. @wait: out: binding that has to be resolved first, with a
- * reference; it stays as it is if there is none.
+ * reference; unchanged if there is none.
  */
 static vm_fault_t window_insert(struct vgpuh_window *window, struct vm_fault *vmf, u64 offset,
 				struct vgpu_binding **wait)
