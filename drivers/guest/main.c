@@ -148,7 +148,10 @@ static int guest_start_dialers(void)
 	return ret;
 }
 
-/* Dialers, even if only some of them were started, may have brought devices and connections. */
+/*
+ * Waits until all devices are freed, and exits exports. There may be devices even if init has
+ * failed: some of the dialers may have connected before.
+ */
 static void guest_exit_exports(void)
 {
 	vgpu_device_global_exit();
@@ -173,7 +176,7 @@ static const struct {
 	{ vgpu_dialer_global_init, vgpu_dialer_global_exit },
 };
 
-/* Undoes the init of the first @nr parts. */
+/* Undoes the init of the first @nr parts, and waits for callbacks of connections. */
 static void guest_exit_parts(unsigned int nr)
 {
 	while (nr--)

@@ -34,9 +34,9 @@ struct vgpu_unknown {
  * @bytes_out: number of bytes sent on lanes
  * @fetched_pages: number of program pages that the host has fetched
  * @window_mappings: current number of mappings in the host's window
- * @window_binds: number of times the host has bound a mapping in its window since the export
- *	was made; an unbind has followed for each mapping that has left the window, or was not
- *	put there after all
+ * @window_binds: number of times the host has bound a mapping in its window since the export was
+ *	made. The number does not shrink when a mapping leaves the window, or is not put there
+ *	after all
  * @copy_mappings: current number of mappings in copy mode
  * @unknown_lock: guards the fields below
  * @unknown: ioctls, classes and commands that no schema describes

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * read() of DRM files. Programs read one event at a time, even if a hundred are queued, and
- * each would cost a round trip. So one READ call takes all queued events. Events for which the
- * program's buffer has no room are kept for the next read() of the file, by whichever process.
+ * Read-ahead of the events of DRM files. Programs read one event at a time, even if a hundred
+ * are queued, and each would cost a round trip. So one READ call takes all queued events. Events
+ * for which the program's buffer has no room are kept for the next read() of the file, by any
+ * process.
  *
  * A READ call waits for one event at most, as drm_read() does, so no event is delayed. One
  * reader at a time has the *turn*: it takes kept events, or makes the call. Other readers wait

@@ -14,10 +14,10 @@ struct vgpu_reply_view;
  * @call_size: number of bytes that the class needs for each ioctl
  * @ioctl_begin: function that is called before the argument is marshalled, with @call_size bytes
  *	of uninitialized memory at @call
- * @ioctl_shares: function that returns true if the driver may give other files memory that the
- *	file has, because of the ioctl
+ * @ioctl_shares: function that returns true if the ioctl may make the driver give memory of the
+ *	file to other files
  * @ioctl_takes: function that returns true if the ioctl opens a buffer of another file by its name
- * @ioctl_send: function that may change the marshalled argument, as the last one before the call
+ * @ioctl_send: function that may change the marshalled argument; the last one before the call
  * @ioctl_reply: function that handles the reply of a call that the host has not refused. It gets
  *	and returns the result of the ioctl
  * @ioctl_done: function that is called after a successful ioctl

@@ -115,6 +115,7 @@ static void event_signal(struct vgpu_event *event)
 	event_free(event);
 }
 
+/* Work function of host->events.work: drops cached device memory, then signals the eventfds. */
 void vgpu_event_signal_work(struct work_struct *work)
 {
 	struct vgpu_host *host = container_of(work, struct vgpu_host, events.work);

@@ -49,8 +49,8 @@ static bool fdinfo_may_use(const struct vgpu_session *session)
 }
 
 /*
- * Shows the driver's text. Monitors look for the PCI address on this machine; there is no such line
- * if there is no PCI device.
+ * Shows the driver's text. The line with the PCI address gets the address in this machine, where
+ * monitors look for the device; it is left out if this machine has no such PCI device.
  */
 static void fdinfo_show_text(struct seq_file *seq, const struct vgpu_object *object,
 			     const char *text, size_t len)
@@ -90,7 +90,7 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
 		      VGPU_GUEST_CALL_FOREIGN;
 	xcall.deadline = vgpu_deadline_in(FDINFO_TIMEOUT);
 	vgpu_guest_call_seg(&xcall, NULL, FDINFO_LEN, VGPU_SEG_OUT, NULL);
-	/* FDINFO does not give the file to the shadow, so the groups of files stay as they are. */
+	/* FDINFO does not give the file to the shadow, so vgpu_keep_use() is not needed (op.c). */
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret && xcall.result > 0)
 		fdinfo_show_text(seq, object, xcall.reply.data, xcall.result);

@@ -3,10 +3,10 @@
  * Objects. The guest keeps one reference to each object at the host. If replies name an object
  * more often, the further references are given back at once.
  *
- * A dying object leaves host->objects.by_id before its CLOSE is sent. References have numbers. So a
- * reply that names the object meanwhile makes a new struct vgpu_object with a reference of its
- * own. And a CLOSE can be sent twice: by a call, and by a message if the call ends without a
- * reply.
+ * A dying object leaves host->objects.by_id before its CLOSE is sent. If a reply names the object
+ * meanwhile, the guest makes a new struct vgpu_object, which has a reference of its own. A CLOSE
+ * names its reference by number, so it closes no other reference, and may be sent twice: by a
+ * call, and by a message if the call ends without a reply.
  */
 #include <linux/err.h>
 #include <linux/pid.h>

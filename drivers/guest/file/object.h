@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Objects of files: made from the host's replies, and closed with the last reference. */
+/*
+ * Objects of files: made from the host's replies, and closed with the last reference. struct
+ * vgpu_object itself is in memory/object.h.
+ */
 #ifndef VGPU_FILE_OBJECT_H
 #define VGPU_FILE_OBJECT_H
 

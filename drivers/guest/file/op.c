@@ -77,7 +77,8 @@ void vgpu_op_fill_call(struct file *file, struct vgpu_guest_call *xcall, u16 op,
  * @xcall: the call
  * @replied: out: true if vgpu_op_run() succeeded, so that xcall->reply may be used
  *
- * Return: the result of the call.
+ * Return: the driver's result (vgpu_call_result()), or an errno of vgpu_session_current() or
+ * vgpu_op_run().
  */
 s64 vgpu_op_call(struct file *file, struct vgpu_guest_call *xcall, bool *replied)
 {

@@ -36,10 +36,13 @@
  * Readiness of objects, as the host has last reported it.
  *
  * If the driver's poll consumes nothing, POLL_EVENT carries the driver's answer, and the next
- * poll needs no call. That answer is valid until a call may have changed it. Each call gets a
- * new number when it ends. POLL calls carry the object's number, ioctls their own, and POLL_EVENT
- * names the number of the last of these calls that the host had run. An answer for an older
- * number is ignored. A fence, once signaled, stays signaled.
+ * poll needs no call. That answer is valid until a call may have changed it. So the calls on an
+ * object have numbers: an ioctl gets a new number when it begins, any other call that may have
+ * changed the readiness gets one when it ends. readiness.number is that of the last call that has
+ * ended; if calls have overlapped, it is a new one, so answers to these calls are ignored. POLL
+ * calls carry readiness.number, ioctls carry their own number, and POLL_EVENT names the number of
+ * the last of these calls that the host had run. An answer for another number than
+ * readiness.number is ignored, except for a fence, which stays signaled once it is signaled.
  *
  * Fences are short-lived: a fence's POLL call would mostly be its only one. If the programs of
  * an export poll fences, the host watches new fences from the reply on that gives them to the
@@ -241,8 +244,8 @@ static void poll_arm(struct vgpu_object *object, const struct vgpu_ready_seen *s
 }
 
 /*
- * Drops cached device memory. Return: true; false: the task was killed, and may have dropped only a
- * part or nothing, because it will read no memory. Other tasks may read, so they have to drop it.
+ * Drops cached device memory. Return: true if all was dropped; false if the task was killed. Such a
+ * task may leave memory cached, because it reads no memory any more; others have to drop it.
  */
 static bool poll_drop(struct vgpu_object *object)
 {

@@ -21,7 +21,7 @@ struct vgpu_poll_event;
  * @gen: value of the object's readiness.gen
  * @number: value of the object's readiness.number
  * @own: number of the call, which becomes the object's readiness.number if no other call ends
- *	before
+ *	meanwhile
  * @missed: value of host->objects.events_missed
  * @calls: value of host->calls
  */

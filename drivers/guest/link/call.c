@@ -111,7 +111,7 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_guest_call *xcall)
 	return vgpu_conn_send(&lane->conn, vec, nr, len, vgpu_deadline_ms(xcall->deadline));
 }
 
-/* Receives the @left last bytes of a REPLY into xcall->out. */
+/* Receives the last @left bytes of a REPLY into xcall->out. */
 static int call_recv_out(struct vgpu_lane *lane, struct vgpu_guest_call *xcall, size_t left)
 {
 	const struct kvec *vec = xcall->out;
@@ -241,8 +241,8 @@ static void call_count(struct vgpu_lane *lane, struct vgpu_guest_call *xcall, in
 }
 
 /*
- * Returns the kind of a call (struct vgpu_lane_want): its operation, for an ioctl with the
- * command; 0 if the call does not wait for the device.
+ * Returns the kind of a call (struct vgpu_lane_want): the operation, and for an ioctl the command
+ * as well; 0 if the call does not wait for the device.
  */
 static u64 call_kind(const struct vgpu_call *msg)
 {

@@ -32,6 +32,7 @@ struct vgpu_stats;
  */
 #define VGPU_GUEST_CALL_FOREIGN	BIT(3)
 
+/* Size limit in bytes of a reply that needs no allocation. */
 #define VGPU_GUEST_CALL_INLINE	272
 
 /**
@@ -47,8 +48,8 @@ struct vgpu_stats;
  * @fixups: fixups in the format of the wire
  * @in: bytes of the IN segments, each segment padded to 8
  * @nr_in: number of entries of @in
- * @out: buffers for the bytes of a READ_PAGES, as many as it asks for; NULL: all of the reply
- *	goes to @buf
+ * @out: buffers for the bytes that a READ_PAGES returns, with room for all that the call asks
+ *	for; NULL: all of the reply goes to @buf
  * @nr_out: number of entries of @out
  * @stats: counters of the export; may be NULL
  * @sent_at: time at which sending began, CLOCK_MONOTONIC in nanoseconds

@@ -29,8 +29,8 @@ struct vgpu_clock {
  * @lock: guards @host and @here; taken inside no other lock
  * @host: latest time stamp that was converted, in ns of the host's CLOCK_MONOTONIC
  * @here: result of that conversion, in ns of this machine's CLOCK_MONOTONIC
- * @clock: clock that the driver uses for this file, enum vgpu_schema_clock, where a program may
- *	choose; read without the lock
+ * @clock: clock of the driver's time stamps for this file where the program may choose the clock
+ *	(VGPU_CLOCK_FILE), enum vgpu_schema_clock; written by ioctls, read without the lock
  */
 struct vgpu_clock_file {
 	spinlock_t lock;

@@ -2,9 +2,9 @@
 /*
  * A call gives two bounds of the difference between the clocks: the host received the call
  * after it was sent, and sent the reply before the reply was received. With any offset within
- * the bounds, a time that the host's clock showed during the call lies between the begin and the
- * end of the call by this machine's clock. All calls together narrow the bounds to less than the
- * quickest round trip.
+ * the bounds, a time that the host's clock showed during the call lies between the beginning and
+ * the end of the call by this machine's clock. All calls together narrow the bounds to less than
+ * the quickest round trip.
  *
  * The clocks run at slightly different rates, so the bounds widen with age. A sample whose
  * bounds do not overlap the widened ones (a machine was stopped, or a clock was set) replaces

@@ -67,8 +67,8 @@ static s64 clock_offset(struct vgpu_host *host)
 }
 
 /*
- * Converts a time stamp. The offset may shrink when the bounds narrow. Still, later time stamps
- * of one file must not become earlier ones.
+ * Converts a time stamp. The offset may shrink when the bounds narrow, but the time stamps of a
+ * file must keep their order.
  */
 static s64 clock_monotonic(struct vgpu_clock_file *times, s64 time, s64 offset)
 {

@@ -216,7 +216,7 @@ void vgpu_control_init(struct vgpu_control *control)
 	INIT_DELAYED_WORK(&control->work, control_send);
 }
 
-/* Ends the queue and frees its messages. The connection is down, so that no send waits. */
+/* Ends the queue and frees its messages. The connection is down already, so no send waits. */
 void vgpu_control_end(struct vgpu_control *control)
 {
 	struct vgpu_control_msg *msg;

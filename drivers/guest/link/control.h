@@ -20,8 +20,8 @@ struct vgpu_host;
  * @seq: number of the last CLOSE, UNMAP, SESSION_CLOSE, UNBIND or RELEASE
  * @needed: number of the last of these messages that must be applied before a new call runs; read
  *	without the lock
- * @late: number of messages on which no call depends, so that they may wait for others, queued
- *	since @work was last started without a delay
+ * @late: number of late messages, on which no call depends, since @work was last queued without a
+ *	delay
  * @queue: list of the messages to be sent, in order
  * @closed: true if no message is accepted any more
  * @work: work item that sends the queue

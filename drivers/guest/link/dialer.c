@@ -61,7 +61,7 @@ static const char *const dialer_words[] = {
  * @cid: context id
  * @port: port
  * @task: thread of the dialer
- * @entry: entry in dialers
+ * @entry: entry in the list dialers; used by module init and exit only
  * @lock: guards @connecting, @host and setting @stopping
  * @connecting: true while SIGKILL may be sent to end the attempt
  * @host: host while its connection is served, or NULL
@@ -86,12 +86,12 @@ struct vgpu_dialer {
 /* Directory "hosts" of the module in sysfs, with a directory for each host. */
 static struct kobject *dialers_kobj;
 
-/* All dialers; used by module init and exit only. */
+/* List of all dialers; used by module init and exit only. */
 static LIST_HEAD(dialers);
 
 /* True from before programs are frozen for a sleep until they run again. */
 static bool dialers_asleep;
-/* Wait queue of dialers between attempts and during a sleep; woken by its end and for @stopping. */
+/* Wait queue of dialers between attempts or in a sleep; woken after it and to stop a dialer. */
 static DECLARE_WAIT_QUEUE_HEAD(dialers_awake);
 
 /* --- sysfs ---------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static enum dialer_state dialer_failed(int error, bool refused)
 	}
 }
 
-/* Logs the reason of a failure, each reason once for each absence. */
+/* Logs the reason of a failure, each reason only once until the next connection. */
 static void dialer_tell(struct vgpu_dialer *dialer, unsigned long *told)
 {
 	if (test_and_set_bit(dialer->state, told))
@@ -339,8 +339,8 @@ err_put:
 }
 
 /*
- * Ends a host's connection and frees the dialer. All that used the host has ended when this
- * returns.
+ * Ends a host's connection and frees the dialer. On return the dialer's thread has ended, and
+ * vgpu_host_abort() has ended all users of the connection.
  */
 static void dialer_stop(struct vgpu_dialer *dialer)
 {

@@ -30,22 +30,24 @@ struct vgpu_parent;
  * @rdev: number of the host's device file
  * @rdev.major: major number
  * @rdev.minor: minor number
- * @node: number of the export's node of a class other than DRM; 0: none; read without a lock
+ * @node: number of the export's node of a class other than DRM; 0: none; written under node_lock
+ *	(node/node.c), read without a lock
  * @parent: parent of the export's nodes; NULL: /dev/vgpuN is the only node
  * @class_ops: operations of the export's class; constant
  * @gone: true if new opens fail; set once, read without a lock
  * @name: name of the export
  * @driver: name of the host's driver
  * @path: path of the device file on the host
- * @bus: bus of the device on the host, and the device's name there, for sysfs
+ * @bus: bus and name of the device on the host, such as "pci 0000:01:00.0"
  * @title: name of the node, or model of the device, see struct vgpu_export_add (vgpu_wire.h)
  * @stats: counters
- * @fences: score, above 0 if programs wait for the fences that they get
- * @learned: numbers that the schema has learned
+ * @fences: number of new fences that the host still watches although programs close them without
+ *	a poll (file/poll.c); set anew by the first poll of a fence, 0: the host watches none
+ * @learned: numbers that the host's device has assigned to names of the schema
  * @part: part of a file about the device (struct vgpu_export_file) that arrives in several
  *	messages; used only by the thread that receives the host's messages
  * @part.bytes: buffer of the file, or NULL
- * @part.len: number of bytes in the buffer
+ * @part.len: number of bytes received so far
  */
 struct vgpu_export {
 	struct device dev;

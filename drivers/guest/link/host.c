@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hosts: control connection of a host, its handshake, the host's messages and its end; references
- * of a struct vgpu_host.
+ * Hosts: the control connection of a host, with the handshake, the host's messages and the end of
+ * the connection. struct vgpu_host is allocated and freed here, too.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -24,7 +24,7 @@ static const struct vgpu_host_ops *host_ops;
 
 /**
  * vgpu_host_global_init - set up before the first connection
- * @ops: work of what is built on connections; valid as long as the module
+ * @ops: operations of the layers above the connections; valid as long as the module
  */
 void vgpu_host_global_init(const struct vgpu_host_ops *ops)
 {
@@ -154,7 +154,8 @@ static int host_handshake(struct vgpu_host *host, bool *refused)
  * vgpu_host_connect - make a control connection
  * @cid: context id
  * @port: port
- * @refused: out, valid after an error: true if the host answered with REFUSE
+ * @refused: out: true if the host answered with REFUSE; must be false before, as it is not written
+ *	if no connection could be made
  *
  * Return: a host with one reference, to be given to vgpu_host_serve() and vgpu_host_abort(), or
  * an ERR_PTR().

@@ -22,6 +22,7 @@
  *	host->lock			spinlock: sessions, objects, exports, down
  *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
  *	session->lock			spinlock: lanes
+ *	object->node.queued		spinlock (xa_lock): fds of V4L2 buffers (video_queue.c)
  *	object->readiness.lock		spinlock: cached readiness
  *	host->control.lock		spinlock: numbers and queue of messages
  *	keep_users_lock (keep.c)	spinlock: pinned pages of each user; taken inside
@@ -128,8 +129,9 @@ struct vgpu_host_events {
  * @objects: objects of the host
  * @events: eventfds that the host may signal
  * @exports: list of struct vgpu_export
- * @parents: list of struct vgpu_parent; the receiving thread's only
- * @memory: state of the host's memory (memory/state.h), from @init of the operations on
+ * @parents: list of struct vgpu_parent; used by the dialer's thread only
+ * @memory: state of the host's memory (memory/state.h); set by @init of struct vgpu_host_ops and
+ *	constant from then on
  * @fdinfo_pause: time in jiffies until which no fdinfo is asked for; 0: none; any thread reads
  *	and writes it
  */
@@ -164,15 +166,16 @@ struct vgpu_host {
 };
 
 /**
- * struct vgpu_host_ops - work of what is built on connections (main.c)
+ * struct vgpu_host_ops - operations of the layers above the connections (main.c)
  * @message: function that handles a checked message other than PING and PONG in the thread that
  *	receives the host's messages; an error that it returns ends the connection
  * @init: function that initializes the fields of a new host, before the connection is made;
  *	returns 0 or -ENOMEM
  * @start: function that is called after the handshake; an error ends the connection
- * @settle: function that the receiving thread calls whenever it has received all messages
- * @abort: function that ends what uses a lost connection, after its sessions are aborted
- * @end: function that is called after @abort, when messages to the host are refused
+ * @settle: function that the receiving thread calls whenever no further message is pending
+ * @abort: function that ends the users of a lost connection, after the host's sessions are aborted
+ * @end: function that gives up all that waits for an answer of the host; called after @abort, when
+ *	no message to the host is accepted any more
  * @fini: function that undoes @init for a host without references
  * @session_init: function that initializes the fields of a new session; returns 0 or -ENOMEM
  * @session_fini: function that undoes @session_init for a session without references

@@ -74,7 +74,7 @@ void vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *la
 		vgpu_session_check_later(session);
 }
 
-/* Keeps an idle lane for class mm if no lane is. */
+/* Keeps an idle lane for class mm if no lane is kept for it. */
 void vgpu_lane_keep_idle_locked(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;
@@ -144,7 +144,9 @@ void vgpu_lane_check(struct vgpu_session *session)
 
 /**
  * vgpu_lane_drop - end a lane after a call that has failed, or was the lane's last
- * @lane: the lane; its end may be the shadow's
+ * @lane: the lane; the caller's reference is dropped
+ *
+ * The host may have ended the lane because the shadow has ended: then the session is killed, too.
  */
 void vgpu_lane_drop(struct vgpu_lane *lane)
 {

@@ -32,7 +32,7 @@ enum lane_connect {
 /**
  * struct lane_coming - a lane that a call has found, or has to connect
  * @lane: lane that was found, or an ERR_PTR(); NULL: the call has to connect one
- * @connect: lane to connect, which session->pool.nr_lanes counts already
+ * @connect: kind of lane to connect, which session->pool.nr_lanes counts already
  * @entry: entry in session->pool.coming (session->lock) while the lane is being connected
  * @kind: kind of the call that waits for the lane
  */
@@ -182,8 +182,8 @@ static void lane_has_come(struct vgpu_session *session, struct lane_coming *comi
 	}
 	spin_unlock(&session->lock);
 	/*
-	 * Wake calls of class mm, and calls of the same kind, which waited for this lane and may
-	 * connect one themselves now.
+	 * Wake calls that waited for this lane: calls of class mm, and calls of the same kind. After
+	 * a failure they may connect a lane themselves.
 	 */
 	if (IS_ERR(lane) || mm_lane)
 		wake_up_all(&session->pool.wait);

@@ -295,7 +295,7 @@ struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int f
  * vgpu_session_any - find a session for a call that concerns no particular process
  * @host: host of the session
  * @number: number of the preferred session; 0: none is preferred
- * @may: tells whether a session is suitable; called with host->lock held
+ * @may: function that tells whether a session is suitable; called with host->lock held
  *
  * Return: a session with a reference, which may end at any time, or NULL if there is none.
  */
@@ -341,7 +341,7 @@ void vgpu_session_put(struct vgpu_session *session)
 	kref_put(&session->ref, session_free);
 }
 
-/* Kills all sessions of a host whose connection is lost, and which gets no new ones. */
+/* Kills all sessions of a host whose connection is lost; host->down prevents new sessions. */
 void vgpu_session_abort_all(struct vgpu_host *host)
 {
 	struct vgpu_session *session;
