@@ -125,7 +125,7 @@ struct vgpu_marshal_held {
 	int fd;			/* CLOSED: fd of the program; OUT: the new fd; PID: 0 if the id
 				 * belongs to no process of the guest; PIDS: number of ids
 				 */
-	u32 mask;		/* PID: bits that say that it is the opener's; CLOCK: enum
+	u32 mask;		/* PID: bits that say that the id is the opener's; CLOCK: enum
 				 * vgpu_schema_clock
 				 */
 	u32 fixup;		/* OUT: index; EVENT: number; PID: offset of the bits of @mask */
@@ -139,7 +139,7 @@ struct vgpu_marshal_held {
 /**
  * struct vgpu_marshal_entry - entry of the schema for an ioctl; set by vgpu_marshal_ioctl()
  * @ioctl: entry itself, or NULL
- * @map: description of an ioctl that maps memory by itself
+ * @map: description of an ioctl that maps memory by itself, or NULL
  * @flags: VGPU_IOCTL_* of the ioctl's schema; 0 if there is none
  * @name: name of the ioctl, if a schema describes it
  */
@@ -176,10 +176,10 @@ struct vgpu_marshal_found {
 
 /**
  * struct vgpu_marshal_caller - parts that belong to the caller of the marshaller
- * @limits: limits of WELCOME
+ * @limits: limits of a message, from the host's WELCOME
  * @ops: operations of the caller
  * @data: first argument of @ops
- * @learned: numbers learned of the device, or NULL; set by the caller after init
+ * @learned: numbers learned from the device, or NULL; set by the caller after init
  * @live: true if mappings show the device's memory itself; set by the caller after init
  */
 struct vgpu_marshal_caller {
@@ -230,18 +230,18 @@ struct vgpu_marshal {
 	u32 arg_written;	/* bytes of the argument that the driver always writes */
 	u32 nr_held;
 	struct {
-		u32 segs;	/* of info as well */
+		u32 segs;	/* entries of segs and of info */
 		u32 fixups;
-		u32 data;	/* bytes */
+		u32 data;	/* in bytes */
 		u32 held;
-	} cap;			/* entries that arrays have room for; written by marshal_mem.c */
+	} cap;			/* room in the arrays, in entries; written by marshal_mem.c */
 	struct {
 		struct vgpu_seg segs[VGPU_MARSHAL_SEGS];
 		struct vgpu_fixup fixups[VGPU_MARSHAL_FIXUPS];
 		struct vgpu_marshal_seg info[VGPU_MARSHAL_SEGS];
 		struct vgpu_marshal_held held[VGPU_MARSHAL_HELD];
 		u64 data[VGPU_MARSHAL_BYTES / sizeof(u64)];
-	} first;		/* arrays without an allocation */
+	} first;		/* the first arrays, which are used until they are full */
 };
 
 /**

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Helpers that the parts of the marshaller share. Private to marshal*.c.
+ * Helpers that the parts of the marshaller share, and the functions that add to a call. Private
+ * to marshal*.c.
  *
  * Functions that add something return 0 or an index, or
  * -EFAULT, -E2BIG: the memory cannot be sent along (unreadable memory, a limit of the host);

@@ -3,7 +3,7 @@
 #include "argument/marshal_mem.h"
 #include "argument/marshal_value.h"
 
-/* Return: state of @kind for a field, which has its place. */
+/* Return: a state of @kind for the place of a field. */
 static struct vgpu_marshal_held held_of(const struct vgpu_walk_level *level,
 					const struct vgpu_schema_field *field,
 					enum vgpu_marshal_held_kind kind)
@@ -16,7 +16,7 @@ static struct vgpu_marshal_held held_of(const struct vgpu_walk_level *level,
 	};
 }
 
-/* Note the place of a value that the driver writes. */
+/* Note the place of a value that the driver writes; vgpu_marshal_finish() replaces the value. */
 int vgpu_walk_result(struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 		     const struct vgpu_schema_field *field, enum vgpu_marshal_held_kind kind)
 {

@@ -80,7 +80,7 @@ static bool target_get(const struct vgpu_marshal *m, const struct vgpu_walk_leve
 	return true;
 }
 
-/* Get a number; NONE leaves @value alone. Return: false if it is not known in the guest. */
+/* Get a number; NONE leaves @value unchanged. Return: false if the guest cannot know the number. */
 static bool walk_number(const struct vgpu_marshal *m, const struct vgpu_walk_level *level,
 			const struct vgpu_schema_ref *ref, u64 *value)
 {

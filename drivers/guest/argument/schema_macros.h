@@ -70,7 +70,7 @@
 
 #define VGPU_STRUCT(s, f)	{ .size = sizeof(s), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
 #define VGPU_PLAIN(s)		{ .size = sizeof(s) }
-/* One field in place of a table. */
+/* Table of one field, which is written in the entry. */
 #define VGPU_ONE(...) \
 	.nr_fields = 1, .fields = (const struct vgpu_schema_field[]){ __VA_ARGS__ }
 #define VGPU_STRUCT_ONE(s, ...)	{ .size = sizeof(s), VGPU_ONE(__VA_ARGS__) }
@@ -97,7 +97,7 @@
 /* The same for an argument with one field, which is written in the entry. */
 #define VGPU_IOCTL_ONE(c, ...)	.cmd = (c), .name = #c, \
 	.body = { .size = _IOC_SIZE(c), VGPU_ONE(__VA_ARGS__) }
-/* The same for a command without a size, or with that of an older struct. */
+/* The same for an argument of struct @s, if the command has no size or that of an older struct. */
 #define VGPU_IOCTL_OF(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
 #define VGPU_IOCTL_WITH_OF(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
 #define VGPU_IOCTL_NO_ARG(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_VALUE
@@ -107,7 +107,7 @@
 #define VGPU_IOCTL_REFUSE(c, e)	.cmd = (c), .name = #c, .arg = VGPU_ARG_REFUSED, \
 	.body = { .size = _IOC_SIZE(c) }, .error = (e)
 
-/* Tables of a schema. */
+/* Table of all ioctls of a schema, and the one that is searched first for 32-bit programs. */
 #define VGPU_IOCTLS(t)	.ioctls = (t), .nr_ioctls = ARRAY_SIZE(t)
 #define VGPU_COMPAT(t)	.compat = (t), .nr_compat = ARRAY_SIZE(t)
 

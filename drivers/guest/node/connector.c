@@ -55,7 +55,7 @@ struct connector_file {
 /**
  * struct connector_dev - device of a connector; freed with its last reference, maybe a reader's
  * @dev: child device of the card
- * @lock: lock of @files
+ * @lock: guards @files, which readers of sysfs use
  * @files: copies of the connector's files
  */
 struct connector_dev {

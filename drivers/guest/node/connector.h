@@ -10,7 +10,7 @@ struct drm_device;
 struct vgpu_export;
 
 /**
- * struct vgpu_connectors - connectors of one card; guarded by a lock of drm.c
+ * struct vgpu_connectors - connectors of one card; guarded by vgpu_drm_lock (drm.c)
  * @list: list of struct connector
  * @fresh: true if there may be a connector whose registration in sysfs was not tried yet
  */

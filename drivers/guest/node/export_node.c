@@ -280,7 +280,7 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 	return 0;
 }
 
-/* Remove the export, its device and its nodes. The reference of host->exports is dropped. */
+/* Remove an export, its device and its nodes, and drop the reference of host->exports. */
 static void export_remove(struct vgpu_export *export)
 {
 	spin_lock(&export->host->lock);

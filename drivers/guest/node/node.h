@@ -40,16 +40,16 @@ struct vgpu_node {
 };
 
 /**
- * struct vgpu_node_ops - operations of a class
+ * struct vgpu_node_ops - operations by which a class creates and removes nodes
  * @class: name of the class, and of the link from the export to the node in sysfs
  * @create_group: function that creates a group for a registered parent; ERR_PTR() on failure;
  *	NULL if the nodes of a parent have nothing in common
- * @destroy_group: function that destroys a group without nodes, which may have open files; NULL
- *	if @create_group is NULL
- * @create: function that creates a node, and sets @dev and @export; ERR_PTR() on failure
+ * @destroy_group: function that destroys a group after its last node was removed; files of its
+ *	nodes may still be open. NULL if @create_group is NULL
+ * @create: function that creates a node, and sets the node's dev and export; ERR_PTR() on failure
  * @destroy: function that removes a node; open files may hold references of it
- * @file: function that handles new contents of a file of the host; NULL if the file is gone;
- *	optional
+ * @file: optional function that handles new contents of a file of the host; data is NULL if the
+ *	file is gone
  *
  * All functions are called one at a time, and all except @file with vgpu_pci_lock() held.
  */

@@ -23,8 +23,8 @@ struct vgpu_class_ops;
  * @cdev: character device
  * @driver: driver that the node belongs to
  * @bus_id: name of a card's directory in /proc, which is that of the PCI device in the guest;
- *	"": none; written with the lock of the information file held as well, with which the
- *	work item reads it
+ *	"": none. Written under node_lock (node.c) and the lock of the information file; the work
+ *	item reads it under the latter
  * @dir: directory of the card; NULL: none; used by work items only, like @dir_name and
  *	@dir_entry
  * @dir_name: current name of the directory, which the work item updates

@@ -112,9 +112,9 @@ static void nvidia_file_remove(struct vgpu_nvidia_file *file)
 }
 
 /*
- * Create the directory of a card. The card may have a directory of another name, and another
- * card may still have one of this name: a queued work item keeps its place when its task
- * changes, so their work items may run later.
+ * Create the directory of a card. The card may have a directory of another name. Another card may
+ * still have one of this name, which its work item has to remove: work items run in the order in
+ * which they were queued first, so that one may be behind this one in the queue.
  */
 static void nvidia_dir_create(struct vgpu_nvidia *nvidia)
 {

@@ -171,7 +171,7 @@ static int pci_find_free_domain(void)
 /* Undo pci_attach(). */
 static void pci_detach(struct vgpu_pci *pci)
 {
-	/* Otherwise root has removed the device. */
+	/* If root has removed the device, it is no longer present. */
 	if (pci->present)
 		pci_stop_and_remove_bus_device(pci->pdev);
 	/* vgpu_pci_remove() was not called if no driver was bound. */

@@ -8,7 +8,7 @@
 
 struct device;
 
-/* These functions exist only with CONFIG_PCI. */
+/* The functions up to vgpu_pci_destroy() exist only with CONFIG_PCI. */
 int vgpu_pci_global_init(void);
 void vgpu_pci_global_exit(void);
 bool vgpu_pci_valid(const char *bus_id, const u8 *header);

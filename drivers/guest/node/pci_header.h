@@ -20,7 +20,8 @@ struct pci_host_bridge;
  * @bridge: host bridge of this device alone; NULL: the device is on a bus of this machine
  * @bus: bus of the device
  * @devfn: slot and function of the device
- * @present: true if the device answers; without @bridge it is then a user of a layer over @bus
+ * @present: true if the device answers; without @bridge such a device is a user of the layer over
+ *	@bus. Written with pci_lock_rescan_remove() held, read under RCU
  * @pdev: PCI device of the core (a reference)
  * @header: configuration space
  */

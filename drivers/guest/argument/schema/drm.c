@@ -89,10 +89,10 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_SET_UNIQUE), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_AUTH_MAGIC), BOOKS },
 	/*
-	 * Ioctls of DRI1 have no fields, like SET_UNIQUE: nearly all drivers reject them, and the
-	 * memory behind their pointers is fetched where a driver asks for it. They have entries
-	 * because drm_ioctl() may copy the argument out nevertheless, and fails with EFAULT if it
-	 * cannot.
+	 * The entries of DRI1's ioctls, like that of SET_UNIQUE, list no fields: nearly all drivers
+	 * reject these ioctls, and for the others demand paging gets the memory behind the pointers.
+	 * There are entries because drm_ioctl() may copy the argument out all the same, and fails
+	 * with EFAULT if it cannot.
 	 */
 	{ VGPU_IOCTL(DRM_IOCTL_BLOCK) },
 	{ VGPU_IOCTL(DRM_IOCTL_UNBLOCK) },

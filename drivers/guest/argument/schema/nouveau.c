@@ -12,8 +12,8 @@
 #define PUSHBUF	struct drm_nouveau_gem_pushbuf
 
 /*
- * The driver corrects wrong presumed places of buffers in @buffers (INOUT). Only then it reads
- * @relocs, which are sent nevertheless, because programs pass few.
+ * The driver corrects wrong presumed places of buffers in @buffers (INOUT). Only then does the
+ * driver read @relocs; they are sent in any case, because programs pass few.
  */
 static const struct vgpu_schema_field pushbuf[] = {
 	FILLS(PUSHBUF, buffers, struct drm_nouveau_gem_pushbuf_bo, nr_buffers),

@@ -199,8 +199,8 @@ static const struct vgpu_schema_struct an_os_event =
 static const struct vgpu_schema_struct an_event = VGPU_STRUCT(struct nv_event, event_params);
 
 /*
- * Struct of @n bytes with one field. Fds in parameters have the size of a pointer; an event's may
- * be 0, which means that there is no event.
+ * Struct of @n bytes with one field. EVENT_AT() is the field for the fd of an event; an fd of 0
+ * means that there is no event.
  */
 #define WITH_FIELD(n, ...) \
 	(const struct vgpu_schema_struct){ .size = (n), VGPU_ONE({ __VA_ARGS__ }) }
@@ -471,7 +471,7 @@ static const struct vgpu_schema_field build_version[] = {
 static const struct vgpu_schema_struct has_strings =
 	VGPU_STRUCT(struct nv_build_version, build_version);
 
-/* An entry is about a pair of cards. */
+/* Capabilities of pairs of cards: each array has an entry for each pair. */
 struct nv_peer_caps {
 	__u8 cards[128];
 	__u32 count;
@@ -513,11 +513,11 @@ static const struct vgpu_schema_struct has_memory =
 	VGPU_STRUCT_ONE(struct nv_debug_memory, LIST(struct nv_debug_memory, __u8));
 
 /*
- * Objects are passed between clients by a control file that the program has opened: parameters of
- * @n bytes end with its fd.
+ * Clients pass objects to each other by a control file that the program has opened: parameters of
+ * @n bytes end with the fd of that file.
  */
 #define ENDS_WITH_FILE(n)	WITH_FIELD(n, VGPU_FD_IN_AT((n) - 4))
-/* Parameters that end with a file of the card. */
+/* Parameters that end with the fd of a card's file, which has the size of a pointer. */
 #define ENDS_WITH_CARD(n)	WITH_FIELD(n, VGPU_FD_IN_AT((n) - 8))
 #define ENDS_WITH_EVENT(n)	WITH_FIELD(n, EVENT_AT((n) - 8))
 
@@ -695,7 +695,7 @@ static const struct vgpu_schema_field xfer[] = {
 #define NV_WAIT_OPEN_COMPLETE	NV(0xda, __u8[8])
 
 /*
- * BOOKS is at ioctls that neither access the device's memory nor let others access it, and that
+ * BOOKS marks ioctls that neither access the device's memory nor let others access it, and that
  * do not wait.
  */
 static const struct vgpu_schema_ioctl nvidia_ioctls[] = {

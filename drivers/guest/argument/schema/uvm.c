@@ -19,8 +19,8 @@
 #define FD_AT(at)	VGPU_ONE({ VGPU_FD_IN_AT(at) })
 /*
  * Cards write to a semaphore pool, but libcuda works if the program maps the pool in copy mode.
- * All other mappings are managed memory, which programs and cards share without a call. The pool's
- * address comes first.
+ * All other mappings are managed memory, which programs and cards share without a call. The
+ * argument begins with the pool's address.
  */
 #define POOL		VGPU_ONE({ .type = VGPU_FIELD_COPIED, .size = sizeof(__u64) })
 /* The commands are bare numbers: a command with the same number and a size is another one. */
