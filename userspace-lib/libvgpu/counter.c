@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Counters, with the names that vgpud, sysfs, JSON, the screen and vgpuctl(1) use. */
+/* Tables of counters: their names, which vgpud, sysfs, JSON, the screen and vgpuctl(1) use. */
 #include "counter.h"
 #include "vgpu.h"
 

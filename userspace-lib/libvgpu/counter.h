@@ -21,11 +21,12 @@ struct counter {
 };
 
 /*
- * Arrays that describe the numbers of struct vgpu_counters, vgpu_window_status and
+ * Arrays that describe the counters in struct vgpu_counters, vgpu_window_status and
  * vgpu_node_info, in this order. Each array ends with an entry whose @name is NULL.
  */
 extern const struct counter guest_counters[], window_counters[], node_counters[];
 
+/* Return the address of the counter in @of, a struct of the kind that the array describes. */
 static inline uint64_t *counter_in(const struct counter *counter, const void *of)
 {
 	return (uint64_t *)((char *)of + counter->offset);

@@ -181,9 +181,9 @@ static bool read_host(const char *name, void *to)
 }
 
 /*
- * Read the chosen entries of a directory of sysfs into an array with an element of @size bytes for
- * each. Return: 0 or a negative errno. After -ENOMEM the caller frees the array, which may be
- * incomplete or NULL.
+ * Make an array with an element of @size bytes for each entry of directory @dir that @is_one
+ * accepts, and have @read_one fill in the elements. Return: 0 or a negative errno. After -ENOMEM
+ * the caller frees the array, which may be incomplete or NULL.
  */
 static int read_entries(const char *dir, int (*is_one)(const struct dirent *entry), size_t size,
 			bool (*read_one)(const char *name, void *to), void **list, size_t *nr)

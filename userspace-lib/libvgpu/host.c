@@ -263,7 +263,10 @@ static bool read_grant(struct json_object *object, void *to)
 	return true;
 }
 
-/* Allocate and fill in the array that is the value of a key. */
+/*
+ * Make an array of C structs of @size bytes from the JSON array @key. @to: pointer to the array.
+ * Return: false if there is no memory.
+ */
 static bool read_array(struct json_object *object, const char *key, size_t size,
 		       bool (*read_one)(struct json_object *object, void *to),
 		       void *to, size_t *nr)

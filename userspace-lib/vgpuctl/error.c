@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Errors of vgpuctl: messages, JSON objects and exit statuses. */
+/*
+ * Errors of vgpuctl: messages, JSON objects and exit statuses. Also the reasons why a guest has no
+ * device.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,7 +11,8 @@
 #include "vgpuctl.h"
 
 /*
- * Parse the number of a card of NVIDIA's driver. NULL means all cards. Return: 0 or an exit status.
+ * Parse the number of a card of NVIDIA's driver. @text: NULL: all cards. Return: 0 or an exit
+ * status.
  */
 static int parse_card(const char *text, int *card)
 {
@@ -133,7 +134,10 @@ int cmd_unexport(const char *name, const struct options *options)
 	return ret;
 }
 
-/* Ask the agent for a text about the changes by the files of exports, and print it. */
+/*
+ * Print the lines about changes of exports that @fn, a request to the agent, returns. Return: an
+ * exit status.
+ */
 static int ask_changes(const struct options *options,
 		       int (*fn)(struct vgpu_agent *agent, char **changes))
 {

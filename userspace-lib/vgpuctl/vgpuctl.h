@@ -37,7 +37,8 @@ enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_O
 /**
  * struct options - options of the command line
  * @given: bit mask of the options that were given, ALLOW() of each
- * @values: array of the values of the options but --to; NULL: none was given
+ * @values: array of the options' values, by OPT_*; NULL: the option was not given or takes no
+ *	value; --to has @guests instead
  * @guests: array of the guests that --to names
  * @nr_guests: number of entries of @guests
  */
@@ -99,7 +100,7 @@ struct machine {
 	size_t nr_reach;
 };
 
-/* --- error.c: why a guest has no device ------------------------------------ */
+/* --- error.c: reasons why a guest has no device ---------------------------- */
 
 /* Describe a host's problem and its remedy in @words; "" if there is no problem. */
 void reach_words(const struct vgpu_reach_info *reach, char words[256]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Command window. */
+/* Command window: changes and shows the windows of guests. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +129,13 @@ static int window_qemu_args(struct vgpu_agent *agent, const struct vgpu_window_r
 	return ret;
 }
 
+/**
+ * struct verb - a command after "vgpuctl window"
+ * @name: name of the command
+ * @options: bit mask of the options that the command may have, beside --json and --socket
+ * @needed: bit mask of those of @options without which the command fails
+ * @run: runs the command; returns an exit status
+ */
 static const struct verb {
 	const char *name;
 	unsigned int options;

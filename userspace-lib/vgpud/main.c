@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * vgpud: the host's agent. It decides which guests may use which device files,
- * welcomes them, and makes and reaps the shadows in which the host module runs
- * their calls.
+ * vgpud: the host's agent. It decides which guests may use which device files, welcomes them, and
+ * makes and reaps the shadows in which their calls run.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -219,7 +218,7 @@ static void open_module(void)
 	exit(EXIT_MODULE);
 }
 
-/* Parse the command line. @given: gets the settings in it. */
+/* Parse the command line. @given: set to the settings that the command line contains. */
 static void parse_options(int argc, char **argv, const char **config, bool *check_only,
 			  struct settings *given)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Messages to the person who made a request or wrote a file, and text of many lines. */
+/* Messages to the person who made a request or wrote a file: single ones, or text of many lines. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

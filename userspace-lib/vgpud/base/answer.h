@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages to the person who made a request or wrote a file, and text of many lines. */
+/*
+ * Messages to the person who made a request or wrote a file: a single one (struct answer), or text
+ * of many lines (struct text). request/json.h makes the JSON objects that answer a request.
+ */
 #ifndef VGPUD_ANSWER_H
 #define VGPUD_ANSWER_H
 
@@ -34,7 +37,7 @@ struct text {
 	size_t len;
 };
 
-/* Add a line. It is left out if there is no memory. */
+/* Add a line, unless there is no memory for the line. */
 void text_add(struct text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Call @log, a function of log.h, for each line. */
 void text_log(const struct text *text,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Settings: reader of vgpud.conf; and the room that the programs of guests need by them. */
+/*
+ * Settings: reader of vgpud.conf. Also the numbers of open files and of zombies that guests need,
+ * which follow from the settings.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
@@ -22,8 +25,8 @@
 #endif
 
 /*
- * Number of files of an engine or its shadow beside two for each object. A shadow numbers the
- * files of objects from FILES_OBJECTS on (engine/shadow/thread/thread.h), which must be lower.
+ * Number of files of an engine or its shadow beside two for each object. It must be larger than
+ * FILES_OBJECTS (engine/shadow/thread/thread.h), from which a shadow numbers the files of objects.
  */
 #define ENGINE_FILES	4096
 
@@ -36,7 +39,7 @@
 /* Number of files of vgpu-engine-master: its own, and one that the engine sent. */
 #define MASTER_FILES	16
 
-/* Zombies that a guest may have for each session of its limit. */
+/* Number of zombies that a guest may have for each session that its limit allows. */
 #define ZOMBIES_OF_A_SESSION	4
 /* Most seconds for which the shadow of a session that shared no file stays a zombie. */
 #define ZOMBIE_S		4

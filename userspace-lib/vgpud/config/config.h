@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings from vgpud.conf, the syntax of values in all files, and the room that the programs of
- * guests need on the host, as it follows from the limits of a guest: open files, and process IDs.
+ * Settings from vgpud.conf, and the syntax of values in all files. Also the numbers of open files
+ * and of process IDs that the programs of guests need, which follow from the limits of a guest.
  */
 #ifndef VGPUD_CONFIG_H
 #define VGPUD_CONFIG_H
@@ -15,7 +15,7 @@
 #define SETTINGS_UIDS_MAX	65536
 
 /**
- * enum cgroups - control groups of guests (sandbox.h)
+ * enum cgroups - use of control groups of guests (process/cgroup.h)
  * @CGROUPS_NO: no groups are made
  * @CGROUPS_YES: groups are made, or vgpud does not start
  * @CGROUPS_AUTO: groups are made if the group that vgpud runs in was delegated to vgpud
@@ -88,6 +88,7 @@ int config_bool(const char *text, bool *value);
 int config_number(const char *text, unsigned long long min, unsigned long long max,
 		  unsigned long long *value);
 
+/* Kinds of the programs of guests, which vgpud starts (process/spawn.h). */
 enum spawn_kind {
 	SPAWN_SHADOW,		/* a shadow of the host module */
 	SPAWN_ENGINE,		/* a guest's engine */
@@ -107,9 +108,9 @@ unsigned long long room_files(enum spawn_kind kind);
  * Return the largest number of zombies that a guest may have.
  *
  * Zombies occupy process IDs of the host. A shadow stays a zombie while files are open that its
- * session shared with other processes of the guest. A session that shared none leaves a zombie
- * for some seconds (engine/process/tgid.c); the guest may have begun PACE_BURST_S seconds' worth of
- * sessions at once before.
+ * session shared with other processes of the guest. Without such files a shadow is a zombie for
+ * some seconds (engine/process/tgid.c). The guest can begin sessions at its rate in these seconds,
+ * and PACE_BURST_S seconds' worth of them at once before.
  */
 unsigned int room_zombies(void);
 

@@ -2,11 +2,12 @@
 /*
  * Exporters keep shadows from reaching memory that other guests export.
  *
- * NVIDIA's resource manager (RM) keeps all objects that programs export to files in one client.
- * The client belongs to the first process that exports. Processes with that process's tgid may
- * duplicate the client's objects, whose numbers begin with 1. If this process were a shadow,
- * its guest could reach what other guests export. vgpud therefore exports a page of a card
- * before any guest gets the card, and as long as a guest has it.
+ * To export is the driver's term here: export/export.h is about other exports. NVIDIA's resource
+ * manager (RM) keeps all objects that programs export to files in one client. The client belongs to
+ * the first process that exports. Processes with that process's tgid may duplicate the client's
+ * objects, whose numbers begin with 1. If this process were a shadow, its guest could reach what
+ * other guests export. vgpud therefore exports a page of a card before any guest gets the card, and
+ * as long as a guest has it.
  */
 #ifndef VGPUD_EXPORTER_H
 #define VGPUD_EXPORTER_H

@@ -39,7 +39,7 @@ static void paths_ready(struct source *source, uint32_t events)
 }
 
 static struct source watches = { .fd = -1, .ready = paths_ready };
-/* File of the earlier watches, from paths_begin() to paths_end(); -1: none. */
+/* File of the watches that are being replaced, from paths_begin() to paths_end(); -1: none. */
 static int earlier_fd = -1;
 
 /* Watch the directory of a file, or the nearest directory above that exists. */

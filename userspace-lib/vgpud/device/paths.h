@@ -8,8 +8,9 @@
 /* Set the function that is called when a watched directory has changed. */
 void paths_init(void (*on_change)(void));
 /*
- * Replace the watches: call paths_begin(), paths_watch() for each path, and paths_end(). The last
- * one reports changes that only the earlier watches have seen.
+ * Replace the watches: call paths_begin(), paths_watch() for each path, and paths_end(). If the
+ * replaced watches have seen a change that was not reported yet, paths_end() reports the change to
+ * the function of paths_init().
  */
 void paths_begin(void);
 void paths_end(void);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * User-space engines: a process for each guest does the work of the host module. Functions of this
- * folder that are called engine_* take the arguments of those in hostdev.h. hostdev.c calls them if
- * the settings choose this engine.
+ * User-space engines: a process for each guest does the work of the host module. Also struct
+ * host_events, which hostdev.h uses for the host module as well.
+ *
+ * If engines serve the guests, hostdev_NAME() in host/hostdev.c calls engine_NAME() of this folder,
+ * or for windows a function of the folder keeper.
  */
 #ifndef VGPUD_ENGINE_H
 #define VGPUD_ENGINE_H
@@ -17,7 +19,7 @@
 struct sandbox;
 
 /**
- * struct host_events - functions for events of guests that the host module or engines report
+ * struct host_events - handlers of events of guests that the host module or engines report
  * @session_gone: called when a session has ended or is to end
  * @session_may_be_reaped: called when no driver knows the process ID of a session's shadow any more
  * @peer_gone: called at the end of a peer

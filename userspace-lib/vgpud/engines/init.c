@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Start of vgpud with user-space engines, and checks for features of the kernel that they need. */
+/*
+ * Start of vgpud with user-space engines, and checks for features of the kernel that they need.
+ * Also a limit of mappings, for shadows of the host module as well.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Start of vgpud with user-space engines. */
+/* Start of vgpud with user-space engines. Also a limit of mappings, for shadows of both engines. */
 #ifndef VGPUD_INIT_H
 #define VGPUD_INIT_H
 

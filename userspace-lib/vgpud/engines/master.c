@@ -19,7 +19,8 @@
  * @node: entry of masters until the process is reaped
  * @peer: number of the guest
  * @export: number of the export
- * @sandbox: sandbox of the guest's programs, which stays until master_has_uid() is false
+ * @sandbox: sandbox of the guest's programs; the peer that owns the sandbox is not freed while
+ *	master_has_uid() is true for the sandbox's user
  * @pid: ID of the process
  * @killed: true if vgpud has killed the process
  */

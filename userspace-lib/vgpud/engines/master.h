@@ -16,7 +16,7 @@ struct offer;
 /**
  * master_start - start the process that makes an export's files DRM masters
  * @engine: the guest's engine
- * @offer: the export, of whose device the process accepts files
+ * @offer: export; the process accepts only files of the export's device
  *
  * Return: the engine's end of the connection to the process, or a negative errno.
  */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Exports, the small files of their devices, and grants, as engines know them. */
+/*
+ * Offers: exports and the small files of their devices, of which vgpud tells engines. Also grants,
+ * by which guests get exports.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,8 +26,8 @@
 #define FILES_BYTES_MAX	(1U << 20)
 
 /*
- * Copy a string. Guests accept only zeros after the end of a string: @to must have been zeroed,
- * since the bytes after the end of @from need not be 0.
+ * Copy a string into an array that was zeroed. Guests accept only zeros after the end of a string,
+ * and the bytes after the end of @from need not be 0, so they are not copied.
  */
 #define SET_STRING(to, from) snprintf((char *)(to), sizeof(to), "%s", (const char *)(from))
 
@@ -261,8 +264,8 @@ int engine_grant(struct vgpu_host_grant *arg)
 	ret = node_make(engine->nodes_fd, offer->number, offer->rdev,
 			arg->flags & VGPU_HOST_GRANT_READ_ONLY);
 	/*
-	 * ENGINE_GRANT announces the export, so the guest cannot use it before this.
-	 * master_make() fails if the engine has ended.
+	 * The guest cannot use the export before ENGINE_GRANT, so its programs do not miss the
+	 * process that makes masters. master_make() fails only if the engine has ended.
 	 */
 	if (!ret)
 		ret = master_make(engine, offer);

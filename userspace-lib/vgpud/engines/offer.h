@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports, the small files of their devices, and grants, as engines know them. */
+/*
+ * Offers: exports and the small files of their devices, of which vgpud tells engines. Also grants,
+ * by which guests get exports.
+ */
 #ifndef VGPUD_OFFER_H
 #define VGPUD_OFFER_H
 
@@ -28,7 +31,7 @@ struct offer_file {
 };
 
 /**
- * struct offer - an export, as engines know it
+ * struct offer - an export for the guests of engines
  * @node: entry of offers
  * @files: list of the files of the device
  * @number: number of the export
@@ -50,7 +53,7 @@ struct offer {
 LIST_HEAD(offer_list, offer);
 extern struct offer_list offers;
 
-/* See the functions of hostdev.h that have these names. */
+/* Do the work of the functions hostdev_*() of host/hostdev.h that are named like these. */
 int engine_export_add(struct vgpu_host_export_add *arg);
 int engine_export_del(uint32_t export);
 int engine_export_change(const struct vgpu_host_export_change *change);

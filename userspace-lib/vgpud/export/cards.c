@@ -72,7 +72,10 @@ static bool set_is_card(const char *name, int card)
 
 static int set_add_one(const struct export_spec *terms, const char *name, struct answer *answer)
 {
-	/* The copy has the same array of guests, and no ioctls that an export could take over. */
+	/*
+	 * The copy shares the array of guests with @terms, which export_add() leaves alone. Cards
+	 * have no list of ioctls, which an export would take over.
+	 */
 	struct export_spec spec = *terms;
 
 	snprintf(spec.name, sizeof(spec.name), "%s", name);

@@ -152,7 +152,7 @@ void exports_watch(void)
 	paths_begin();
 	TAILQ_FOREACH(export, &exports, node)
 		paths_watch(export->spec.path, !export->number);
-	/* A path that was reviewed may have changed before it is watched anew. */
+	/* Paths may have changed between the review of the exports and the new watches. */
 	paths_end();
 	/* A file may have come before its directory was watched. */
 	TAILQ_FOREACH(export, &exports, node)

@@ -81,7 +81,10 @@ struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
  * with words in @answer.
  */
 int export_open(const struct export_spec *spec, struct device *device, struct answer *answer);
-/* Make an export without guests from @spec, and take over its ioctls. Return: NULL: no memory. */
+/*
+ * Make an export without guests from @spec, and take over its ioctls. Return: the export; NULL: no
+ * memory.
+ */
 struct export *export_new(struct export_spec *spec, const char *origin);
 /*
  * Open the device of an export, add the export to the host module or the engines, and grant it to

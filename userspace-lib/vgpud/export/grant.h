@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Grants: the rights of guests to exports. */
+/* Grants: the rights of guests to exports. struct grant is in export.h. */
 #ifndef VGPUD_GRANT_H
 #define VGPUD_GRANT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Exports that people ask for, not files. */
+/* Exports that people ask for by vgpuctl. Those that files of exports.d ask for: see reload/. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

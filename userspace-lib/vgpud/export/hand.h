@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exports that people ask for, not files. */
+/* Exports that people ask for by vgpuctl. Those that files of exports.d ask for: see reload/. */
 #ifndef VGPUD_HAND_H
 #define VGPUD_HAND_H
 

@@ -5,7 +5,7 @@
 
 #include "engines/engine.h"
 
-/* Functions for hostdev_open(). */
+/* Handlers for hostdev_open() and hostdev_open_engines(). */
 extern const struct host_events guest_events;
 
 /* Handle the end of children of vgpud. */

@@ -16,9 +16,13 @@
 #include "shared/log.h"
 #include "shared/loop.h"
 
-/*
- * A socket of a listener. @guest: the guest that connects here; NULL: all guests that use
- * vsock. @full: timer after which the socket accepts again when there was no room for a file.
+/**
+ * struct door - a socket of a listener
+ * @node: entry of struct listener's list of doors
+ * @source: socket that listens
+ * @full: timer after which the socket accepts again when there was no room for a file
+ * @port: port of the listener
+ * @guest: guest that connects here by a UNIX socket; NULL: all guests that use vsock
  */
 struct door {
 	LIST_ENTRY(door) node;

@@ -2,9 +2,9 @@
 /*
  * Peers: guests with a control connection.
  *
- * A peer is UP from WELCOME until it is dropped, or the host module reports its end. It stays
- * in the list until its last process is reaped, since another guest must not get its user ID
- * before.
+ * A peer is UP from WELCOME until it is dropped, or the host module or the engine reports its end.
+ * It stays in the list until its last process is reaped, since another guest must not get its user
+ * ID before.
  */
 #ifndef VGPUD_PEER_H
 #define VGPUD_PEER_H
@@ -65,7 +65,7 @@ extern struct peer_list peers;
 /* Make a peer; see struct peer for the arguments. Return: NULL: no memory, user ID or secret. */
 struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
 		      void (*freed)(uint32_t cid, uint32_t port));
-/* Hand the connection to the host module. Return: 0 or a negative errno. */
+/* Hand the connection to the host module or an engine. Return: 0 or a negative errno. */
 int peer_start(struct peer *peer, int sock_fd, uint64_t features);
 /* Ask the module to end the peer. peer_gone() is called later. */
 void peer_drop(struct peer *peer);

@@ -60,8 +60,9 @@ extern struct handshake_list handshakes;
 /* Take over @fd, a connection to local port @port from port @remote_port of guest @cid. */
 void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port);
 
-/* Check whether the handshake is a message of this type that waits. */
+/* Check whether the handshake waits, and its message is of this type. */
 bool handshake_waits(const struct handshake *handshake, uint16_t type);
+/* Make the handshake wait. Meanwhile only its deadline or the end of the connection can end it. */
 void handshake_wait(struct handshake *handshake);
 /* Close the connection, and free the handshake. */
 void handshake_end(struct handshake *handshake);

@@ -11,8 +11,8 @@ struct handshake;
 void handshake_hello(struct handshake *handshake);
 void handshake_lane(struct handshake *handshake);
 /*
- * Check for a waiting LANE that needs no pace: its peer is gone, or another lane has begun its
- * session.
+ * Check whether the handshake is a waiting LANE that is not charged to its guest's pace any more:
+ * its peer is gone, or another lane has begun its session.
  */
 bool lane_is_free(const struct handshake *handshake);
 /* Resume a HELLO or a LANE that has waited for its guest's pace. @handshake is freed. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Paces: a token bucket for each guest that has begun sessions or connections lately, and the turns
- * of the handshakes that wait for it.
+ * Paces: a token bucket for each guest that has begun sessions or connections lately. Also the
+ * turns of handshakes whose guest has used up its pace.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,10 @@
 #include "handshake/pace.h"
 #include "shared/log.h"
 
-/* Cost of a session or connection; settings.session_rate of it is paid back each millisecond. */
+/*
+ * Cost of a session or connection, in units of which settings.session_rate are paid back each
+ * millisecond.
+ */
 #define PACE_COST	1000ULL
 
 /**
@@ -73,7 +76,7 @@ bool pace_take(uint32_t cid, uint32_t port)
 	return true;
 }
 
-/* Return the time in milliseconds after which any guest may begin at least one more. */
+/* Return the milliseconds after which any guest may begin one more session or connection. */
 static unsigned int pace_wait_ms(void)
 {
 	return PACE_COST / settings.session_rate + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paces: how fast guests may begin sessions and connections, and the handshakes that wait for it.
+ * Paces: how fast guests may begin sessions and connections. Handshakes of a guest that is faster
+ * wait for their turn.
  *
  * Each session costs vgpud a process with namespaces, each connection costs a thread of the
  * module or an engine, and vgpud serves all guests one after the other. A connection counts as

@@ -107,7 +107,7 @@ void hostdev_close(void)
 	source_close(&agent);
 }
 
-/* Make a request of the module. Each argument begins with a __u32 @size: its own size. */
+/* Make a request of the module. Sets the first member of @arg, a __u32 with the size of @arg. */
 static int hostdev_ioctl(unsigned long cmd, void *arg, uint32_t size)
 {
 	memcpy(arg, &size, sizeof(size));

@@ -16,8 +16,8 @@ struct host_events;
 struct sandbox;
 
 /*
- * Open the device and become its agent. @handlers stays the caller's. -ENOENT: no module; -EBUSY:
- * there is another agent.
+ * Open the device and become its agent. @handlers (engines/engine.h) stays the caller's. Return: 0;
+ * -ENOENT: no module; -EBUSY: there is another agent; or another negative errno.
  */
 int hostdev_open(const struct host_events *handlers);
 /* Let user-space engines serve the guests; called instead of hostdev_open(). */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keepers: the sockets of windows, to which the hypervisors of guests connect, and their list. Also
- * finds out whether nested VMX could keep pages of a window.
+ * Keepers: their list, and the sockets of windows, to which the hypervisors of guests connect. Also
+ * the check whether nested VMX could keep pages of a window.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -41,7 +41,8 @@ void keeper_memory_give(uint32_t cid, uint32_t port, int fd);
  * @cid: the guest's context ID
  * @port: the port by which the guest connects
  *
- * Return: the engine's end of the connection, or a negative number if there is no keeper.
+ * Return: the engine's end of the connection, or a negative number if there is no keeper to which
+ * the engine can be connected.
  */
 int keeper_connect(uint32_t cid, uint32_t port);
 

@@ -33,7 +33,7 @@
  * struct limit - a limit of a process
  * @what: number of the limit, RLIMIT_*
  * @value: value of the limit
- * @means: name of what is limited, for messages
+ * @means: name of the limited resource, for messages
  * @setting: name of the setting in [limits] that determines @value; NULL: none does
  */
 struct limit {
@@ -132,8 +132,8 @@ static int limit_check(const struct limit *limit)
 }
 
 /*
- * Check that programs can have their limits: without CAP_SYS_RESOURCE vgpud cannot raise its own.
- * Return: 0, or a negative errno, which was logged.
+ * Check that the programs of guests can have their limits. Return: 0, or a negative errno, which
+ * was logged.
  */
 static int limits_check(bool engines)
 {

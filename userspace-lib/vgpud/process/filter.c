@@ -12,9 +12,9 @@
 #include "shadow/layout.h"
 #include "shared/proto.h"
 
-/* Filters by program; keepers have that of engines. */
+/* Filters by the kind of program; keepers have the filter of engines. */
 static scmp_filter_ctx filters[SPAWN_KINDS];
-/* Filter that is being built, and the first error of that; 0: none. */
+/* Filter that is being built, and the first error in building filters; 0: none. */
 static scmp_filter_ctx filter;
 static int error;
 
@@ -55,9 +55,10 @@ static void allow_ioctls(const unsigned long *commands, size_t nr)
 }
 
 /*
- * Begin a filter with what a program needs at its start. execveat() executes the program, whose
- * file is @program; by seccomp() the program forbids itself execveat() and seccomp() afterwards
- * (shadow/sys.h). exec makes a process dumpable, and prctl(PR_SET_DUMPABLE, 0) undoes that.
+ * Begin a filter with the system calls that a program needs at its start. execveat() executes the
+ * program, whose file is @program. By seccomp() the program then forbids itself execveat() and
+ * seccomp() (exec_forbid()). exec makes a process dumpable, and prctl(PR_SET_DUMPABLE, 0) undoes
+ * that.
  */
 static void filter_begin(enum spawn_kind kind, int program)
 {
@@ -87,7 +88,7 @@ static void allow_threads(void)
  * Build the filter of the host module's shadows: the system calls of the files in shadow/, and no
  * others. The module works in a shadow's threads without system calls. After its start a shadow
  * forbids itself mremap(), and mprotect() and pkey_mprotect() of memory outside its reserved range
- * (changes_forbid()).
+ * (changes_forbid() in shadow/main.c).
  */
 static void build_shadow(void)
 {

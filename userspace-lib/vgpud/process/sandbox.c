@@ -90,9 +90,9 @@ static void namespaces_close(int *namespaces)
 }
 
 /*
- * Make the guest's namespaces: vgpud enters new ones, opens them, and returns to its own. This
- * makes one set for each guest, not for each shadow. Sockets that are open stay in the
- * namespace in which they were made.
+ * Make the guest's namespaces, one set for each guest and not for each shadow: vgpud enters new
+ * ones, opens their files, and returns to its own. Sockets that are open stay in the namespace in
+ * which they were made.
  */
 static int namespaces_open(int *namespaces)
 {

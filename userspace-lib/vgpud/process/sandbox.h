@@ -36,7 +36,7 @@ void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool kee
 bool sandbox_take_user(struct sandbox *sandbox);
 /* Give the user ID back, after the last process of this user was reaped. */
 void sandbox_return_user(struct sandbox *sandbox);
-/* Enter all namespaces. Return: 0 or a negative errno. */
+/* Enter the namespaces of a sandbox, by their files. Return: 0 or a negative errno. */
 int namespaces_enter(const int *namespaces);
 /* Make the namespaces and the control group, unless they are there. Return: 0 or -errno. */
 int sandbox_open(struct sandbox *sandbox);

@@ -180,7 +180,10 @@ static int proc_open(void)
 	return ret;
 }
 
-/* Copy a file of a program to a number that no file of the program gets. @link: its connection. */
+/*
+ * Copy a file of a program to a number that no file of the program gets. @link: program's end of
+ * its connection.
+ */
 static int file_aside(int fd, int link)
 {
 	int ret;
@@ -268,7 +271,7 @@ child(const struct sandbox *sandbox, const struct spawn_program *spawn, int link
 			   step, strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
-	/* Their libc needs a stderr: not vgpud's terminal or journal, but /dev/null. */
+	/* The libc of these programs needs a stderr: /dev/null, not vgpud's terminal or journal. */
 	if ((spawn->kind == SPAWN_ENGINE || spawn->kind == SPAWN_KEEPER) &&
 	    dup3(program->at + 1, 2, 0) < 0)
 		_exit(SHADOW_EXIT_EXEC);

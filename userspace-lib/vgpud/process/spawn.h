@@ -12,10 +12,15 @@ struct sandbox;
 
 #define SPAWN_FILES_MAX	8
 
-/* Values of spawn_file.fd: the program's end of its connection; /proc of its own pid namespace. */
-#define SPAWN_FD_LINK	(-2)
-#define SPAWN_FD_PROC	(-3)
+/* Special values of @fd in struct spawn_file. */
+#define SPAWN_FD_LINK	(-2)	/* program's end of its connection to vgpud */
+#define SPAWN_FD_PROC	(-3)	/* /proc of the program's pid namespace */
 
+/**
+ * struct spawn_file - a file that a program gets
+ * @fd: file of vgpud, or SPAWN_FD_*
+ * @at: number of the file in the program
+ */
 struct spawn_file {
 	int fd;
 	int at;
@@ -26,7 +31,7 @@ struct spawn_file {
  * @kind: kind of the program
  * @comm: argv[1]; NULL: none
  * @first: first message that the program receives by the connection; its base is NULL: none
- * @files: array of the files that the program gets, with their numbers; a number 0 ends it
+ * @files: array of the files that the program gets; an entry whose @at is 0 ends it
  */
 struct spawn_program {
 	enum spawn_kind kind;
@@ -45,8 +50,8 @@ int spawn_init(void);
 int spawn_open(enum spawn_kind kind);
 
 /*
- * Start a program, which has been opened. Return: the other end of its connection, or a negative
- * errno. A failure in the child shows in its exit status.
+ * Start a program that spawn_open() has opened. Return: vgpud's end of its connection, or a
+ * negative errno. A failure in the child shows in its exit status.
  */
 int spawn_program(struct sandbox *sandbox, const struct spawn_program *spawn, pid_t *pid);
 
@@ -59,21 +64,22 @@ int spawn_shadow(struct sandbox *sandbox, const char *comm, int shadow_fd, pid_t
 		 int *lanes_fd);
 
 /**
- * pair_open - make a pair of connected sockets between an engine and another process
- * @pair: filled in: the sockets
+ * pair_open - make a pair of connected sockets for an engine or a keeper and another process
+ * @pair: set to the two sockets
  *
- * No sender waits until the other end reads: a sender that finds the buffer full gives the other
- * end up. The buffers therefore have room for all messages that may be sent at once: each mapping
- * of a shadow may end twice, and all mappings of a window may end together.
+ * No sender waits for a receiver: a sender that finds the buffer full gives the receiver up. The
+ * buffers therefore have room for all messages that may be sent at once: each mapping of a shadow
+ * may end twice, and all mappings of a window may end together.
  *
  * Return: 0, or a negative errno.
  */
 int pair_open(int pair[2]);
 
 /**
- * pair_rest - close the first socket of a pair, of which a process has got a copy
- * @pair: the sockets
- * @error: 0; or a negative errno if the process has got none, and the second socket is closed, too
+ * pair_rest - close the first socket of a pair after it was passed to a process
+ * @pair: array of the two sockets
+ * @error: negative errno if the socket could not be passed, so that both sockets are closed; 0: it
+ *	was passed
  *
  * Return: the second socket, or @error.
  */

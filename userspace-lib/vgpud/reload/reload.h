@@ -11,7 +11,7 @@
 #include "base/answer.h"
 
 /**
- * struct sync - a synchronisation and its results
+ * struct sync - changes of exports and windows to what the files say, or a description of changes
  * @dry: true to change nothing, and only describe the changes
  * @changes: text with a line for each change
  * @failures: text with a line for each change that failed

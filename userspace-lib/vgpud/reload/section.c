@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sections of exports.d, and their settings: reader of a file. */
+/* Sections of the files of exports.d, and their settings: reader of a file. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 /* --- settings -------------------------------------------------------------- */
 
-/* Call fn for each word of a list separated by commas or blanks. An empty list is a mistake. */
+/* Call @fn for each word of a list separated by commas or blanks. An empty list is a mistake. */
 static int for_each_word(const char *text, struct export_spec *spec, struct answer *words,
 			 int (*fn)(struct export_spec *spec, const char *word,
 				   struct answer *words))
@@ -165,7 +165,7 @@ static int set_window_user(struct export_spec *spec, const char *value, struct a
 {
 	uint32_t uid, gid;
 
-	/* A user that does not exist may be added later, so it is no mistake (see plan.c). */
+	/* A user that does not exist may be added later; check_user() in plan.c warns of it. */
 	if (!*value || strlen(value) >= sizeof(spec->window.user) ||
 	    user_find_owner(value, &uid, &gid) == -EINVAL)
 		return answer_say(words, -EINVAL, "there is no user '%s'", value);

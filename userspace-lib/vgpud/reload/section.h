@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sections of exports.d: reader of a file. */
+/* Sections of the files of exports.d, and their settings: reader of a file. */
 #ifndef VGPUD_SECTION_H
 #define VGPUD_SECTION_H
 

@@ -26,7 +26,9 @@
 #define USER_MAX	16
 #define USERS_MAX	64
 #define ROOT_MAX	64
+/* Size of the longest request in bytes. */
 #define REQUEST_MAX	16384
+/* Time in milliseconds after which an idle connection is closed. */
 #define IDLE_MS		30000
 
 /**
@@ -61,7 +63,10 @@ static LIST_HEAD(, client) clients = LIST_HEAD_INITIALIZER(clients);
 
 /* --- requests --------------------------------------------------------------- */
 
-/* Read the files of exports again; without @who, only describe what would change. */
+/*
+ * Read the files of exports again, and change exports and windows to what they say. @who: user for
+ * the log; NULL: only describe what would change.
+ */
 static struct json_object *do_reload(const char *who)
 {
 	struct text words = { 0 }, message = { 0 };

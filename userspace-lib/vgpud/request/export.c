@@ -14,7 +14,7 @@
 /* Most guests of one request. */
 #define GUESTS_MAX	512
 
-/* Check that a CID or port is missing, 0, or valid. Other values must not count as missing. */
+/* Check that a CID or port is valid, 0 or missing: an invalid one must not count as missing. */
 static bool number_ok(struct json_object *request, const char *key)
 {
 	struct json_object *value;
@@ -63,7 +63,7 @@ static int add_guests(struct json_object *request, struct export_spec *spec)
 	return ret;
 }
 
-/* Free the guests, and make the answer for an error of the functions above. */
+/* Free the guests of @spec, and make the answer for an error in the guests of a request. */
 static struct json_object *guests_error(struct export_spec *spec, int error)
 {
 	export_spec_free(spec);
@@ -182,7 +182,10 @@ struct json_object *request_unexport(struct json_object *request, const char *wh
 	ret = add_guests(request, &spec);
 	if (!ret && (!number_ok(request, "cid") || !number_ok(request, "port")))
 		ret = -EINVAL;
-	/* Without a list, "cid" is the only guest, or 0: all guests lose the export then. */
+	/*
+	 * Without a list, "cid" is the only guest. If "cid" is 0 or missing, all guests lose the
+	 * export.
+	 */
 	if (!ret && !spec.nr_guests)
 		ret = add_guest(request, &spec);
 	if (ret)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Add a member to an object. A string that is NULL becomes the value null. */
 void json_put_string(struct json_object *object, const char *key, const char *value);
 void json_put_number(struct json_object *object, const char *key, uint64_t value);
 void json_put_bool(struct json_object *object, const char *key, bool value);
