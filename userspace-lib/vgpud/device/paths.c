@@ -119,10 +119,13 @@ void paths_watch(const char *first, bool missing)
 
 void paths_end(void)
 {
+	bool any;
+
 	if (earlier_fd < 0)
 		return;
-	if (events_read(earlier_fd))
-		changed();
+	any = events_read(earlier_fd);
 	close(earlier_fd);
 	earlier_fd = -1;
+	if (any)
+		changed();
 }
