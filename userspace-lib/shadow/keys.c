@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Start of a shadow, and the random addresses and protection keys that keep its drivers from its
- * memory.
+ * Start of a shadow: the entry point, the move of the program to a random address, and the
+ * protection keys that keep drivers from the program's memory. Both kinds of shadows have this.
  */
 #include <linux/elf.h>
 #include <linux/errno.h>
@@ -51,8 +51,9 @@ static unsigned long page_above(unsigned long addr)
 static unsigned char main_stack[64 * 1024] __attribute__((aligned(16), used));
 
 /*
- * Entry point. The kernel's stack begins with argc and argv, which are read before it is unmapped.
- * shadow_main() runs on main_stack, in the moved copy of the program.
+ * Entry point. It passes exec's stack to shadow_main(), which reads argc and argv at the beginning
+ * of that stack before it unmaps the stack. shadow_main() runs on main_stack, in the moved copy of
+ * the program.
  */
 __asm__(".globl _start\n"
 	"_start:\n"
@@ -103,7 +104,7 @@ static void addresses_move(unsigned long *word, const unsigned long *end, unsign
 }
 
 /*
- * Move the program to a random place. Called on the kernel's stack before all else. Return: the
+ * Move the program to a random place. Called on exec's stack before all else. Return: the
  * distance of the move; the code that runs is still the old copy.
  */
 static unsigned long __attribute__((used)) program_move(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The start of a shadow, and its memory that drivers cannot reach.
+ * The start of a shadow, and protection of its memory from drivers: see keys.c.
  *
  * A driver follows pointers that have not been checked, and copies with the rights of the thread
  * that called it. If the processor has protection keys (PKU), the program's own memory has a
@@ -31,14 +31,14 @@ extern HIDDEN unsigned char keys_on;
 extern HIDDEN unsigned long slots_base;
 
 /*
- * The program's main function, which each shadow has. It runs on a stack in the reserved range.
- * @start: the kernel's stack, which begins with argc and argv.
+ * Main function of a shadow, of which each kind of shadows has its own. Runs on a stack in the
+ * reserved range. @start: stack that exec has made, which begins with argc and argv.
  */
 HIDDEN void shadow_main(const long *start) __attribute__((noreturn));
 
 /*
  * Set the guest program's name as the name of this process. vgpud passes the name, printable and
- * short, as argv[1]. @start: the kernel's stack, which is still mapped.
+ * short, as argv[1]. @start: stack that exec has made, which is still mapped.
  */
 HIDDEN void name_take(const long *start);
 

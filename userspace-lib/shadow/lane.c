@@ -19,9 +19,9 @@
 #define SLOT_SIZE	(THREAD_GUARD + THREAD_STACK + SCRATCH_SIZE)
 
 /**
- * struct slot - one thread
- * @thread: the thread, whose room for calls is the lane's scratch
- * @lane_fd: file of the lane, until its thread has a copy
+ * struct slot - entry of a lane's thread, or of the service thread
+ * @thread: the thread; its room for calls is the lane's scratch memory
+ * @lane_fd: file of the lane, until the thread has a copy of this file
  *
  * Only the main thread looks for free slots.
  */
@@ -38,8 +38,8 @@ static struct slot slots[SHADOW_LANES_MAX + 1];	/* one is the service's */
 
 /*
  * Handler of the cancel signal. The signal only has to end a wait, so the handler does nothing.
- * The kernel starts a handler with access to key 0 only, and the return address is on a stack
- * with another key: the handler with keys first clears PKRU.
+ * The kernel starts a handler with access to key 0 only, but the return address is on a stack
+ * with another key. So the variant for processors with keys clears PKRU first.
  */
 HIDDEN void lane_signal_handler(int nr, void *info, struct ucontext *ucontext);
 HIDDEN void lane_signal_handler_keys(int nr, void *info, struct ucontext *ucontext);

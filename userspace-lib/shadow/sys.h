@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls of x86-64 without a libc, which return the result or a negative errno; filters by
- * which programs forbid themselves system calls.
+ * System calls of x86-64 without a libc, which return the result or a negative errno, and seccomp
+ * filters by which programs forbid system calls to themselves.
  */
 #ifndef VGPU_SHADOW_SYS_H
 #define VGPU_SHADOW_SYS_H
@@ -46,7 +46,7 @@ static inline _Noreturn void sys_exit_group(int status)
 		sys2(__NR_exit_group, status, 0);
 }
 
-/* End the program with a status if something that it cannot do without has failed. */
+/* End the program with @status if @failed: something has failed that the program needs. */
 static inline void sys_exit_if(_Bool failed, int status)
 {
 	if (failed)
@@ -65,7 +65,7 @@ static inline int sys_is_error(long ret)
 	return (unsigned long)ret >= -4095UL;
 }
 
-/* Add a filter, which threads inherit. Return: 0, or a negative errno. */
+/* Add a seccomp filter, which threads inherit. Return: 0, or a negative errno. */
 static inline int filter_add(struct sock_filter *code, unsigned short len)
 {
 	struct sock_fprog prog = { .len = len, .filter = code };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Threads of shadows, their memory, and handlers of signals. */
+/* Threads of both kinds of shadows, their memory, and handlers of signals. */
 #include <linux/errno.h>
 #include <linux/mman.h>
 #include <linux/sched.h>

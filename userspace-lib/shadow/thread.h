@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of shadows, their memory, and handlers of signals. */
+/* Threads of both kinds of shadows, their memory, and handlers of signals. */
 #ifndef VGPU_SHADOW_THREAD_H
 #define VGPU_SHADOW_THREAD_H
 
@@ -15,12 +15,10 @@ struct ucontext;
 
 /**
  * struct thread - a thread and its memory
- * @call: system call that the thread makes, or made last; found at %fs:0. Only the engine's shadow
- *	uses it
- * @stack: stack pointer while copy_checked() runs, else 0; found at %fs:8. Only the engine's shadow
- *	uses it
- * @tid: thread number; 0: the entry is free. It is set before the thread starts. The kernel clears
- *	it when the thread does not use the memory any more (CLONE_CHILD_CLEARTID)
+ * @call: system call that the thread makes, or made last, in shadows of the engine; at %fs:0
+ * @stack: stack pointer while copy_checked() runs in shadows of the engine, else 0; at %fs:8
+ * @tid: thread number; 0: the entry is free. The kernel writes the number before the thread starts,
+ *	and 0 when the thread does not use the memory any more (CLONE_CHILD_CLEARTID)
  * @fn: function that the thread runs
  * @arg: argument of @fn
  * @memory: guard page, stack, room for calls, and more of the program's own memory; never freed
@@ -34,7 +32,7 @@ struct thread {
 	unsigned char *memory;
 };
 
-/* Return: the thread's room for calls. */
+/* Return: the thread's room for calls, the part of its memory that drivers reach. */
 static inline unsigned char *thread_room(const struct thread *thread)
 {
 	return thread->memory + THREAD_GUARD + THREAD_STACK;
@@ -53,19 +51,21 @@ int thread_map(struct thread *thread, unsigned long addr, unsigned long room, un
 int thread_run(struct thread *thread, unsigned long flags, void (*fn)(void *arg), void *arg);
 
 /*
- * Call clone(). The new thread or process runs @fn of @thread, on @stack. Return: its number, or a
- * negative errno.
+ * Call clone(). The new thread or process runs @fn of @thread, on @stack. @tid: place where the
+ * kernel writes the number, and clears it at the end, if @flags say so. Return: number of the new
+ * thread or process, or a negative errno.
  */
 HIDDEN long thread_clone(unsigned long flags, void *stack, volatile int *tid,
 			 struct thread *thread);
 
 typedef void signal_handler(int nr, void *info, struct ucontext *ucontext);
 
-/*
- * Set the handler of a signal, which blocks the signals of @mask while it runs. Without a libc, the
- * program has to tell the kernel how to return from it. Return: 0, or a negative errno.
- */
+/* Code to which a handler returns. A program without a libc has to supply this code. */
 HIDDEN void signal_restorer(void);
+/*
+ * Set the handler of a signal. The signals of @mask are blocked while the handler runs. Return: 0,
+ * or a negative errno.
+ */
 long signal_handle(int nr, signal_handler *handler, unsigned long flags, unsigned long mask);
 
 #endif /* VGPU_SHADOW_THREAD_H */

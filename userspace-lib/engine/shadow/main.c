@@ -3,10 +3,10 @@
  * vgpu-engine-shadow: the process that stands for one guest process where the host's kernel has
  * no module of vgpu.
  *
- * Like that of the module's shadow, its address space belongs to the guest process, except for
- * the reserved range in which this program lives. Hence it has no libc. Faults are reported by
- * userfaultfd.
-*
+ * Its address space belongs to the guest process, except for the reserved range in which this
+ * program lives, as with the host module's shadow (userspace-lib/shadow). Hence the program has no
+ * libc. Faults are reported by userfaultfd.
+ *
  * The main thread reads messages of the engine and of vgpud. The pager serves page faults, and
  * watches the sockets of lanes whose calls run. Each lane has a thread that makes its calls.
  * Another process with the same memory traces these threads.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Functions that a libc would have, locks and memory, for a program without a libc. Also the memory
+ * that this shadow shares with vgpud and the engine.
+ */
 #include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/time.h>
 
 #include "engine/shadow/base/lib.h"
 
-/* The host module's VGPU_TSC_CLOSE and VGPU_TSC_TRIES, where they are explained. */
+/* Values of VGPU_TSC_CLOSE and VGPU_TSC_TRIES, which drivers/common/tsc.h explains. */
 #define TSC_CLOSE	100000
 #define TSC_TRIES	4
 
@@ -115,7 +119,7 @@ u64 now_ns(void)
 	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
 }
 
-/* The host module has the same function, vgpu_tsc_with_clock(). */
+/* drivers/common/tsc.h has the same function for the modules, vgpu_tsc_with_clock(). */
 u64 tsc_with_clock(u64 *clock)
 {
 	unsigned int tries = 0;
@@ -171,7 +175,7 @@ struct engine_counters *counters;
 struct engine_patience *patience;
 struct vgpu_wire_limits wire_limits;
 
-/* Maps a page of the file at @at, where no demand page will be. */
+/* Maps a page of the file at @at in the reserved range, and closes the file. */
 static void *share_page(int fd, int prot, u64 at)
 {
 	long ret = sys_mmap(0, PAGE_SIZE, prot, MAP_SHARED, fd, 0);

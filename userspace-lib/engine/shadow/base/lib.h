@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks, time, memory and counters for a program without a libc.
+ * Locks, time, memory and counters for a program without a libc: see lib.c.
  *
  * Locks, outermost first: map_lock, demand.lock, files_lock, lane->lock. No lock is held while
  * waiting for the guest or the engine. map_lock is held over a driver's mmap, over a driver's

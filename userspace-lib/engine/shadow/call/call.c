@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Calls, as the functions see them that run them: memory, results, and the driver. */
+/*
+ * Helpers of the functions that run calls: memory for arguments and replies, system calls that run
+ * drivers, and replies.
+ */
 #include <linux/errno.h>
 #include <linux/uio.h>
 

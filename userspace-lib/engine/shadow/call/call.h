@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls: see call.c. */
+/* A call that is being run, and helpers of the functions that run it: see call.c. */
 #ifndef ESHADOW_CALL_H
 #define ESHADOW_CALL_H
 
@@ -28,11 +28,11 @@ struct call_scratch {
 };
 
 /**
- * struct call_fixups - files and numbers that were placed for fixups (fixup.c)
+ * struct call_fixups - files and file numbers that a call's fixups need (fixup.c)
  * @files: files of FD_IN fixups, an entry for each fixup; NULL: no fixup was placed
  * @fds: numbers for FD_IN and EVENT fixups, an entry for each fixup, in the memory of @files
  * @event: number of the guest's eventfd; 0: none
- * @event_fd: file that stands for the guest's eventfd
+ * @event_fd: number of this process's eventfd that stands for the guest's, if @event
  */
 struct call_fixups {
 	struct file_entry **files;
@@ -41,6 +41,26 @@ struct call_fixups {
 	int event_fd;
 };
 
+/**
+ * struct call - a call that the thread of a lane runs, and that no other thread accesses
+ * @lane: lane of the call
+ * @msg: message of the guest, in the lane's buffer or in memory of budget_get()
+ * @msg_len: length of @msg in bytes
+ * @tsc_in: time-stamp counter at the time when the message came
+ * @view: parts of @msg, which were checked
+ * @file: file of the call's object; NULL: none
+ * @reply: reply, as far as it is known
+ * @room: room of the call; NULL: the call has none yet
+ * @own: room of the lane, for calls that get no other one
+ * @signals: room whose signal stack the thread has; NULL: none yet
+ * @scratch: memory for the driver's arguments
+ * @segs: places of an ioctl's segments: @segs_small, or memory of their own; NULL: none
+ * @segs_small: array for the places of few segments
+ * @fixups: files and file numbers for fixups
+ * @arg_file: file that the argument of an ioctl names; NULL: none
+ * @nr_kept: number of KEPT segments whose pages are mapped
+ * @nr_pieces: number of pieces of the guest's memory that are mapped for KEPT segments
+ */
 struct call {
 	struct lane *lane;
 	u8 *msg;
@@ -49,10 +69,6 @@ struct call {
 	struct vgpu_call_view view;
 	struct file_entry *file;
 	struct vgpu_draft reply;
-	/*
-	 * @room: room of the call; NULL: it has none yet. @own: the lane's room, for calls that get
-	 *	no other one. @signals: the room whose signal stack the lane's thread has.
-	 */
 	struct room *room;
 	struct room own;
 	const struct room *signals;
@@ -70,8 +86,8 @@ void call_finish(struct call *call);
 void call_take_back(struct call *call);
 s64 call_refuse(struct call *call, int error);
 /*
- * Allocates memory for a message or a reply, which counts against the session's budget. Return:
- * NULL if there is none.
+ * Allocates memory for a message or a reply, which counts against a limit for all lanes of this
+ * shadow. Return: the memory, or NULL at the limit, or if there is no memory.
  */
 void *budget_get(u64 len);
 void budget_put(void *memory, u64 len);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files of objects have high numbers; files that drivers make have low ones (below FILES_LOW).
+ * The table of open files, which all threads of the shadow share. Files of objects have high
+ * numbers; files that drivers make have low ones (below FILES_LOW).
  *
- * All threads share one table of files. An object's file stays there as long as the guest has the
- * object, as closing an entry calls the driver's ->flush. A file that appears at a low number was
- * made by a call. If several calls run at once, only the field in which a driver wrote the number
- * tells which call made the file. Files that no field names are closed when no call runs any more.
+ * An object's file stays in the table as long as the guest has the object, as closing an entry
+ * calls the driver's ->flush. A file that appears at a low number was made by a call. If several
+ * calls run at once, only the field in which a driver wrote the number tells which call made the
+ * file. Files that no field names are closed when no call runs any more.
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -45,7 +46,10 @@ void files_init(void)
 
 /* --- files of objects -------------------------------------------------------- */
 
-/* Finds the first entry with number @number from the place of @object on. */
+/*
+ * Searches the entries for the object @number (0: a free entry), from the place of @object in the
+ * hash table on. Context: files_lock is held.
+ */
 static struct file_entry *entry_look(u32 object, u32 number)
 {
 	u32 i, at = object % nr_entries;
@@ -104,7 +108,7 @@ struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy,
 	/* Another lane may have added the file first. */
 	file = entry_find(object);
 	if (!file) {
-		/* Free entries have number 0. */
+		/* Take a free entry, which has number 0. */
 		file = entry_look(object, 0);
 		if (file && entry_fill(file, policy)) {
 			entry_free(file);

@@ -162,8 +162,8 @@ s64 fops_open(struct call *call)
 }
 
 /*
- * Drops a reference. The engine answers when no other process has the file open. After the last
- * reference the last file is this one, and the driver's ->release runs here.
+ * Drops a reference. After the last one the engine answers when neither the engine nor another
+ * shadow has the file open. So the file is closed here last, and the driver's ->release runs here.
  */
 s64 fops_close(struct call *call)
 {
@@ -188,14 +188,14 @@ static u64 io_length(const struct call *call)
 }
 
 /*
- * Reads or writes the scratch memory with the system call @nr, or with @nr_at if the driver has
- * positions.
+ * Makes the system call @nr with the scratch memory as its buffer, or @nr_at, which takes a
+ * position, if the driver has positions.
  */
 static long io(struct call *call, u64 nr, u64 nr_at)
 {
 	/*
-	 * pread() and pwrite() fail with -ESPIPE if the driver has no positions, otherwise because
-	 * of the bad address, before the driver is called.
+	 * pread() and pwrite() fail with -ESPIPE if the driver has no positions. Otherwise they
+	 * fail because of the bad address, before the driver is called.
 	 */
 	bool positioned = sys4(nr_at, call->file->fd, -PAGE_SIZE, 1, 0) != -ESPIPE;
 	long ret = call_system(call, positioned ? nr_at : nr, call->file->fd, call->scratch.addr,

@@ -182,8 +182,9 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 }
 
 /*
- * Sets VGPU_NVIDIA_UVM_SHARED. @place: set to the flags if the flag must be cleared afterwards.
- * Return: 0, or -EFAULT.
+ * Sets VGPU_NVIDIA_UVM_SHARED in the ioctl's argument (drivers/common/nvidia_rules.h tells why).
+ * @place: set to the address of the argument's flags if the flag must be cleared again for the
+ * guest. Return: 0, or -EFAULT.
  */
 static int set_shared(struct call *call, u32 cmd, u64 arg, __le64 **place)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory of the guest process that drivers keep. While the driver's ioctl runs, the guest's own
- * pages are mapped at their addresses in this process. Afterwards demand pages are there again.
- * So the driver pins the guest's memory, and later calls find what the guest maps at these
- * addresses then.
+ * pages are mapped at their addresses in this process, so the driver pins the guest's memory.
+ * Afterwards demand pages are there again: later calls find the pages that the guest has at these
+ * addresses by then.
  */
 #include <linux/errno.h>
 #include <linux/mman.h>

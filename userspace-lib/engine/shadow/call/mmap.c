@@ -128,7 +128,7 @@ static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 
 /*
  * Asks the engine to show the mapping at @addr in the window as well. The engine answers within a
- * second. The thread that reads the answers may wait for map_lock, so it must not be held here.
+ * second. Context: map_lock is not held, as the thread that reads the answers may wait for it.
  *
  * Return: 0, or a negative errno, with which the mapping goes by copy.
  */
@@ -171,7 +171,7 @@ s64 mapping_mmap(struct call *call)
 
 	if (!mapping_range_ok(addr, len) || (addr < args_end && addr + len > args_start))
 		return call_refuse(call, -EINVAL);
-	/* Ask without map_lock: the thread that reads the answers may wait for it. */
+	/* Ask without map_lock, as the thread that reads the answers may wait for that lock. */
 	if (channel_ask_for(call->lane, ESHADOW_ROOM, 0, len, 0))
 		return call_refuse(call, -ENOMEM);
 	fd = nvidia_shown(call);

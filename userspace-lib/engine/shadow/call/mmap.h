@@ -8,7 +8,7 @@
 struct call;
 
 /*
- * Remembers the address of the program's arguments, from the first words of the stack. Any process
+ * Remembers the address of the program's arguments. @start: stack that exec has made. Any process
  * may read the arguments by /proc/PID/cmdline. If a device were mapped at that address, the
  * driver would do the read (access_remote_vm() and ->access). So no device is mapped there.
  */

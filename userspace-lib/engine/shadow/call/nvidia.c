@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Memory of NVIDIA's driver that files map, and that the engine has to know. */
+/*
+ * Files of NVIDIA's driver that map memory. An ioctl tells such a file which memory its next mmap()
+ * shows. The engine has to know that memory, as it may own the memory while the guest can see it.
+ */
 #include <linux/errno.h>
 
 #include "engine/shadow/base/lib.h"

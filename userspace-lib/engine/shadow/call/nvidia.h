@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of NVIDIA's driver. */
+/* Files of NVIDIA's driver that map memory: see nvidia.c. */
 #ifndef ESHADOW_NVIDIA_H
 #define ESHADOW_NVIDIA_H
 

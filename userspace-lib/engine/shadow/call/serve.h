@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of lanes. */
+/* Threads of lanes: see serve.c. */
 #ifndef ESHADOW_SERVE_H
 #define ESHADOW_SERVE_H
 
@@ -7,6 +7,7 @@
 void lanes_init(void);
 /* Notes that no lane will come any more: the program ends with the last lane. */
 void lanes_end(void);
+/* Starts a lane on a connected socket. Closes the socket if the lane cannot be started. */
 void lane_start(int sock);
 
 #endif /* ESHADOW_SERVE_H */

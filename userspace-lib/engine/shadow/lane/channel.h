@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to the engine. */
+/* The connection to the engine: see channel.c. */
 #ifndef ESHADOW_CHANNEL_H
 #define ESHADOW_CHANNEL_H
 
@@ -32,8 +32,9 @@ struct request {
 
 /* Sends a request and waits for the answer. Return: result of the answer, or a negative errno. */
 int channel_ask(struct lane *lane, struct request *request);
-/* Does the same for a request and an answer that consist of the message alone. */
+/* Makes a request as channel_ask() does, without a file or data that follow either message. */
 int channel_ask_for(struct lane *lane, u32 type, u32 object, u64 value, u64 extra);
+/* Sends a message that has no answer. */
 void channel_tell(u32 type, u32 object, u64 value);
 /*
  * Tells the engine that the guest has all that the lane's last call gave it. Ends the program on
@@ -48,6 +49,7 @@ void channel_tell_shown(const struct lane *lane);
 /* Tells the engine by how much this shadow's mappings and lanes change. */
 void channel_tell_usage(s64 bytes, s32 maps, s32 lanes);
 
+/* Number of the socket to the engine. */
 extern int fd_engine;
 
 #endif /* ESHADOW_CHANNEL_H */

@@ -29,10 +29,12 @@ struct writeback;
  * @limited: an errno if the call has hit a limit, else 0
  * @ahead: read-ahead of the call
  * @upcall_ns: time in nanoseconds that upcalls and waits for other lanes' upcalls have taken
- * @guest_call: time that drivers had waited for the guest when the call began; the lane writes it
+ * @guest_call: time in microseconds that drivers had waited for the guest when the call began; see
+ *	vgpu_patience_call()
  *
- * demand.lock protects the fields while the driver's function runs. Before and after it, only the
- * lane accesses them.
+ * While the pager may serve faults of the lane's thread, demand.lock protects the fields. At other
+ * times only the lane accesses them. The exception is @upcall_ns: the pager adds to this time
+ * without the lock, at the latest when it finds that a signal has ended a wait.
  */
 struct lane_fetch {
 	u64 addr;
@@ -46,12 +48,13 @@ struct lane_fetch {
 /**
  * struct lane_driver - the driver's function that the lane runs
  * @running: true if the function runs
- * @upcalling: true if it waits for an upcall, after which a cancel takes effect
+ * @upcalling: true if the function waits for the answer to an upcall. A cancel takes effect after
+ *	the answer
  * @signalled: true if the thread was sent the cancel signal since the function began
  * @syscall: system call that runs the function
  *
- * A cancel needs the fields, which the lane's lock protects. The lane fills @syscall before it sets
- * @running, and the state of @syscall changes without the lock.
+ * The lane's lock protects the fields, except for @syscall. Only the lane's thread accesses
+ * @syscall, apart from its state: the state also changes by cancels, atomically.
  */
 struct lane_driver {
 	bool running;
@@ -60,6 +63,32 @@ struct lane_driver {
 	struct syscall syscall;
 };
 
+/**
+ * struct lane - a connection of the guest, and the thread that serves it
+ * @thread: the thread
+ * @index: index of the lane
+ * @sock: socket of the connection
+ * @seq: number of the last CALL; the thread writes it
+ * @unacked: true if the last reply gave the guest objects, and no ACK has come yet
+ * @cancelled: true if a CANCEL of the last CALL has come
+ * @last: true after an upcall timed out: the call's reply is then the last message
+ * @down: true if this program has shut the connection down
+ * @buf: buffer for the guest's messages
+ * @reply_buf: buffer for the data of replies
+ * @call: the call that the thread runs; no other thread accesses it meanwhile
+ * @mm: true if the call is of class mm, which never asks the guest; only the thread writes it
+ * @no_demand: true if the driver of the call does not wait for the guest's memory; only the thread
+ *	writes it
+ * @batch: memory for write-backs; see writeback_prepare()
+ * @fetch: fetches of the call
+ * @lock: lock of @driver; innermost of all locks (base/lib.h)
+ * @driver: the driver's function that the thread runs
+ * @answered: 1 if the engine has answered @request, else 0; a futex that the main thread wakes
+ * @request: request of the thread to the engine; NULL: none
+ *
+ * The pager serves upcalls while the thread waits for their end in a driver. It writes @cancelled,
+ * @last and @down then, and the thread writes them otherwise.
+ */
 struct lane {
 	struct thread thread;
 	u32 index;
@@ -67,26 +96,19 @@ struct lane {
 	u64 seq;
 	bool unacked;
 	bool cancelled;
-	/* True after an upcall timed out: the call's reply is then the last message. */
 	bool last;
 	bool down;
 	u8 *buf;
 	u8 *reply_buf;
 	struct call *call;
-	/*
-	 * @mm: true if the call is of class mm, which never asks the guest. @no_demand: true if the
-	 *	driver of the call does not wait for the guest's memory. The lane writes both.
-	 */
 	bool mm;
 	bool no_demand;
 	struct writeback *batch;
 
 	struct lane_fetch fetch;
-	/* @lock: protects @driver. */
 	struct lock lock;
 	struct lane_driver driver;
 
-	/* The lane's request to the engine; @answered is a futex. */
 	u32 answered;
 	struct request *request;
 };
@@ -112,10 +134,13 @@ void lane_cancel_locked(struct lane *lane);
 bool lane_look_again(struct lane *lane);
 
 /*
- * Waits for events of the socket. @deadline: nanoseconds; 0: none. Return: 0, or -ETIMEDOUT.
+ * Waits for events of the socket. @deadline: time of now_ns(); 0: none. Return: 0, or -ETIMEDOUT.
  */
 int lane_wait(struct lane *lane, short events, u64 deadline);
-/* @deadline: nanoseconds; 0: none. Return: 0, -ETIMEDOUT or another errno of the connection. */
+/*
+ * Sends or receives all bytes. @deadline: time of now_ns(); 0: none. Return: 0, -ETIMEDOUT or
+ * another errno of the connection.
+ */
 int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline);
 int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline);
 /*

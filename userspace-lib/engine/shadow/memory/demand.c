@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Demand pages and calls. A call that starts makes all pages too old; a call that ends writes
- * back what its driver wrote. The rules are in fresh.h, and are those of the host module.
+ * Demand pages at the start and at the end of calls. A call that starts makes all pages too old; a
+ * call that ends writes back what its driver wrote. The rules are in drivers/common/fresh.h, as the
+ * host module has the same.
  */
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/memory/demand.h"

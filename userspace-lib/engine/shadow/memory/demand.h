@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Demand pages and calls: see demand.c. */
+/* Demand pages at the start and at the end of calls: see demand.c. */
 #ifndef ESHADOW_DEMAND_H
 #define ESHADOW_DEMAND_H
 
@@ -16,8 +16,9 @@ void demand_begin(struct lane *lane);
 /* Begins a call of class mm: it asks the guest nothing, but may wait for fetches of other lanes. */
 void demand_begin_mm(struct lane *lane);
 int demand_end(struct lane *lane);
-/* Lets new calls begin if the lane has held them back. Context: demand.lock is held. */
+/* Lets calls begin again if the lane is holding them back. Context: demand.lock is held. */
 void demand_ungate(struct lane *lane);
+/* Adds a page that came with the call, if calls may use the page and nothing is at @addr yet. */
 void demand_store(u64 addr, const u8 *bytes);
 
 #endif /* ESHADOW_DEMAND_H */

@@ -38,8 +38,9 @@ static void patience_drop(void)
 }
 
 /*
- * Begins a wait of a driver. @call: time that drivers had waited when its call began. @wait: state
- * for patience_end(). Return: time in nanoseconds that the driver may wait; 0: none.
+ * Begins a wait of a driver. @call: time in microseconds that drivers had waited when the driver's
+ * call began. @wait: filled in for patience_end(). Return: time in nanoseconds that the driver may
+ * wait; 0: none.
  */
 static u64 patience_begin(u64 call, struct vgpu_patience_wait *wait)
 {

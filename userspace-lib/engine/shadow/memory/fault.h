@@ -23,7 +23,7 @@ enum upcall {
  * @nr: number of entries of @pages
  * @seq: number of the fetch
  * @end: deadline in nanoseconds of the upcall, or of the wait for a page that others have claimed
- * @start: time in nanoseconds at which that began
+ * @start: time in nanoseconds at which the upcall or the wait began
  * @may: time in nanoseconds that the driver may wait
  * @wait: state of vgpu_patience_begin()
  * @have: number of bytes of the answer that were received

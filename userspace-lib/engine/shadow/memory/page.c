@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages of the guest process in this shadow: where they are, and when they go. Each page is a
- * page of secret memory (memfd_secret). The kernel copies to and from such a page as with any
- * memory, but no driver can pin it: later writes by a device would be lost. All pages are mapped
- * a second time, side by side, for this program.
+ * Pages of the guest process in this shadow: their entries, and how they are shown and hidden. Each
+ * page is a page of secret memory (memfd_secret). The kernel copies to and from such a page as with
+ * any memory, but no driver can pin it: later writes by a device would be lost. All pages are
+ * mapped a second time, side by side, for this program.
  *
  * The rest of user space is anonymous memory without pages, whose faults userfaultfd reports. A
  * page is shown by mapping it over this memory, and hidden by moving such memory over it

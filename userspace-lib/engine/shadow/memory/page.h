@@ -79,8 +79,9 @@ extern struct demand demand;
 void page_init(void);
 struct page *page_find(u64 addr);
 /*
- * Adds a claimed page. @bad: it can only be bad; such pages have a limit of their own. Return: the
- * page, or NULL at the limit.
+ * Adds an entry for a page, which the caller has claimed then. @bad: true for an entry without
+ * memory for bytes, whose page can only be bad; each kind of entries has a limit. Return: the page,
+ * or NULL at the limit. Context: demand.lock is held.
  */
 struct page *page_add(u64 addr, bool bad);
 bool page_has_bytes(const struct page *page);
@@ -120,8 +121,8 @@ void pages_cover(u64 addr, u64 len);
 void page_wake(u64 addr);
 
 /*
- * Drops demand.lock after claims have ended, and wakes threads that wait for that, and also the
- * pager if faults wait.
+ * Drops demand.lock after claims have ended. Wakes the threads that wait for the end of claims, and
+ * the pager if faults wait for it.
  */
 void demand_drop(void);
 /*

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Places that become mappings or memory for calls, and demand pages again; files that hold the
- * guest's memory.
+ * Places in the address space that change their use: demand pages become memory for a call, and
+ * that memory and devices' mappings become demand pages again. Also the table of the files that
+ * hold the guest's memory.
  */
 #include <asm/statfs.h>
 #include <linux/magic.h>
@@ -118,7 +119,7 @@ void mapping_give_back(u64 addr, u64 len)
 	lock_drop(&demand.lock);
 }
 
-/* --- files that hold the guest's memory, as the engine has told ----------------------- */
+/* --- files that hold the guest's memory, as the engine reports them ------------------- */
 
 /* Number of entries of the table, as in the engine. */
 #define RAM_MAX		64

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Places of memory, and files that hold the guest's memory: see place.c. */
+/* Places in the address space that change their use, and files with the guest's memory. */
 #ifndef ESHADOW_PLACE_H
 #define ESHADOW_PLACE_H
 
 #include "engine/shadow/base/lib.h"
 #include "kept.h"
 
+/* Removes devices' mappings from [addr, addr + len), which the guest has unmapped. */
 void mapping_unmap(u64 addr, u64 len);
 /* Turns parts of devices' mappings in the range into demand pages. Context: map_lock is held. */
 int mapping_unmap_locked(u64 addr, u64 end);
@@ -17,8 +18,8 @@ int mapping_place(u64 addr, u64 len, int key);
 void mapping_displace(u64 addr, u64 len);
 
 /*
- * Notes that memory of the guest at physical address @addr is in a file, from @offset on. @fd
- * becomes place.c's.
+ * Notes that @len bytes of the guest's memory, at physical address @addr, are in the file @fd, from
+ * @offset on. @fd becomes place.c's.
  */
 void ram_add(u64 addr, u64 len, u64 offset, int fd);
 void ram_remove(u64 addr, u64 len);

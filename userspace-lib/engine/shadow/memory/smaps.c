@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Properties of a mapping in the kernel, by /proc/self/smaps. */
+/* Properties that the kernel reports of a mapping, in /proc/self/smaps. */
 #include "engine/shadow/memory/smaps.h"
 #include "engine/shadow/thread/thread.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Properties of a mapping in the kernel. */
+/* Properties that the kernel reports of a mapping: see smaps.c. */
 #ifndef ESHADOW_SMAPS_H
 #define ESHADOW_SMAPS_H
 

@@ -11,6 +11,14 @@ struct page;
 
 #define WRITEBACK_PAGES	16
 
+/**
+ * struct writeback - memory for a WRITEBACK message
+ * @pages: claimed pages that the message is about
+ * @nr: number of entries of @pages
+ * @diff: state of vgpu_wire_diff_page()
+ * @head: the message, and the ranges in which pages differ
+ * @data: bytes of these ranges
+ */
 struct writeback {
 	struct page *pages[WRITEBACK_PAGES];
 	u32 nr;

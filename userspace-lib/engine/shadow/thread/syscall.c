@@ -11,7 +11,7 @@
 
 #define SIGNAL_BIT(nr)	(1UL << ((nr) - 1))
 
-/* Gives the thread the rights to memory that eax has (keys_only()). Clobbers rcx and rdx. */
+/* Sets PKRU to eax, which gives the thread these rights to memory. Clobbers rcx and rdx. */
 #define REACH_EAX			\
 	"	xor %ecx, %ecx\n"	\
 	"	xor %edx, %edx\n"	\
@@ -32,10 +32,12 @@
 /* --- system calls that can be cancelled ------------------------------------ */
 
 /*
- * System calls that can be cancelled.
+ * System calls that can be cancelled: the labels cancel_* are those of 64-bit programs' calls, and
+ * compat_* those of 32-bit programs' calls.
  *
- * From _begin up to _end the system call was not made. The system call instruction itself is the
- * last one there, and the kernel also goes back to it to restart the call.
+ * As long as a thread is at or after _begin, and before _end, its system call has not been made.
+ * The last instruction there is the system call itself, to which the kernel also goes back to
+ * restart the call.
  *
  * Memory that the kernel must not reach during the call is out of the thread's reach as well,
  * including its stack and @call. So by then everything is in registers.

@@ -34,7 +34,7 @@ enum syscall_state {
 /**
  * struct syscall - a system call that can be cancelled
  * @state: one of enum syscall_state
- * @reach: rights that the kernel has to the thread's memory during the call (keys_only()); 0: all
+ * @reach: PKRU value: rights to memory during the call (keys_only()); 0: rights to all memory
  * @nr: number of the system call
  * @args: arguments of the system call
  * @stack: stack pointer of the thread during the call

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Threads, their memory, and their files, which all threads share. */
+/*
+ * Threads of this shadow: their memory, and their files, which all threads share. The two kinds of
+ * shadows have the rest in common (userspace-lib/shadow/thread.c).
+ */
 #include <linux/fcntl.h>
 #include <linux/sched.h>
 #include <linux/signal.h>

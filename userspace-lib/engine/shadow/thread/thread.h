@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads. All threads share one table of files. */
+/* Threads of this shadow, and numbers of files: see thread.c. */
 #ifndef ESHADOW_THREAD_H
 #define ESHADOW_THREAD_H
 
 #include "engine/shadow/base/lib.h"
 #include "shadow/thread.h"
 
+/*
+ * Sizes in bytes of the stack for the cancel signal, of the memory for arguments, and of each of
+ * the two buffers for messages.
+ */
 #define THREAD_SIGNALS	(16UL << 10)
 #define THREAD_SCRATCH	(64UL << 10)
 #define THREAD_BUF	(16UL << 10)
@@ -15,10 +19,11 @@
  * errno.
  */
 int thread_prepare(struct thread *thread, unsigned int nr);
+/* Starts a thread that has memory. Return: 0, or a negative errno. */
 int thread_start(struct thread *thread, void (*fn)(void *arg), void *arg);
-/* Size of the thread's room for calls: a stack for the cancel signal, then memory for arguments. */
+/* Size in bytes of the room of a thread: stack for the cancel signal, then memory for arguments. */
 #define THREAD_ROOM	(THREAD_SIGNALS + THREAD_SCRATCH)
-/* Return: the thread's buffer @nr, 0 or 1, which follow the room. */
+/* Return: the thread's buffer @nr (0 or 1). The two buffers follow the room. */
 u8 *thread_buf(const struct thread *thread, unsigned int nr);
 
 /*
@@ -43,6 +48,7 @@ int fd_up(int fd, int base);
 /* Closes a file that may be a driver's, so that ->flush and ->release of the driver may run. */
 void fd_close(int fd);
 
+/* Numbers of the directory of the exports' nodes, of /proc/self/smaps, and of /proc/self/mem. */
 extern int fd_devices, fd_maps, fd_mem;
 
 #endif /* ESHADOW_THREAD_H */
