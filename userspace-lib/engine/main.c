@@ -96,7 +96,7 @@ static int start_read(void)
 	return len == sizeof(start) && start.type == ENGINE_START ? 0 : -EPROTO;
 }
 
-/* Handle a message of the guest by the control connection, which control.c has checked. */
+/* Handle a message that the guest has sent on the control connection, and control.c has checked. */
 static void message_handle(const struct vgpu_hdr *msg)
 {
 	const struct vgpu_close *close = (const void *)msg;
@@ -126,7 +126,7 @@ static void message_handle(const struct vgpu_hdr *msg)
 	}
 }
 
-/* Look whether something has ended which others wait for. */
+/* Answer lanes and RELEASE messages that wait for nothing any more: progress_notify(). */
 static void look(void)
 {
 	sync_look();

@@ -55,7 +55,7 @@ void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priori
 
 /*
  * Log "guest CID:PORT: " and a message. Each place in the source logs one line in 10 seconds
- * for each guest, so a noisy guest hides no other.
+ * for each guest, so lines about one guest do not suppress lines about another.
  */
 #define log_guest(cid, port, fmt, ...) do {					\
 	static struct log_limit limit_ = { .burst = 1 };			\

@@ -13,7 +13,7 @@
 
 static int epoll_fd = -1;
 static bool stopped;
-/* List of the timers that are set, sorted by deadline. Nearly all of them are handshakes'. */
+/* List of the timers that are set, sorted by deadline. Nearly all timers belong to handshakes. */
 static TAILQ_HEAD(, timer) timers = TAILQ_HEAD_INITIALIZER(timers);
 
 uint64_t now_ns(void)

@@ -41,7 +41,10 @@ struct timer {
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
-/* Visit the entries of a LIST, each of which may be removed. @next: variable of the macro's own. */
+/*
+ * Visit the entries of a LIST. The body may remove the current entry, but no other. @next: variable
+ * for the macro alone.
+ */
 #define LIST_FOREACH_SAFE(entry, head, node, next) \
 	for ((entry) = LIST_FIRST(head); (entry) && ((next) = LIST_NEXT(entry, node), true); \
 	     (entry) = (next))
@@ -51,7 +54,10 @@ int loop_init(void);
 int loop_run(void);
 void loop_stop(void);
 
-/* Return 0 or a negative errno. The caller still has to close the file. */
+/*
+ * Wait for events of a file, or for other events than before. Return: 0, or a negative errno. The
+ * file stays the caller's.
+ */
 int source_add(struct source *source, uint32_t events);
 int source_set(struct source *source, uint32_t events);
 void source_del(struct source *source);
@@ -61,7 +67,7 @@ void source_close(struct source *source);
 void timer_set(struct timer *timer, unsigned int ms);
 void timer_cancel(struct timer *timer);
 
-/* Return CLOCK_MONOTONIC in nanoseconds or milliseconds. */
+/* Return: time of CLOCK_MONOTONIC, in nanoseconds or in milliseconds. */
 uint64_t now_ns(void);
 uint64_t now_ms(void);
 

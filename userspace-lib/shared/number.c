@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Numbers as people write them. */
+/* Numbers, sizes and IDs as people write them. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -49,7 +49,7 @@ bool number_parse_size(const char *text, unsigned long long *value)
 	return true;
 }
 
-/* Parse an ID. ~0 means any or none, and is not accepted. */
+/* Parse an ID. UINT32_MAX is not accepted, as it means any or no ID elsewhere. */
 static bool parse_id(const char *text, uint32_t *id)
 {
 	unsigned long long number;
@@ -80,6 +80,6 @@ bool number_parse_guest(const char *text, uint32_t *cid, uint32_t *port)
 	bool has_port;
 
 	*port = 0;
-	/* 0 is the hypervisor's CID. */
+	/* CID 0 is the hypervisor's. */
 	return number_parse_ids(text, cid, port, &has_port) && *cid && (!has_port || *port);
 }

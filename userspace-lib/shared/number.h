@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers in files and on vgpuctl's command line: decimal, or hexadecimal with 0x. A zero
- * before other digits is not accepted, because some programs read such a number as octal.
+ * Numbers, sizes and IDs in files and on vgpuctl's command line: decimal, or hexadecimal with 0x.
+ * A zero before other digits is not accepted, because some programs read such a number as octal.
  */
 #ifndef VGPU_SHARED_NUMBER_H
 #define VGPU_SHARED_NUMBER_H

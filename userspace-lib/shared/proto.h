@@ -244,8 +244,8 @@ struct engine_file {
  * @KEEPER_START: vgpud's first message: number @id and size @len of the window
  * @KEEPER_ENGINE: from vgpud, with the keeper's end of a connection to the guest's engine
  * @KEEPER_MEMORY: from vgpud where the host module is the engine, with a file of the module's.
- *	The keeper tells that file where the guest's memory is (struct vgpu_host_memory), and
- *	shows nothing
+ *	The keeper tells the module by this file where the guest's memory is
+ *	(struct vgpu_memory_add), and shows nothing
  * @KEEPER_MAP: from the engine, with a file: show @len bytes of the file, from @file_offset on,
  *	at @offset of the window; @id is the @tag of the last READY. DONE answers when the guest
  *	can see the bytes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions and variables of the whole engine: what vgpud has set and is told, and the end. */
+/* State that all files of the engine use, messages to vgpud, and the end of the engine. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions and variables of the whole engine: see agent.c. */
+/* State that all files of the engine use, and messages to vgpud: see agent.c. */
 #ifndef ENGINE_AGENT_H
 #define ENGINE_AGENT_H
 
@@ -12,9 +12,9 @@ extern struct engine_shared *shared;
 extern struct engine_start start;
 extern struct vgpu_wire_limits wire_limits;
 /*
- * Note that something has ended which lanes or messages of the guest may wait for: lanes wait until
- * control messages are applied, and RELEASE messages until no driver has the memory. The files that
- * end such a thing do not know who waits for it, so main.c sets this function.
+ * Function to be called when something has ended that lanes or RELEASE messages may wait for. Lanes
+ * wait until control messages are applied, and RELEASE messages until no driver has the memory. The
+ * callers do not know the waiters, which may be in higher folders. So main.c sets the function.
  */
 extern void (*progress_notify)(void);
 
@@ -23,7 +23,10 @@ static inline void count(__u64 *counter)
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* End the engine, and with it everything that the guest has here. @why is logged for debugging. */
+/*
+ * End the engine, and with it everything that the guest has at this host. @why: reason, which is
+ * logged for debugging.
+ */
 void engine_end(const char *why) __attribute__((noreturn));
 /* Tell vgpud of a session. @type: ENGINE_CLOSED or ENGINE_REAP. */
 void agent_say(uint32_t type, uint64_t session);

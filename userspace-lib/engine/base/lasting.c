@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that other processes may still have when the engine has closed them.
+ * Lasting files: they may still exist when the engine has closed them, as other processes may have
+ * them open or mapped.
  *
- * An epoll instance holds no reference of the files in it. The kernel removes a file when the
- * file's last reference is dropped, in whatever process, just before the driver's ->release
- * (eventpoll_release() in __fput()). So an epoll instance tells which files still exist, without
- * any wait for events: /proc/self/fdinfo lists them (ep_show_fdinfo()).
+ * An epoll instance holds no reference of the files in it. The kernel removes a file from the
+ * instance when the file's last reference is dropped, in any process, just before the driver's
+ * ->release (eventpoll_release() in __fput()). So the instance tells which files still exist,
+ * without any wait for events: /proc/self/fdinfo lists them (ep_show_fdinfo()).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +21,10 @@
 
 static int instance = -1;
 static uint64_t last_tag;
-/* Tags of the files that existed at the last look, in rising order. */
+/* Tags of the files that existed at the last lasting_look(), in rising order. */
 static uint64_t *tags;
 static size_t nr_tags, max_tags;
-/* True if the last look has failed. */
+/* True if the last lasting_look() has failed: each file may exist then. */
 static bool unknown;
 
 int lasting_add(int file, uint64_t *tag)
@@ -61,7 +62,7 @@ static int tag_compare(const void *one, const void *other)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Return: false if there is no memory. */
+/* Remember the tag of a file that exists. Return: false if there is no memory. */
 static bool tag_found(uint64_t tag)
 {
 	if (nr_tags == max_tags) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that other processes may still have when the engine has closed them: see lasting.c. */
+/* Lasting files, which may still exist when the engine has closed them: see lasting.c. */
 #ifndef ENGINE_LASTING_H
 #define ENGINE_LASTING_H
 
@@ -9,7 +9,7 @@
 /**
  * lasting_add - remember a file until its last reference is dropped
  * @file: file, which stays the caller's and of which no reference is taken
- * @tag: set to the number of the file for lasting_has(), never 0
+ * @tag: out: number of the file for lasting_has(), never 0
  *
  * Return: 0, or a negative errno; -EPERM: the file's driver has no poll operation.
  */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Messages over a SOCK_SEQPACKET socket, each perhaps with a file. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The control connection: the guest closes and unmaps by it, and is told of events. The guest
- * numbers its messages, and a call names the number up to which messages must be applied first.
+ * The control connection. The guest sends messages without an answer on it, such as CLOSE and
+ * UNMAP, and receives events. The guest numbers its messages. A call names the number of the last
+ * message that must be applied before the call runs.
  */
 #include <errno.h>
 #include <stdlib.h>

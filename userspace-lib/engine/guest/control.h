@@ -14,6 +14,7 @@ struct vgpu_hdr;
  * the message was checked.
  */
 int control_init(void (*handler)(const struct vgpu_hdr *msg));
+/* Send a message. If the guest does not read and the buffer is full, end the engine. */
 void control_send(const void *msg, size_t len);
 /*
  * Send a message after all messages of control_send(), and in the order of these calls. If the
@@ -22,7 +23,7 @@ void control_send(const void *msg, size_t len);
 void control_send_later(const void *msg, size_t len);
 /* Return: number of the last control message that was handled. */
 uint64_t control_last(void);
-/* Return: true if the guest reads slowly. Nothing is begun then that the guest must be told of. */
+/* Return: true if the guest reads slowly: the caller must begin nothing that has to be reported. */
 bool control_is_behind(void);
 
 #endif /* ENGINE_CONTROL_H */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The channel for requests to the hypervisor, which it answers one by one. */
+/*
+ * The channel for requests that the keeper sends to the hypervisor. The hypervisor answers one
+ * request before the keeper sends the next.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +55,7 @@ static void request(uint32_t type, const void *payload, uint32_t size, int fd)
 		{ .iov_base = (void *)(uintptr_t)payload, .iov_len = size },
 	};
 
-	/* If the hypervisor gets only a part, it does not answer, and the deadline passes. */
+	/* A hypervisor that gets only a part of the request does not answer: the deadline passes. */
 	if (packet_send(channel.fd, iov, 2, fd))
 		exit(KEEPER_EXIT_SILENT);
 	timer_set(&silence, ANSWER_TIMEOUT_MS);

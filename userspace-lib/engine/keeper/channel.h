@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The channel for requests to the hypervisor. */
+/* The channel for requests that the keeper sends to the hypervisor: see channel.c. */
 #ifndef KEEPER_CHANNEL_H
 #define KEEPER_CHANNEL_H
 
@@ -30,9 +30,9 @@ void channel_ask(uint32_t type, const struct vhost_mmap *mmap, int fd);
 
 /*
  * Ask whether an unmap is complete. The hypervisor answers before it unmaps, and reports that
- * memory is gone before KVM and other devices, which may access it, have all been notified. It
- * reads the next request after that. This request removes a shared object that does not exist, so
- * it changes nothing.
+ * memory is gone before KVM and other devices, which may access it, have all been notified. Only
+ * then does the hypervisor read the next request. The request of this function changes nothing, as
+ * it removes a shared object that does not exist.
  */
 void channel_ask_settled(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The window, and the connection to the engine: see keeper.c. */
+/* The window's size and state, and the connection to the engine: see keeper.c. */
 #ifndef KEEPER_KEEPER_H
 #define KEEPER_KEEPER_H
 

@@ -7,9 +7,9 @@
  * The keeper ends when the connection of the hypervisor or of vgpud ends.
  *
  * The hypervisor and the engines may send anything at any time: the keeper trusts them no more
- * than the guest. One thread, the loop, does everything and never waits: while the hypervisor
- * does what the keeper has asked for, it asks the keeper and waits for the answer. The closer, a
- * second thread, closes the engines' files, as that may sleep in drivers.
+ * than the guest. One thread, the loop, does everything and never waits: the hypervisor sends
+ * requests of its own while it handles one of the keeper, and waits for the answers. The closer,
+ * a second thread, closes the engines' files, as that may sleep in drivers.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vhost-user connection by which the hypervisor sends requests. It waits for each answer. A
- * message that breaks the protocol ends the keeper.
+ * The vhost-user connection by which the hypervisor sends requests. The hypervisor waits for each
+ * answer. A message that breaks the protocol ends the keeper.
  *
  * The device's only queue is never used. But the hypervisor enables this queue when the guest's
  * driver has set up the device, and disables it when the driver stops the device, or when the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of the hypervisor: see qemu.c. */
+/* Requests that the hypervisor sends to the keeper: see qemu.c. */
 #ifndef KEEPER_QEMU_H
 #define KEEPER_QEMU_H
 

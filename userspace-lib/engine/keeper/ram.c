@@ -86,7 +86,7 @@ static uint64_t huge_page(int fd)
 	return !fstatfs(fd, &st) && st.f_type == HUGETLBFS_MAGIC ? st.f_bsize : 0;
 }
 
-/* Tell vgpud, which reads this when the guest connects. */
+/* Write KEEPER_STATE_* for vgpud, which reads the state when the guest connects. */
 static void say_state(void)
 {
 	const uint8_t state = (nr_rams && nr_huge == nr_rams ? KEEPER_STATE_HUGE : 0) |

@@ -49,28 +49,28 @@ enum showing_state {
 };
 
 /**
- * struct showing - a part of a file that is mapped in the window, or is to be
+ * struct showing - a mapping of a part of a file in the window
  * @node: list entry of showings, which has all of them
  * @turn: list entry of turns, which has those in the states NEW and OLD in the order of requests
- * @state: the next request for it, if any
+ * @state: next request to the hypervisor for the mapping, if any
  * @tag: number of the engine's request that waits for an answer; meaningless if @abandoned
  * @offset: place in the window, in bytes
  * @len: length in bytes
  * @file_offset: place in the file, in bytes
- * @fd: file, until the hypervisor is asked to map it; -1 afterwards
- * @file: identity of the file, by which the hypervisor's first report of it is recognized
+ * @fd: file, until the hypervisor is asked to map the file; -1 afterwards
+ * @file: identity of the file, by which the hypervisor's first report of the mapping is recognized
  * @place: address at which the hypervisor has mapped @offset, if @placed. Later reports are
- *	recognized by it, as all files of a card have the same identity
- * @parts: number of parts of it that the guest has, as the hypervisor has reported; more than one
- *	if the guest has put other memory over it
+ *	recognized by this address, as all files of a card have the same identity
+ * @parts: number of pieces of the mapping that the guest has, as the hypervisor has reported; more
+ *	than one if the guest has put other memory over the mapping
  * @asked: true if the request was sent to the hypervisor and is not over
- * @answered: true if the hypervisor has agreed to unmap, and channel_ask_settled() asks whether it
- *	is done
+ * @answered: true if the hypervisor has agreed to unmap, and channel_ask_settled() asks whether the
+ *	unmap is complete
  * @settled: true if the hypervisor has given its last answer to the request
- * @placed: true if the hypervisor has reported it
- * @abandoned: true if no engine waits for it: it is unmapped as soon as it is mapped
- * @outlived: true if the driver has gone since the hypervisor was asked to map it, which may have
- *	unmapped it
+ * @placed: true if the hypervisor has reported the mapping
+ * @abandoned: true if no engine waits for the mapping, which is unmapped as soon as it is mapped
+ * @outlived: true if the driver has gone since the hypervisor was asked for the mapping. A reset of
+ *	the device may have removed the mapping meanwhile
  */
 struct showing {
 	LIST_ENTRY(showing) node;
@@ -105,8 +105,8 @@ static void tell_done(uint64_t tag, int result)
 }
 
 /*
- * Find out the identity of a file, without asking its file system: the file may be of a file system
- * in user space that never answers. Return: 0, or a negative errno.
+ * Find out the identity of a file. The file system is not asked, as it may be in user space and
+ * never answer. Return: 0, or a negative errno.
  */
 static int file_id_get(int fd, struct file_id *file)
 {

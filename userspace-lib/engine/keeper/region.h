@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to the hypervisor: see region.c. */
+/* Memory of the window: which part of which file is mapped where. See region.c. */
 #ifndef KEEPER_REGION_H
 #define KEEPER_REGION_H
 
@@ -24,8 +24,9 @@ void region_channel(int fd);
 void region_set_ready(bool ready);
 
 /*
- * Tell the engine whether there is a window, if that has changed for the engine: there is one if
- * the driver and the channel to the hypervisor are there, and nothing of another engine is shown.
+ * Tell the engine that there is a window, or that the window is gone, unless the engine knows that.
+ * There is a window as long as the driver and the channel to the hypervisor are there. The engine
+ * is told of a window only when all that was shown before is hidden.
  */
 void region_look(void);
 
@@ -46,7 +47,7 @@ void region_unmap(const struct keeper_msg *msg);
 void region_abandon(void);
 
 /**
- * region_appeared - handle the hypervisor's report that its guest has memory
+ * region_appeared - handle the hypervisor's report that its guest has more memory
  * @part: the memory
  * @fd: file that holds the memory, which stays the caller's
  *

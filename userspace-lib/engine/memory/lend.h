@@ -64,8 +64,8 @@ void leftover_add(uint64_t tag, const struct lent *lent);
  */
 void leftovers_end(bool hidden);
 /*
- * Return: true if the engine owns memory of a leftover with a tag above @tag, or owns it until the
- * engine ends.
+ * Return: true if the engine still owns memory of a leftover whose tag is above @tag. Memory that
+ * is owned until the engine ends counts as well.
  */
 bool leftovers_since(uint64_t tag);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Messages about the window: to the guest, and the last UNBIND messages of the guest. */
+/* Messages about the window: those to the guest, and a record of the last UNBINDs of the guest. */
 #include "engine/guest/control.h"
 #include "engine/memory/notice.h"
 #include "shared/proto.h"

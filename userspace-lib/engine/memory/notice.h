@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages about the window: see notice.c. */
+/* Messages to the guest about the window, and a record of UNBIND messages: see notice.c. */
 #ifndef ENGINE_NOTICE_H
 #define ENGINE_NOTICE_H
 

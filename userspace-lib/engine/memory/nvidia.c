@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Clients of NVIDIA's resource manager that own memory which a guest can see: see nvidia.h. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>

@@ -54,7 +54,7 @@ struct shown {
 /**
  * struct leaving - memory of a card that is to be unmapped
  * @node: list entry of leavings, once the memory is given back
- * @tag: number of the client's file (lasting.h), which exists as long as a mapping does
+ * @tag: tag of the client's file (lasting.h), which exists as long as the memory is mapped
  * @len: length in bytes
  */
 struct leaving {

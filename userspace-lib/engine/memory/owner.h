@@ -23,9 +23,9 @@ struct shadow;
  *	of a card is freed when the last reference of this file is closed, and with it the last
  *	mapping. The caller of owner_take() closes the file as soon as it is sent
  * @len: length in bytes, a multiple of the page size
- * @leaving: for memory of a card: entry by which the memory counts after owner_give_back(); NULL:
- *	memory of the system, which the engine's client owns until owner_give_back(). A mapping
- *	holds the pages of such memory as long as the mapping lasts
+ * @leaving: entry by which memory of a card counts against the guest's limits after
+ *	owner_give_back(); NULL: memory of the system, which the engine's client owns until
+ *	owner_give_back(). A mapping holds the pages of such memory as long as the mapping lasts
  * @system: the driver's names of memory of the system
  */
 struct owned {

@@ -10,13 +10,13 @@ struct stat;
 
 /* Return: true if /proc shows the file by this name. */
 bool file_is_named(int fd, const char *name);
-/* Return: VGPU_OBJECT_*. @st: result of fstat() of @fd. */
+/* Return: kind of the file: VGPU_OBJECT_DEVICE or another one. @st: result of fstat() of @fd. */
 uint32_t file_kind(int fd, const struct stat *st);
 /* Return: VGPU_FOP_* of the operations that the file's driver has, except VGPU_FOP_FASYNC. */
 uint32_t file_operations(int fd);
 /*
- * Return: true if the driver keeps a list of those to signal (->fasync): fasync_helper() sets the
- * flag.
+ * Return: true if the driver can signal processes (->fasync). Only then can O_ASYNC be set, as the
+ * driver sets this flag by fasync_helper().
  */
 bool file_signals(int fd);
 /* Open the file's node again. Return: the file, or a negative errno. */

@@ -73,7 +73,7 @@ struct object *object_of_file(int fd, const struct stat *st)
 	struct object *object;
 	pid_t self = getpid();
 
-	/* Find the very file, not just one of the same device. */
+	/* Compare open files, as several of them may share an inode: that of a device, say. */
 	LIST_FOREACH(object, &all_objects, node)
 		if (object->dev == st->st_dev && object->ino == st->st_ino &&
 		    !syscall(SYS_kcmp, self, self, KCMP_FILE, object->fd, fd))

@@ -30,10 +30,11 @@ struct object_references {
 };
 
 /**
- * struct object_closing - close of an object (session/reference.c)
+ * struct object_closing - state of the close of an object (session/reference.c)
  * @nr_shadows: number of shadows that have still to close the file
  * @seq: number of the control message that closed the object; 0: a call closed it
- * @waiter: shadow whose call waits for the end of the close; NULL: none does, or it has ended
+ * @waiter: shadow whose call waits for the end of the close; NULL: no call waits, or the shadow
+ *	has ended
  * @lane: index of the lane of @waiter that waits
  */
 struct object_closing {
@@ -46,10 +47,10 @@ struct object_closing {
 /**
  * struct object - a file that the guest has
  * @id: number of the object; kept while the object is being closed
- * @fd: the file; -1: closer.c closes it
+ * @fd: the file; -1: the closer has been given the file
  * @references: the guest's references
- * @kind: VGPU_OBJECT_*
- * @flags: VGPU_OBJECT_*
+ * @kind: kind of the file: VGPU_OBJECT_DEVICE or another one
+ * @flags: access mode of the file: VGPU_OBJECT_READ, VGPU_OBJECT_WRITE
  * @space: number of the address space that mappings of the object show
  * @dev: device number of the file system of the file's inode
  * @ino: number of the file's inode
@@ -63,7 +64,7 @@ struct object_closing {
  * @grant: grant of the export; NULL: the object is no device
  * @limits: bit mask of the sets of limits (lists of ioctls, and demand or none) of the exports
  *	that the object came from; grant.c has the sets. An export without limits has no bit
- * @closing: close of the object
+ * @closing: state of the close, once the guest has dropped its last reference
  * @poll: readiness of the object
  */
 struct object {
@@ -88,7 +89,10 @@ struct object {
 	struct polled poll;
 };
 
-/* List of all objects; an object is found by its number, or its file, as long as it is here. */
+/*
+ * List of the objects of which the guest has a reference. Only these are found by number or by
+ * file. Objects that are being closed are in a list of session/reference.c.
+ */
 LIST_HEAD(object_list, object);
 extern struct object_list all_objects;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that polls files. */
+/* Readiness of objects, and the thread that polls their files: see poller.c. */
 #ifndef ENGINE_POLLER_H
 #define ENGINE_POLLER_H
 
@@ -53,8 +53,8 @@ uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint
 /* Stop polling an object, before its file is closed. */
 void poller_forget(struct object *object);
 /*
- * Stop asking a device's driver about its objects, until the guest's next POLL call for each. Those
- * who wait in the guest are woken, and make that POLL call.
+ * Stop polling each object of a device until the guest's next POLL call for that object. Programs
+ * that wait for these objects in the guest are woken, and the guest then makes POLL calls.
  */
 void poller_quiet(dev_t rdev);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Shadows: the engine's connections to them, and what each of them has. */
+/*
+ * Shadows: the engine's connections to them, and records of what each of them has: open files,
+ * references that its calls gave the guest, mappings and lanes. Files that hold the guest's memory
+ * are here, too, as each shadow gets all of them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -260,7 +264,7 @@ void usage_shadow_gone(struct shadow *shadow)
 
 static struct vgpu_ram rams[RAM_MAX];
 
-/* Tell a shadow that the guest has memory at @addr; @fd -1: that the memory is gone. */
+/* Tell a shadow of a part of the guest's memory. @fd: file that holds the part; -1: it is gone. */
 static void ram_say(struct shadow *shadow, const struct vgpu_ram *part, int fd)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_RAM };
@@ -269,7 +273,7 @@ static void ram_say(struct shadow *shadow, const struct vgpu_ram *part, int fd)
 	};
 
 	/*
-	 * Errors are ignored: calls that need memory which the shadow does not know of will fail.
+	 * Ignore errors: calls fail if they need memory that the shadow does not know.
 	 */
 	shadow_send(shadow, &msg, &ram, sizeof(ram), fd);
 }

@@ -65,7 +65,7 @@ extern struct shadow_list shadows;
 int shadow_note(struct shadow *shadow, uint32_t object);
 /*
  * Forget that a shadow has an object open, as the shadow closes the object by itself. Return:
- * true if it had.
+ * true if the shadow had the object open.
  */
 bool shadow_forget(struct shadow *shadow, uint32_t object);
 /*
@@ -84,6 +84,10 @@ void shadow_malformed(struct shadow *shadow);
  */
 int shadow_send(struct shadow *shadow, const struct eshadow_msg *msg, const void *extra, size_t len,
 		int fd);
+/*
+ * Answer a lane's request. @extra: data that follows the answer, @len bytes. @fd: file to be sent,
+ * which stays the caller's; -1: none.
+ */
 void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void *extra, size_t len,
 		   int fd);
 /* Ask a shadow to close an object. Return: true if the shadow has the object open. */
@@ -116,8 +120,12 @@ void usage_change(struct shadow *shadow, const struct eshadow_msg *msg);
 /* Take back all that a shadow had, as one that was killed has not given it back. */
 void usage_shadow_gone(struct shadow *shadow);
 
-/* Note that the guest's memory at @addr is in a file, from @offset on. @fd becomes shadow.c's. */
+/*
+ * Note that @len bytes of the guest's memory, at physical address @addr, are in the file @fd, from
+ * @offset on, and tell all shadows. @fd becomes shadow.c's.
+ */
 void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd);
+/* Note that this memory of the guest is gone, and tell all shadows. */
 void ram_remove(uint64_t addr, uint64_t len);
 /* Forget all memory of the guest, as its keeper has ended and will not tell of changes. */
 void ram_forget(void);

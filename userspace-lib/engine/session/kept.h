@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the guest that devices keep: see kept.c. */
+/* Memory of the guest that devices keep, as the engine accounts for it: see kept.c. */
 #ifndef ENGINE_KEPT_H
 #define ENGINE_KEPT_H
 

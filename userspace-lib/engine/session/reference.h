@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The guest's references of objects: see reference.c. */
+/* The guest's references of objects: they begin with object_take(). See reference.c. */
 #ifndef ENGINE_REFERENCE_H
 #define ENGINE_REFERENCE_H
 
@@ -31,6 +31,7 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
 bool object_dropped(uint32_t id);
 /* Return: true if the guest has as many objects as it may have. */
 bool objects_full(void);
+/* Forget that calls of a shadow wait for the end of closes, as the shadow has ended. */
 void objects_shadow_gone(struct shadow *shadow);
 /*
  * Return: true if all control messages up to @seq are applied, the closes that they ask for

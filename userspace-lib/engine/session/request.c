@@ -97,8 +97,8 @@ static bool file_is_of(int fd, const struct grant *grant)
  * as for a lease of DRM. Any other device is refused in all cases: the lanes of a shadow share one
  * table of files, so the number may belong to a file that another lane is just opening, under
  * another grant. A card whose openers must not become DRM master is refused as well: the number
- * may belong to another lane's file that is master until the lane has dropped that (open_file() in
- * shadow/fops.c), and only a master makes leases.
+ * may belong to another lane's file that is master until the lane drops master (open_file() in
+ * shadow/call/fops.c), and only a master makes leases.
  */
 static bool device_may_be_made(const struct object *maker, dev_t rdev)
 {
@@ -291,7 +291,7 @@ bool request_has_file(uint32_t type)
 	return type == ESHADOW_OPENED || type == ESHADOW_MADE || type == ESHADOW_EVENT;
 }
 
-/* Requests that consist of the message alone. */
+/* Functions for requests that consist of the message alone, by type. */
 static void (*const asks[])(struct shadow *shadow, const struct eshadow_msg *msg) = {
 	[ESHADOW_OPEN] = ask_open,
 	[ESHADOW_FIND] = ask_find,

@@ -17,6 +17,7 @@ union more {
 	struct eshadow_memory memory;
 };
 
+/* Return: length in bytes of the union more that follows requests of this type; 0: none. */
 size_t request_more(uint32_t type);
 /* Return: true if a file may come with requests of this type. */
 bool request_has_file(uint32_t type);

@@ -330,7 +330,7 @@ void session_add(uint64_t number, int fd)
 		session_close(number);
 }
 
-/* Pass UNMAP on to a shadow. A missing session is no error: its shadow may have died. */
+/* A missing session is no error: its shadow may have died. */
 void session_unmap(uint64_t number, uint64_t addr, uint64_t len)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_UNMAP, .value = addr, .extra = len };
