@@ -77,14 +77,16 @@ int channel_ask(struct lane *lane, struct request *request)
 	lane->request = request;
 	ret = channel_send(&request->msg, request->more, request->nr_more, fd);
 	if (ret)
-		return ret;
+		goto out;
 	if (sync)
 		channel_look_after(lane);
 	/* The engine always answers, and this program ends when the engine ends. */
 	while (!__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE))
 		word_wait(&lane->answered, 0, -1);
+	ret = request->msg.result;
+out:
 	lane->request = NULL;
-	return request->msg.result;
+	return ret;
 }
 
 int channel_ask_for(struct lane *lane, u32 type, u32 object, u64 value, u64 extra)
