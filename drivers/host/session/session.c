@@ -259,7 +259,8 @@ int vgpuh_session_bind(struct vgpuh_session *session)
 	return ret;
 }
 
-bool vgpuh_session_charge(struct vgpuh_session *session, u32 len)
+/* The function is never inlined, so that a test can make it fail (mock_flush.c). */
+noinline bool vgpuh_session_charge(struct vgpuh_session *session, u32 len)
 {
 	/*
 	 * The limit allows one message and one reply of full length, with memory of the shadow
