@@ -182,8 +182,8 @@ static void lane_has_come(struct vgpu_session *session, struct lane_coming *comi
 	}
 	spin_unlock(&session->lock);
 	/*
-	 * Wake calls that waited for this lane: calls of class mm, and calls of the same kind. After
-	 * a failure they may connect a lane themselves.
+	 * Wake calls that waited for this lane: calls of class mm, and calls of the same kind.
+	 * After a failure they may connect a lane themselves.
 	 */
 	if (IS_ERR(lane) || mm_lane)
 		wake_up_all(&session->pool.wait);

@@ -90,7 +90,7 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_AUTH_MAGIC), BOOKS },
 	/*
 	 * The entries of DRI1's ioctls, like that of SET_UNIQUE, list no fields: nearly all drivers
-	 * reject these ioctls, and for the others demand paging gets the memory behind the pointers.
+	 * reject these ioctls, and for the others demand paging gets the memory that pointers name.
 	 * There are entries because drm_ioctl() may copy the argument out all the same, and fails
 	 * with EFAULT if it cannot.
 	 */
