@@ -55,7 +55,7 @@ static void request(uint32_t type, const void *payload, uint32_t size, int fd)
 		{ .iov_base = (void *)(uintptr_t)payload, .iov_len = size },
 	};
 
-	/* A hypervisor that gets only a part of the request does not answer: the deadline passes. */
+	/* A hypervisor that gets a part of the request does not answer, so the deadline passes. */
 	if (packet_send(channel.fd, iov, 2, fd))
 		exit(KEEPER_EXIT_SILENT);
 	timer_set(&silence, ANSWER_TIMEOUT_MS);
