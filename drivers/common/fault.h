@@ -107,6 +107,45 @@ static inline vm_fault_t vgpu_insert_huge(struct vm_fault *vmf, unsigned long pf
 	/* A fault for reading gets a writable mapping, too, if the caller wants that. */
 	return vgpu_insert_pfn_pmd(vmf, pfn, write && (vma->vm_flags & VM_WRITE));
 }
+
+/**
+ * vgpu_fault_room() - count the PMD mappings that can be inserted behind that of a fault
+ * @vmf: fault of a ->huge_fault
+ *
+ * They lie in the VMA and in the page of the PMD table that has the fault's own. The page stays
+ * as long as the VMA, which the fault's lock keeps.
+ *
+ * Return: number of mappings.
+ */
+static inline unsigned int vgpu_fault_room(const struct vm_fault *vmf)
+{
+	unsigned long first = vmf->address & PMD_MASK;
+
+	return min((vmf->vma->vm_end - first) / PMD_SIZE, PTRS_PER_PMD - pmd_index(first)) - 1;
+}
+
+/**
+ * vgpu_fault_behind() - make a fault for a PMD mapping behind that of another fault
+ * @vmf: fault of a ->huge_fault, whose own PMD mapping was inserted
+ * @nr: distance in PMD mappings, from 1 to vgpu_fault_room()
+ *
+ * Return: the fault, for vgpu_insert_huge().
+ */
+static inline struct vm_fault vgpu_fault_behind(const struct vm_fault *vmf, unsigned int nr)
+{
+	unsigned long addr = (vmf->address & PMD_MASK) + nr * PMD_SIZE;
+
+	return (struct vm_fault){
+		.vma = vmf->vma,
+		.gfp_mask = vmf->gfp_mask,
+		.pgoff = linear_page_index(vmf->vma, addr),
+		.address = addr,
+		.real_address = addr,
+		.flags = vmf->flags,
+		.pud = vmf->pud,
+		.pmd = vmf->pmd + nr,
+	};
+}
 #endif
 
 /**

@@ -267,6 +267,20 @@ TEST_F_TIMEOUT(coherence, few_faults_large, 60)
 	TH_LOG("%ld faults", faults);
 }
 
+/* A program that goes on in order has ever more PMD mappings inserted by one fault. */
+TEST_F_TIMEOUT(coherence, few_faults_huge, 60)
+{
+	long faults;
+
+	if (!window_given() || !window_huge_possible())
+		SKIP(return, "needs a window that is a device, and PMD mappings");
+	BEGIN(HUGE_PFN, 16 * HUGE);
+	faults = looked_faults(self->talk.memory, 16 * HUGE);
+	EXPECT_LE(1, faults);
+	EXPECT_GE(9, faults);
+	TH_LOG("%ld faults", faults);
+}
+
 /* Returns the number of ranges that the kernel has recorded with that cache attribute. */
 static long cached_ranges(const char *how)
 {

@@ -38,6 +38,9 @@
  */
 static atomic64_t window_bad_count;
 
+/* Maximum number of PMD mappings that one fault inserts in advance. */
+#define WINDOW_HUGE_AHEAD	8U
+
 /* Returns true if the page may have failed; called under window->use. */
 static bool range_is_bad(struct vgpu_window_range *range, u64 offset)
 {
@@ -158,31 +161,65 @@ vm_fault_t vgpu_window_fault(struct vm_fault *vmf)
 }
 
 #ifdef VGPU_HAVE_HUGE
+/* Insert a PMD mapping. Called under window->use and range->insert. */
+static vm_fault_t window_insert_huge(struct vm_fault *vmf, struct vgpu_window_range *range)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	bool writable = mapping->flags & VGPU_MAP_WRITE;
+	struct vgpu_window *window = range->window;
+	struct vgpu_window_area area;
+
+	if (!vgpu_mapping_covered(mapping, vmf->pgoff) ||
+	    range_is_bad(range, window_offset(mapping, vmf->pgoff)))
+		return VM_FAULT_FALLBACK;
+	window_area(vmf, range, &area);
+	if (area.end - area.first != PMD_SIZE || area.first % PMD_SIZE)
+		return VM_FAULT_FALLBACK;
+	return window->provider->insert_huge(window, vmf, area.offset, writable, mapping->cache);
+}
+
+/*
+ * Insert PMD mappings behind that of the fault if the program goes on in order: twice as many as
+ * before. They cost no message, as the host resolves the pages when the hypervisor needs them.
+ */
+static void window_insert_ahead(const struct vm_fault *vmf, struct vgpu_window_range *range)
+{
+	unsigned long first = vmf->address & PMD_MASK;
+	unsigned int nr = 0, most = 0;
+
+	if (first == range->ahead.next)
+		most = min(clamp(2 * range->ahead.nr, 1U, WINDOW_HUGE_AHEAD), vgpu_fault_room(vmf));
+	while (nr < most) {
+		struct vm_fault next = vgpu_fault_behind(vmf, nr + 1);
+
+		if (window_insert_huge(&next, range) != VM_FAULT_NOPAGE)
+			break;
+		nr++;
+	}
+	range->ahead.nr = nr;
+	range->ahead.next = first + (nr + 1) * PMD_SIZE;
+}
+
 vm_fault_t vgpu_window_huge_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	struct vgpu_window_range *range = mapping->range;
-	bool writable = mapping->flags & VGPU_MAP_WRITE;
 	struct vgpu_window *window = range->window;
 	vm_fault_t fault = VM_FAULT_FALLBACK;
-	struct vgpu_window_area area;
 
 	lockdep_assert_held_read(&mapping->mode_lock);
 	if (!window->provider->insert_huge)
 		return fault;
 	down_read(&window->use);
-	if (!vgpu_mapping_covered(mapping, vmf->pgoff) || vgpu_host_is_down(window->host) ||
-	    window->gone || range_is_bad(range, window_offset(mapping, vmf->pgoff)))
-		goto out_unlock;
-	window_area(vmf, range, &area);
-	if (area.end - area.first != PMD_SIZE || area.first % PMD_SIZE)
-		goto out_unlock;
-	mutex_lock(&range->insert);
-	fault = window->provider->insert_huge(window, vmf, area.offset, writable, mapping->cache);
-	mutex_unlock(&range->insert);
-	if (fault == VM_FAULT_NOPAGE)
-		WRITE_ONCE(range->huge, true);
-out_unlock:
+	if (!vgpu_host_is_down(window->host) && !window->gone) {
+		mutex_lock(&range->insert);
+		fault = window_insert_huge(vmf, range);
+		if (fault == VM_FAULT_NOPAGE) {
+			WRITE_ONCE(range->huge, true);
+			window_insert_ahead(vmf, range);
+		}
+		mutex_unlock(&range->insert);
+	}
 	up_read(&window->use);
 	return fault;
 }

@@ -27,6 +27,16 @@ enum vgpu_window_range_state {
 };
 
 /**
+ * struct vgpu_window_ahead - PMD mappings that faults insert in advance; guarded by range->insert
+ * @next: address behind the last PMD mapping; the next fault of a program that goes on in order
+ * @nr: number of PMD mappings that the last fault has inserted in advance
+ */
+struct vgpu_window_ahead {
+	unsigned long next;
+	unsigned int nr;
+};
+
+/**
  * struct vgpu_window_range - a part of a window that one mapping shows
  * @node: entry in window->ranges; guarded by window->lock like @state and @mapping
  * @window: window of the range, with a reference
@@ -37,6 +47,7 @@ enum vgpu_window_range_state {
  *	vgpu_window_release(). The mapping lives until that call
  * @insert: mutex held while PTEs or PMD mappings are inserted, so that a PMD mapping is never
  *	inserted where a page table is, nor a page table where a PMD mapping is
+ * @ahead: PMD mappings that faults insert in advance
  * @huge: true if a PMD mapping was inserted at any time; never reset, written and read anywhere
  * @bound: true if the provider's @bind was called
  * @data: private data of the provider
@@ -60,6 +71,7 @@ struct vgpu_window_range {
 	enum vgpu_window_range_state state;
 	struct vgpu_mapping *mapping;
 	struct mutex insert;
+	struct vgpu_window_ahead ahead;
 	bool huge;
 	bool bound;
 	void *data;

@@ -5,8 +5,9 @@
  * A program that accesses a mapping in order would need a touch for each page if the driver
  * provides single pages. So each time a touch begins where the last one ended, another worker
  * has the driver populate the shadow's page tables for the bytes that follow, twice as many as
- * before, up to 2 MiB. This *preparation* changes nothing but the shadow's page tables. The next
- * touch finds the pages there as it finds any pages around its own.
+ * before: up to 2 MiB, or to 32 MiB of a driver that provides 2 MiB at once. This *preparation*
+ * changes nothing but the shadow's page tables. The next touch finds the pages there as it finds
+ * any pages around its own.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -18,8 +19,10 @@
 #include "window/touch.h"
 #include "window/window.h"
 
-/* Maximum of bytes in one preparation; one page table maps as many. */
+/* Maximum of bytes in one preparation of single pages; one page table maps as many. */
 #define BINDING_AHEAD_MAX	PMD_SIZE
+/* The same for a driver that provides 2 MiB at once, which takes it one fault. */
+#define BINDING_AHEAD_HUGE_MAX	(16 * PMD_SIZE)
 /* Maximum of preparations of one window at once: each that is stuck in a driver keeps a worker. */
 #define BINDING_AHEAD_WORKERS	8
 
@@ -84,11 +87,12 @@ void vgpuh_ahead_work(struct work_struct *work)
 	unsigned long late = jiffies + VGPU_AHEAD_TIME;
 	struct vgpuh_window *window = binding->window;
 	struct mm_struct *mm = binding->mm;
-	u64 offset, got;
+	u64 offset = binding->ahead.first;
+	u64 got;
 
 	if (mmget_not_zero(mm)) {
 		/* No other thread changes the range until @busy is false. */
-		for (offset = binding->ahead.first; offset < binding->ahead.end; offset += got) {
+		for (; offset < binding->ahead.end; offset += got) {
 			if (READ_ONCE(binding->gone) || time_after(jiffies, late))
 				break;
 			got = ahead_page(binding, mm, vgpu_binding_addr(binding, offset));
@@ -98,6 +102,7 @@ void vgpuh_ahead_work(struct work_struct *work)
 		mmput_async(mm);
 	}
 	mutex_lock(&window->lock);
+	binding->ahead.end = min(binding->ahead.end, offset);
 	binding->ahead.busy = false;
 	window->workers.nr_ahead--;
 	complete_all(&binding->ahead.over);
@@ -105,7 +110,7 @@ void vgpuh_ahead_work(struct work_struct *work)
 	vgpu_binding_put(binding);
 }
 
-void vgpuh_ahead_wait(struct vgpu_binding *binding, u64 offset)
+bool vgpuh_ahead_wait(struct vgpu_binding *binding, u64 offset)
 {
 	struct vgpuh_window *window = binding->window;
 	bool busy;
@@ -115,31 +120,41 @@ void vgpuh_ahead_wait(struct vgpu_binding *binding, u64 offset)
 	mutex_unlock(&window->lock);
 	if (busy)
 		wait_for_completion_killable_timeout(&binding->ahead.over, VGPU_AHEAD_TIME);
+	return busy;
 }
 
-void vgpuh_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next)
+void vgpuh_ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next,
+		       bool huge)
 {
+	u64 least = huge ? PMD_SIZE : VGPU_TOUCH_AROUND;
+	u64 most = huge ? BINDING_AHEAD_HUGE_MAX : BINDING_AHEAD_MAX;
 	struct vgpuh_window *window = binding->window;
-	u64 end;
+	struct vgpu_binding_ahead *ahead = &binding->ahead;
+	u64 first = next, end;
 
 	lockdep_assert_held(&window->lock);
-	if (touch->offset != binding->ahead.next || touch->slow)
-		binding->ahead.step = 0;
+	if (touch->offset != ahead->next || touch->slow)
+		ahead->step = 0;
 	else
-		binding->ahead.step = clamp_t(u64, 2 * binding->ahead.step, VGPU_TOUCH_AROUND,
-					      BINDING_AHEAD_MAX);
-	binding->ahead.next = next;
-	end = min3(next + binding->ahead.step, round_down(next, PMD_SIZE) + PMD_SIZE,
-		   binding->offset + binding->len);
-	if (next >= end || binding->ahead.busy || binding->gone ||
+		ahead->step = clamp_t(u64, 2 * ahead->step, least, most);
+	ahead->next = next;
+	/* A worker is started rarely: not before half of what it prepared last is used up. */
+	if (huge && next >= ahead->first && next < ahead->end)
+		first = ahead->end;
+	if (first > next && first - next >= ahead->step / 2)
+		return;
+	end = min(next + ahead->step, binding->offset + binding->len);
+	if (!huge)
+		end = min(end, round_down(next, PMD_SIZE) + PMD_SIZE);
+	if (first >= end || ahead->busy || binding->gone ||
 	    window->workers.nr_ahead >= BINDING_AHEAD_WORKERS)
 		return;
-	binding->ahead.first = next;
-	binding->ahead.end = end;
-	binding->ahead.busy = true;
+	ahead->first = first;
+	ahead->end = end;
+	ahead->busy = true;
 	window->workers.nr_ahead++;
-	reinit_completion(&binding->ahead.over);
+	reinit_completion(&ahead->over);
 	/* The worker holds this reference. */
 	vgpu_binding_get(binding);
-	queue_work(window->workers.wq, &binding->ahead.work);
+	queue_work(window->workers.wq, &ahead->work);
 }

@@ -25,7 +25,7 @@ struct vgpuh_window;
  *	protected by window->lock, as all fields
  * @step: number of bytes to prepare there; 0: the last touch was not in order, or was slow
  * @first: start of the last preparation, an offset in the window; constant during a preparation
- * @end: end of the last preparation; constant during a preparation
+ * @end: end of the last preparation; constant during a preparation, and afterwards where it ended
  * @busy: true while a preparation is under way, which holds a reference of the binding
  * @over: completion, completed at the end of a preparation
  * @work: preparation: has the driver populate the shadow's page tables

@@ -101,7 +101,7 @@ static u64 touch_range(struct vgpu_binding *binding, u64 offset, unsigned int *n
 {
 	lockdep_assert_held(&binding->window->lock);
 	if (offset == binding->ahead.next && binding->ahead.step) {
-		*nr = binding->ahead.step >> PAGE_SHIFT;
+		*nr = min_t(u64, binding->ahead.step, PMD_SIZE) >> PAGE_SHIFT;
 		return offset;
 	}
 	*nr = VGPU_TOUCH_AROUND >> PAGE_SHIFT;
@@ -150,9 +150,11 @@ static void touch_begin(struct vgpu_touch *touch)
 {
 	struct vgpu_binding *binding = touch->binding;
 	struct vgpuh_window *window = binding->window;
+	bool found;
 
-	vgpuh_ahead_wait(binding, touch->offset);
-	if (vgpu_touch_at_once(touch)) {
+	found = vgpu_touch_at_once(touch) ||
+		(vgpuh_ahead_wait(binding, touch->offset) && vgpu_touch_at_once(touch));
+	if (found) {
 		kref_get(&touch->ref);
 		touch_over(touch, jiffies, 0);
 		return;
@@ -310,7 +312,7 @@ static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, u
 				     binding_prot(binding, vmf->vma), touch->prot);
 	if (ret == VM_FAULT_NOPAGE)
 		vgpuh_ahead_start(binding, touch,
-				  touch_insert_around(touch, vmf, first, end, local));
+				  touch_insert_around(touch, vmf, first, end, local), false);
 	return ret;
 }
 
@@ -353,10 +355,29 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 }
 
 #ifdef VGPU_HAVE_HUGE
+/*
+ * Insert PMD mappings behind that of a hypervisor's fault, which spare it as many waits. Return:
+ * their number.
+ */
+static unsigned int touch_insert_ahead(const struct vgpu_touch *touch, const struct vm_fault *vmf)
+{
+	unsigned int most = min(touch->huge.nr, vgpu_fault_room(vmf)), nr = 0;
+
+	while (nr < most) {
+		struct vm_fault next = vgpu_fault_behind(vmf, nr + 1);
+
+		if (vgpu_insert_huge(&next, touch->huge.ahead[nr], touch->binding->writable,
+				     touch->prot) != VM_FAULT_NOPAGE)
+			break;
+		nr++;
+	}
+	return nr;
+}
+
 static vm_fault_t binding_insert_huge_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
 					     u64 offset, bool local)
 {
-	u64 first = round_down(offset, PMD_SIZE);
+	u64 first = round_down(offset, PMD_SIZE), end = first + PMD_SIZE;
 	struct vgpu_touch *touch;
 	vm_fault_t ret;
 
@@ -372,9 +393,12 @@ static vm_fault_t binding_insert_huge_locked(struct vgpu_binding *binding, struc
 	ret = vgpu_insert_huge(vmf, touch->huge.pfn, binding->writable, touch->prot);
 	if (ret != VM_FAULT_NOPAGE)
 		return VM_FAULT_FALLBACK;
-	atomic64_inc(&binding->window->stats.huge);
-	touch_cover(touch, first, first + PMD_SIZE);
-	vgpuh_ahead_start(binding, touch, first + PMD_SIZE);
+	/* A guest in this kernel inserts what its own mapping allows. */
+	if (!local)
+		end += touch_insert_ahead(touch, vmf) * PMD_SIZE;
+	atomic64_add((end - first) / PMD_SIZE, &binding->window->stats.huge);
+	touch_cover(touch, first, end);
+	vgpuh_ahead_start(binding, touch, end, true);
 	touch_end(touch);
 	return VM_FAULT_NOPAGE;
 }

@@ -121,6 +121,28 @@ static void touch_look_around(struct vgpu_touch *touch, struct vm_area_struct *v
 	}
 }
 
+#ifdef VGPU_HAVE_HUGE
+/* Collect the PMD mappings behind the 2 MiB at @offset. The driver is not asked. */
+static void touch_look_ahead(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 offset)
+{
+	const struct vgpu_binding *binding = touch->binding;
+	u64 end = binding->offset + binding->len;
+	struct vgpu_entry entry;
+
+	touch->huge.nr = 0;
+	/* So many pages are looked at if the program has gone on in order for a while. */
+	if (!touch->huge.kvm || touch->nr < PTRS_PER_PMD)
+		return;
+	while (touch->huge.nr < VGPU_TOUCH_HUGE_AHEAD) {
+		offset += PMD_SIZE;
+		if (offset + PMD_SIZE > end || touch_look(touch, vma, offset, &entry) ||
+		    !entry.huge || entry.pfn % PTRS_PER_PMD || !vgpu_kvm_takes_huge(entry.pfn))
+			return;
+		touch->huge.ahead[touch->huge.nr++] = entry.pfn;
+	}
+}
+#endif
+
 /* Find out whether the 2 MiB around the page are contiguous; many drivers insert single PTEs. */
 static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma)
 {
@@ -144,6 +166,7 @@ static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma
 	}
 	touch->huge.pfn = pfn;
 	touch->huge.kvm = vgpu_kvm_takes_huge(pfn);
+	touch_look_ahead(touch, vma, first);
 #endif
 }
 

@@ -25,6 +25,8 @@ struct vgpu_binding;
 /* Size of the aligned part of a window that is looked at together with a page. */
 #define VGPU_TOUCH_AROUND	SZ_64K
 #define VGPU_TOUCH_NO_PFN	(~0UL)
+/* Maximum number of PMD mappings that are inserted together with that of a touch. */
+#define VGPU_TOUCH_HUGE_AHEAD	7
 /*
  * Time for which a probe may delay a MMAP. The guest holds the program's mmap lock meanwhile,
  * and the driver may wait for a thread whose fetch needs that lock: so half of a fetch's
@@ -55,10 +57,15 @@ struct vgpu_touch_wait {
  * @pfn: PFN of their first page if they are contiguous and have one cache attribute; else
  *	VGPU_TOUCH_NO_PFN
  * @kvm: true if KVM can safely map them as one PMD mapping
+ * @nr: number of entries of @ahead
+ * @ahead: first PFNs of the PMD mappings that follow in the shadow's page tables and that KVM can
+ *	map; none unless the program goes on in order
  */
 struct vgpu_touch_huge {
 	unsigned long pfn;
 	bool kvm;
+	unsigned int nr;
+	unsigned long ahead[VGPU_TOUCH_HUGE_AHEAD];
 };
 
 /**
