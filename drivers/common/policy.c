@@ -45,6 +45,11 @@ static bool policy_passes(const struct vgpu_policy *policy, u32 key)
 	return !policy->nr_ioctls || policy_lists(policy, key) != policy->deny;
 }
 
+static bool policy_is_drm(const struct vgpu_policy *policy)
+{
+	return policy->kind == VGPU_EXPORT_DRM_PRIMARY || policy->kind == VGPU_EXPORT_DRM_RENDER;
+}
+
 bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
 {
 	u32 key = policy->kind == VGPU_EXPORT_NVIDIA ? vgpu_nvidia_key(cmd) : vgpu_ioctl_key(cmd);
@@ -52,7 +57,12 @@ bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
 	if (key == VGPU_DRM_SET_MASTER && policy->kind == VGPU_EXPORT_DRM_PRIMARY &&
 	    !policy->master)
 		return false;
-	return policy_passes(policy, key);
+	/*
+	 * Some functions of DRM choose an ioctl by its number alone (drm_compat_ioctl(),
+	 * nouveau_drm_ioctl()), so a command of another type must not pass for it.
+	 */
+	return policy_passes(policy, key) &&
+	       (!policy_is_drm(policy) || policy_passes(policy, _IO('d', _IOC_NR(cmd))));
 }
 
 bool vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd)

@@ -94,6 +94,26 @@ static void test_nvidia(void)
 	tap_subject("lists of NVIDIA's ioctls");
 }
 
+/* Some functions of DRM look at the number alone: see vgpu_policy_ioctl(). */
+static void test_drm(void)
+{
+	u32 listed = vgpu_ioctl_key(_IOWR('d', 0x47, u64));
+	struct vgpu_policy policy = { .nr_ioctls = 1, .ioctls = &listed, .deny = true };
+
+	policy.kind = VGPU_EXPORT_DRM_RENDER;
+	tap_expect(!vgpu_policy_ioctl(&policy, _IOWR('d', 0x47, u64)), "what is denied");
+	tap_expect(!vgpu_policy_ioctl(&policy, _IOWR('e', 0x47, u64)), "of another type");
+	tap_expect(vgpu_policy_ioctl(&policy, _IOWR('e', 0x48, u64)), "with another number");
+	policy.deny = false;
+	tap_expect(vgpu_policy_ioctl(&policy, _IOWR('d', 0x47, u64)), "what is allowed");
+	tap_expect(!vgpu_policy_ioctl(&policy, _IOWR('e', 0x47, u64)), "not of another type");
+	listed = vgpu_ioctl_key(_IOWR('e', 0x47, u64));
+	tap_expect(!vgpu_policy_ioctl(&policy, _IOWR('e', 0x47, u64)), "if both are not");
+	policy.kind = VGPU_EXPORT_PLAIN;
+	tap_expect(vgpu_policy_ioctl(&policy, _IOWR('e', 0x47, u64)), "of another device");
+	tap_subject("lists of DRM's ioctls");
+}
+
 static void test_master(void)
 {
 	struct vgpu_policy policy = { .kind = VGPU_EXPORT_DRM_PRIMARY };
@@ -156,6 +176,7 @@ int main(void)
 	test_key();
 	test_derived();
 	test_nvidia();
+	test_drm();
 	test_master();
 	test_open();
 	test_limits();
