@@ -48,6 +48,12 @@ static inline u32 vgpu_ioctl_key(u32 cmd)
 	return cmd & (_IOC_TYPEMASK << _IOC_TYPESHIFT | _IOC_NRMASK << _IOC_NRSHIFT);
 }
 
+/* Compute the key of an entry of a list, which may be VGPU_HOST_IOCTL_NONE. */
+static inline u32 vgpu_policy_key(u32 cmd)
+{
+	return cmd == VGPU_HOST_IOCTL_NONE ? cmd : vgpu_ioctl_key(cmd);
+}
+
 /**
  * vgpu_policy_open - check an open of the export
  * @policy: policy of the export

@@ -23,7 +23,7 @@ STOREYS = {
     'userspace-lib/engine/shadow': ['base', 'thread', 'lane', 'memory', 'call'],
     'userspace-lib/engine/keeper': [],
     'userspace-lib/engine/master': [],
-    'userspace-lib/vgpud': ['base', 'config', 'device', 'process', 'keeper', 'engines', 'host', 'guest', 'export',
+    'userspace-lib/vgpud': ['base', 'config', 'device', 'ioctls', 'process', 'keeper', 'engines', 'host', 'guest', 'export',
                             'handshake', 'reload', 'request'],
 }
 

@@ -220,6 +220,9 @@ struct vgpu_host_peer_del {
 	__u32 peer;
 };
 
+/* Entry of a list of ioctls that stands for no command: alone, it allows none. */
+#define VGPU_HOST_IOCTL_NONE	0xffffffffU
+
 #define VGPU_HOST_GRANT_READ_ONLY (1U << 0)	/* opens for writing get -EACCES */
 
 /**

@@ -16,7 +16,7 @@ _vgpuctl() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--to | --name | --size | --owner | --socket) i=$((i + 1)) ;;
+		--to | --name | --size | --owner | --profile | --socket) i=$((i + 1)) ;;
 		-*) ;;
 		*)	if [ -z "$command" ]; then
 				command=${COMP_WORDS[i]}
@@ -30,12 +30,13 @@ _vgpuctl() {
 	--to) mapfile -t COMPREPLY < <(compgen -W "$(_vgpuctl_said guests)" -- "$word"); return ;;
 	--owner) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
 	--socket) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+	--profile) mapfile -t COMPREPLY < <(compgen -W 'render display compute all' -- "$word"); return ;;
 	--name | --size) return ;;
 	esac
 	case $command${verb:+ $verb} in
 	'') words='export unexport window reload diff list status help --version' ;;
 	help) words='export unexport window reload diff list status' ;;
-	export*) words='--to --nvidia --name --master --no-demand --read-only --any-port' ;;
+	export*) words='--to --nvidia --name --master --no-demand --read-only --profile --any-port' ;;
 	unexport*) words='--to --nvidia --force' ;;
 	window) words='create destroy drain fill list qemu-args' ;;
 	'window create') words='--to --size --owner' ;;

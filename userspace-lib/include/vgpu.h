@@ -67,6 +67,8 @@ struct vgpu_guest_name {
  * @master: true if the guest may become DRM master
  * @no_demand: true if the driver never waits for pages of a program's memory
  * @read_only: true if the guest may open the device for reading only
+ * @profile: names of the profiles whose ioctls the guest may make, separated by commas: "render",
+ *	"display", "compute"; or "all"; NULL: "all"
  */
 struct vgpu_export_request {
 	const char *path;
@@ -81,6 +83,7 @@ struct vgpu_export_request {
 	bool master;
 	bool no_demand;
 	bool read_only;
+	const char *profile;
 };
 
 /**
@@ -93,7 +96,7 @@ struct vgpu_export_request {
  * terms, the guest is added to it.
  *
  * Return: 0, -ENOENT (no such file), -ENOTTY (no character device), -EXDEV (a device of vgpu
- * itself), -EEXIST (the name means something else), -EADDRINUSE (another process listens on the
+ * itself), -EOPNOTSUPP (the ioctls of the driver are not known, so it has no profiles), -EEXIST (the name means something else), -EADDRINUSE (another process listens on the
  * port), -EINVAL, -EPERM (only root may export).
  */
 int vgpu_agent_export(struct vgpu_agent *agent, const struct vgpu_export_request *request,
@@ -313,6 +316,7 @@ struct vgpu_grant_info {
  * @ready: true if the device exists
  * @master: see struct vgpu_export_request
  * @no_demand: see struct vgpu_export_request
+ * @profile: see struct vgpu_export_request; "" if none was asked for
  * @origin: file that asks for the export; "" if vgpu_agent_export() made it
  * @grants: array of the guests that may use the export
  * @nr_grants: number of entries of @grants
@@ -326,6 +330,7 @@ struct vgpu_export_info {
 	bool ready;
 	bool master;
 	bool no_demand;
+	char *profile;
 	char *origin;
 	struct vgpu_grant_info *grants;
 	size_t nr_grants;

@@ -111,6 +111,7 @@ VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 	put_bool(request, "master", export->master);
 	put_bool(request, "no_demand", export->no_demand);
 	put_bool(request, "read_only", export->read_only);
+	put_string(request, "profile", export->profile);
 	ret = agent_ask(agent, request, &answer);
 	if (ret)
 		return ret;
@@ -302,11 +303,12 @@ static bool read_export(struct json_object *object, void *to)
 	export->kind = strdup(get_string(object, "kind"));
 	export->bus = strdup(get_string(object, "bus"));
 	export->origin = strdup(get_string(object, "origin"));
+	export->profile = strdup(get_string(object, "profile"));
 	export->ready = !strcmp(get_string(object, "state"), "ready");
 	export->master = get_bool(object, "master");
 	export->no_demand = get_bool(object, "no_demand");
 	return export->name && export->path && export->driver && export->kind &&
-	       export->bus && export->origin &&
+	       export->bus && export->origin && export->profile &&
 	       read_array(object, "to", sizeof(*export->grants), read_grant, &export->grants,
 			  &export->nr_grants);
 }
@@ -405,6 +407,7 @@ static void export_info_free(struct vgpu_export_info *export)
 	free(export->kind);
 	free(export->bus);
 	free(export->origin);
+	free(export->profile);
 	free(export->grants);
 }
 

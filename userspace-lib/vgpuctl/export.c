@@ -79,6 +79,7 @@ int cmd_export(const char *path, const struct options *options)
 		.master = option_given(options, OPT_MASTER),
 		.no_demand = option_given(options, OPT_NO_DEMAND),
 		.read_only = option_given(options, OPT_READ_ONLY),
+		.profile = options->values[OPT_PROFILE],
 		.nvidia = option_given(options, OPT_NVIDIA),
 	};
 	char *real = NULL;
@@ -90,7 +91,7 @@ int cmd_export(const char *path, const struct options *options)
 	request.nr_others = options->nr_guests - 1;
 	if (option_given(options, OPT_NVIDIA)) {
 		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_NO_DEMAND) |
-				      ALLOW(OPT_READ_ONLY)))
+				      ALLOW(OPT_READ_ONLY) | ALLOW(OPT_PROFILE)))
 			return fail(EXIT_USAGE,
 				    "--nvidia can be combined only with --to and --any-port (vgpuctl --help)");
 		ret = parse_card(path, &request.card);

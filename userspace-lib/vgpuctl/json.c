@@ -103,6 +103,7 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 		put_bool(object, "ready", export->ready);
 		put_bool(object, "master", export->master);
 		put_bool(object, "no_demand", export->no_demand);
+		put_string(object, "profile", export->profile);
 		put_string(object, "origin", export->origin);
 		grants = put_array(object, "to");
 		for (j = 0; j < export->nr_grants; j++) {

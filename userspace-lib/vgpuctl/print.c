@@ -154,10 +154,15 @@ static void print_exports(const struct vgpu_host_info *host, bool status)
 			  or_dash(export->kind), status ? or_dash(export->bus) : grants, grants);
 	}
 	table_print(table);
-	for (i = 0; status && i < host->nr_exports; i++)
-		if (host->exports[i].no_demand)
+	for (i = 0; status && i < host->nr_exports; i++) {
+		export = &host->exports[i];
+		if (export->no_demand)
 			printf("%s: drivers do not wait for memory of programs (no demand pages)\n",
-			       host->exports[i].name);
+			       export->name);
+		if (*export->profile)
+			printf("%s: guests may make ioctls of profile %s\n", export->name,
+			       export->profile);
+	}
 }
 
 static void print_guest(const struct vgpu_guest_info *guest)

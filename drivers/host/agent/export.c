@@ -168,7 +168,7 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		return -EFAULT;
 	}
 	for (i = 0; i < args->nr_ioctls; i++)
-		grant->ioctls[i] = vgpu_ioctl_key(grant->ioctls[i]);
+		grant->ioctls[i] = vgpu_policy_key(grant->ioctls[i]);
 	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), grant_compare, NULL);
 	kref_init(&grant->ref);
 	grant->policy = (struct vgpu_policy) {

@@ -280,7 +280,7 @@ int engine_grant(struct vgpu_host_grant *arg)
 	msg.deny = arg->ioctls_deny;
 	msg.nr_ioctls = arg->nr_ioctls;
 	for (i = 0; i < arg->nr_ioctls; i++)
-		msg.ioctls[i] = vgpu_ioctl_key(ioctls[i]);
+		msg.ioctls[i] = vgpu_policy_key(ioctls[i]);
 	qsort(msg.ioctls, arg->nr_ioctls, sizeof(msg.ioctls[0]), compare);
 	ret = engine_tell(engine, &msg, offsetof(struct engine_grant, ioctls) +
 			  arg->nr_ioctls * sizeof(msg.ioctls[0]), -1);

@@ -8,6 +8,7 @@
 #include "export/check.h"
 #include "export/export.h"
 #include "export/grant.h"
+#include "export/list.h"
 
 /*
  * Check whether an export may be made anew on other terms. The change would be for all guests,
@@ -74,8 +75,12 @@ int export_check(const struct export_spec *spec, struct answer *answer)
 	if (ret)
 		return ret;
 	fd = export_open(spec, &device, answer);
-	if (fd >= 0)
+	if (fd >= 0) {
 		close(fd);
+		ret = export_list_check(spec, &device, answer);
+		if (ret)
+			return ret;
+	}
 	/* A missing device is no mistake, as it may be plugged in later. */
 	return fd < 0 && fd != -ENOENT ? fd : check_taken(spec, answer);
 }

@@ -12,6 +12,7 @@
 #include "export/change.h"
 #include "export/export.h"
 #include "export/grant.h"
+#include "export/list.h"
 #include "host/hostdev.h"
 #include "shared/log.h"
 
@@ -72,6 +73,11 @@ int export_up(struct export *export, struct answer *answer)
 	fd = export_open(spec, &export->device, answer);
 	if (fd < 0)
 		return fd;
+	ret = export_list_check(spec, &export->device, answer);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
 
 	arg.path_fd = fd;
 	arg.kind = export->device.kind;

@@ -8,6 +8,7 @@
 #include "device/nvidia.h"
 #include "export/export.h"
 #include "export/grant.h"
+#include "export/list.h"
 #include "guest/listener.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
@@ -31,10 +32,8 @@ static int grant_tell(struct export *export, struct grant *grant, struct peer *p
 		.flags = grant->read_only ? VGPU_HOST_GRANT_READ_ONLY : 0,
 		.peer = peer->number,
 		.export = export->number,
-		.ioctls = (uintptr_t)export->spec.ioctls,
-		.nr_ioctls = export->spec.nr_ioctls,
-		.ioctls_deny = export->spec.ioctls_deny,
 	};
+	static struct ioctl_list list;
 	int ret;
 
 	if (!export->number || peer->state != PEER_UP || !grant_fits(grant, peer))
@@ -42,6 +41,12 @@ static int grant_tell(struct export *export, struct grant *grant, struct peer *p
 	if (export->device.kind == VGPU_EXPORT_NVIDIA && nvidia_is_card(export->device.rdev) &&
 	    !exporter_is_ready(export->spec.path, export->device.rdev))
 		return 0;
+	ret = export_list(&export->spec, &export->device, &list, answer);
+	if (ret)
+		return ret;
+	arg.ioctls = (uintptr_t)list.keys;
+	arg.nr_ioctls = list.nr;
+	arg.ioctls_deny = list.deny;
 	ret = hostdev_grant(&arg);
 	if (!ret || ret == -ENODEV || ret == -ENOENT)
 		return 0;

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "export/spec.h"
+#include "ioctls/ioctls.h"
 
 bool export_name_ok(const char *name)
 {
@@ -52,6 +53,39 @@ int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd)
 	return 0;
 }
 
+static int add_profile(struct export_spec *spec, const char *name, struct answer *answer)
+{
+	unsigned int profile = profile_find(name);
+
+	if (!profile)
+		return answer_say(answer, -EINVAL, "'%s' is not a profile: give " PROFILE_WORDS,
+				  name);
+	if (spec->profiles & profile)
+		return answer_say(answer, -EEXIST, "%s is named twice", name);
+	spec->profiles |= profile;
+	return 0;
+}
+
+int export_spec_set_profiles(struct export_spec *spec, const char *list, struct answer *answer)
+{
+	char *copy = strdup(list), *rest = copy, *word;
+	int ret = 0;
+
+	if (!copy)
+		return answer_say(answer, -ENOMEM, "out of memory");
+	while (!ret && (word = strsep(&rest, ", \t")))
+		if (*word)
+			ret = add_profile(spec, word, answer);
+	free(copy);
+	if (ret)
+		return ret;
+	if (!spec->profiles)
+		return answer_say(answer, -EINVAL, "the list is empty");
+	if (spec->profiles & PROFILE_ALL && spec->profiles != PROFILE_ALL)
+		return answer_say(answer, -EINVAL, "'all' cannot be combined with other profiles");
+	return 0;
+}
+
 void export_spec_free(struct export_spec *spec)
 {
 	free(spec->guests);
@@ -87,5 +121,6 @@ bool export_spec_same_terms(const struct export_spec *a, const struct export_spe
 {
 	return !strcmp(a->path, b->path) && a->master == b->master &&
 	       a->no_demand == b->no_demand &&
+	       (a->profiles & ~PROFILE_ALL) == (b->profiles & ~PROFILE_ALL) &&
 	       same_ioctls(a, b);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/answer.h"
 #include "device/nvidia.h"
 
 #define EXPORT_IOCTLS_MAX	1024
@@ -45,6 +46,9 @@ struct cards {
  * @nr_ioctls: number of entries of @ioctls
  * @ioctls_deny: true if @ioctls are refused, false if only they are allowed; if there are none, all
  *	ioctls are allowed
+ * @ioctls_named: bit mask of the tables of ioctls that @ioctls has names of
+ * @profiles: bit mask of PROFILE_* that allow ioctls, to which @ioctls are added or from which they
+ *	are taken; 0 is PROFILE_ALL
  * @window: window that each of @guests gets
  * @cards: cards of which all device files are exported, in a file only; @path is empty then
  * @file: file that has the section; NULL: none
@@ -63,6 +67,8 @@ struct export_spec {
 	uint32_t *ioctls;
 	size_t nr_ioctls;
 	bool ioctls_deny;
+	uint32_t ioctls_named;
+	unsigned int profiles;
 	struct export_window window;
 	struct cards cards;
 	struct plan_file *file;
@@ -76,6 +82,11 @@ int export_spec_add_guest(struct export_spec *spec, uint32_t cid, uint32_t port)
 /* Check whether @spec names the guest. @port must not be 0. */
 bool export_spec_has_guest(const struct export_spec *spec, uint32_t cid, uint32_t port);
 int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd);
+/*
+ * Set the profiles of a list, whose words are separated by commas or blanks. Return: 0, or a
+ * negative errno with words in @answer.
+ */
+int export_spec_set_profiles(struct export_spec *spec, const char *list, struct answer *answer);
 void export_spec_free(struct export_spec *spec);
 /* Compare the terms of two exports: all of the spec except its name and its guests. */
 bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b);

@@ -12,7 +12,7 @@
 #include "config/config.h"
 #include "export/cards.h"
 #include "host/window.h"
-#include "nvidia_ioctls.h"
+#include "ioctls/ioctls.h"
 #include "reload/plan.h"
 #include "reload/section.h"
 #include "shared/number.h"
@@ -88,27 +88,29 @@ static int set_demand(struct export_spec *spec, const char *value, struct answer
 	return ret;
 }
 
-/* Find an ioctl by its number or its name. */
-static int find_ioctl(const char *word, unsigned long long *number)
+/* Find an ioctl by its number or its name. @table: set to the bit of the name's table, or to 0. */
+static int find_ioctl(const char *word, uint32_t *number, uint32_t *table)
 {
-	uint32_t i;
+	unsigned long long value;
 
-	for (i = 0; i < vgpu_nvidia_nr_ioctls; i++)
-		if (!strcmp(vgpu_nvidia_ioctls[i].name, word)) {
-			*number = vgpu_nvidia_ioctls[i].key;
-			return 0;
-		}
-	return number_parse(word, number) && *number <= UINT_MAX ? 0 : -EINVAL;
+	*table = 0;
+	if (ioctl_find(word, number, table))
+		return 0;
+	if (!number_parse(word, &value) || value > UINT_MAX)
+		return -EINVAL;
+	*number = value;
+	return 0;
 }
 
 static int add_ioctl(struct export_spec *spec, const char *word, struct answer *words)
 {
-	unsigned long long number;
+	uint32_t number, table;
 	size_t i;
 
-	if (find_ioctl(word, &number))
+	if (find_ioctl(word, &number, &table))
 		return answer_say(words, -EINVAL, "'%s' is neither the number nor the name of an ioctl",
 				  word);
+	spec->ioctls_named |= table;
 	for (i = 0; i < spec->nr_ioctls; i++)
 		if (spec->ioctls[i] == number)
 			return answer_say(words, -EEXIST, "%s is named twice", word);
@@ -197,6 +199,7 @@ static const struct setting {
 	{ .name = "read-only", .flag = offsetof(struct export_spec, read_only) },
 	{ .name = "master", .flag = offsetof(struct export_spec, master) },
 	{ .name = "demand", .set = set_demand },
+	{ .name = "profile", .set = export_spec_set_profiles },
 	{ .name = "allow-ioctls", .set = set_allow, .is_list = true },
 	{ .name = "deny-ioctls", .set = set_deny, .is_list = true },
 	{ .name = "window", .set = set_window, .is_window = true },

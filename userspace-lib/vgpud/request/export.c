@@ -111,6 +111,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 {
 	const char *path = json_get_string(request, "path");
 	const char *name = json_get_string(request, "name");
+	const char *profile = json_get_string(request, "profile");
 	struct answer words = { "" };
 	struct json_object *answer;
 	struct export_spec spec;
@@ -136,6 +137,9 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	spec.no_demand = json_get_bool(request, "no_demand");
 	spec.any_port = json_get_bool(request, "any_port");
 	spec.read_only = json_get_bool(request, "read_only");
+	ret = profile ? export_spec_set_profiles(&spec, profile, &words) : 0;
+	if (ret)
+		return answer_error(ret, words.text);
 	ret = add_guest(request, &spec);
 	if (!ret)
 		ret = add_guests(request, &spec);

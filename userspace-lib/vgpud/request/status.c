@@ -9,6 +9,7 @@
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "host/window.h"
+#include "ioctls/ioctls.h"
 #include "keeper/keeper.h"
 #include "process/cgroup.h"
 #include "process/confine.h"
@@ -62,10 +63,11 @@ static struct json_object *list_exports(void)
 {
 	struct json_object *array = json_object_new_array(), *object;
 	struct export *export;
-	char bus[96];
+	char bus[96], profile[32];
 
 	TAILQ_FOREACH(export, &exports, node) {
 		identity_words(&export->device.identity, bus);
+		profile_words(export->spec.profiles, profile);
 		object = json_object_new_object();
 		json_put_string(object, "name", export->spec.name);
 		json_put_string(object, "path", export->spec.path);
@@ -76,6 +78,7 @@ static struct json_object *list_exports(void)
 		json_put_string(object, "bus", export->number && bus[0] ? bus : NULL);
 		json_put_bool(object, "master", export->spec.master);
 		json_put_bool(object, "no_demand", export->spec.no_demand);
+		json_put_string(object, "profile", profile[0] ? profile : NULL);
 		json_put_string(object, "origin", export->origin);
 		json_object_object_add(object, "to", list_grants(export));
 		json_object_array_add(array, object);

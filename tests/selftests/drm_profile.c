@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Exports with profiles, and lists of ioctls by name. The guest is this machine's module, and the
+ * device is vgem's card: these tests need the host in the same machine, which is the case in the
+ * tiers loopback and user.
+ */
+#include <errno.h>
+#include <stdint.h>
+
+#include <drm.h>
+#include <drm_mode.h>
+#include <linux/dma-buf.h>
+
+#include "agent_exports.h"
+
+/* Section of an export of the card for this machine's guest, with these settings. */
+#define SECTION(name, more)	"[" name "]\npath = %s\nto = 1\n" more
+
+static bool write_sections(const char *format)
+{
+	const char *real = getenv("VGPU_REAL");
+	char text[2048];
+
+	/* A format has up to two sections. */
+	snprintf(text, sizeof(text), format, real, real);
+	return write_file(CONF, text) && reload();
+}
+
+/* Returns the errno of an ioctl, or 0. */
+static int try(int fd, unsigned long cmd, void *arg)
+{
+	return ioctl(fd, cmd, arg) ? errno : 0;
+}
+
+static int try_dumb(int fd, uint32_t *handle)
+{
+	struct drm_mode_create_dumb dumb = { .width = 8, .height = 8, .bpp = 32 };
+	int ret = try(fd, DRM_IOCTL_MODE_CREATE_DUMB, &dumb);
+
+	if (handle)
+		*handle = dumb.handle;
+	return ret;
+}
+
+/* The errno of vgem's card, which has no syncobjs, for an ioctl that the host lets through. */
+#define PASSES	EOPNOTSUPP
+
+static int try_syncobj(int fd)
+{
+	struct drm_syncobj_create create = {};
+
+	return try(fd, DRM_IOCTL_SYNCOBJ_CREATE, &create);
+}
+
+static int try_version(int fd)
+{
+	struct drm_version version = {};
+
+	return try(fd, DRM_IOCTL_VERSION, &version);
+}
+
+static int try_master(int fd)
+{
+	return try(fd, DRM_IOCTL_SET_MASTER, NULL);
+}
+
+/* A list may name ioctls. */
+TEST_F_TIMEOUT(files, ioctls_by_name, 120)
+{
+	int fd;
+
+	ASSERT_TRUE(write_sections(SECTION("config-a", "allow-ioctls = DRM_IOCTL_VERSION, 0x64bf\n")));
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try_version(fd));
+	EXPECT_EQ(PASSES, try_syncobj(fd));
+	EXPECT_EQ(EACCES, try_dumb(fd, NULL));
+	close(fd);
+	ASSERT_TRUE(write_sections(SECTION("config-b", "deny-ioctls = DRM_IOCTL_MODE_CREATE_DUMB\n")));
+	fd = tool_open_export("config-b");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(EACCES, try_dumb(fd, NULL));
+	EXPECT_EQ(PASSES, try_syncobj(fd));
+	close(fd);
+}
+
+/*
+ * The same guest has the device on two terms, by sections of different names. A profile allows
+ * what it is for, and nothing else.
+ */
+TEST_F_TIMEOUT(files, two_profiles_of_one_device, 120)
+{
+	int a, b;
+
+	ASSERT_TRUE(write_sections(SECTION("config-a", "profile = render\n")
+				   SECTION("config-b", "profile = display\nmaster = yes\n")));
+	a = tool_open_export("config-a");
+	b = tool_open_export("config-b");
+	ASSERT_GE(a, 0);
+	ASSERT_GE(b, 0);
+	EXPECT_EQ(0, try_version(a));
+	EXPECT_EQ(0, try_version(b));
+	EXPECT_EQ(PASSES, try_syncobj(a));
+	EXPECT_EQ(PASSES, try_syncobj(b));
+	EXPECT_EQ(EACCES, try_dumb(a, NULL));
+	EXPECT_EQ(0, try_dumb(b, NULL));
+	EXPECT_EQ(EACCES, try_master(a));
+	EXPECT_NE(EACCES, try_master(b));
+	close(a);
+	close(b);
+}
+
+/* A list is added to a profile, or taken from it. Files that the device makes are under both. */
+TEST_F_TIMEOUT(files, profile_and_list, 120)
+{
+	struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_READ | DMA_BUF_SYNC_START };
+	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR, .fd = -1 };
+	int fd;
+
+	ASSERT_TRUE(write_sections(SECTION("config-a", "profile = render\n"
+					   "allow-ioctls = DRM_IOCTL_MODE_CREATE_DUMB\n")));
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try_dumb(fd, &prime.handle));
+	EXPECT_EQ(PASSES, try_syncobj(fd));
+	ASSERT_EQ(0, try(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	EXPECT_EQ(0, try(prime.fd, DMA_BUF_IOCTL_SYNC, &sync));
+	EXPECT_EQ(EACCES, try(prime.fd, DMA_BUF_SET_NAME_B, "name"));
+	close(prime.fd);
+	close(fd);
+	ASSERT_TRUE(write_sections(SECTION("config-b", "profile = render, display\n"
+					   "deny-ioctls = DRM_IOCTL_SYNCOBJ_CREATE, DMA_BUF_IOCTL_SYNC\n")));
+	fd = tool_open_export("config-b");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try_dumb(fd, &prime.handle));
+	EXPECT_EQ(EACCES, try_syncobj(fd));
+	ASSERT_EQ(0, try(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	EXPECT_EQ(EACCES, try(prime.fd, DMA_BUF_IOCTL_SYNC, &sync));
+	close(prime.fd);
+	close(fd);
+}
+
+/* A profile is asked for by vgpuctl, and shown; the profile all is as none. */
+TEST_F_TIMEOUT(files, profile_by_hand, 120)
+{
+	const char *real = getenv("VGPU_REAL");
+	int fd;
+
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 1 --name config-a --profile render,compute",
+			      real)->status);
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "profile render, compute"));
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl list --json")->out, "\"profile\":\"render, compute\""));
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(EACCES, try_dumb(fd, NULL));
+	EXPECT_EQ(PASSES, try_syncobj(fd));
+	close(fd);
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl export %s --to 66 --name config-a", real)->out,
+			       "other options"));
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --force")->status);
+
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 1 --name config-b --profile all", real)->status);
+	EXPECT_EQ(0, tool_run("vgpuctl export %s --to 66 --name config-b", real)->status);
+	fd = tool_open_export("config-b");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try_dumb(fd, NULL));
+	close(fd);
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-b --force")->status);
+}
+
+/* Names and profiles that mean nothing for the device are refused in words. */
+TEST_F_TIMEOUT(files, profiles_that_mean_nothing, 120)
+{
+	const char *real = getenv("VGPU_REAL");
+	struct tool_run *run;
+
+	run = tool_run("vgpuctl export /dev/null --to 66 --name config-a --profile render");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "the profile render means nothing here")) TH_LOG("%s", run->out);
+	EXPECT_EQ(0, tool_run("vgpuctl export /dev/null --to 66 --name config-a --profile all")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --force")->status);
+	run = tool_run("vgpuctl export %s --to 66 --name config-a --profile games", real);
+	EXPECT_EQ(2, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "'games' is not a profile: give render, display, compute or all"))
+		TH_LOG("%s", run->out);
+	run = tool_run("vgpuctl export %s --to 66 --name config-a --profile all,render", real);
+	EXPECT_EQ(2, run->status);
+	EXPECT_FALSE(listed("^config-a "));
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", "allow-ioctls = DRM_IOCTL_I915_GETPARAM\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, CONF ":1: [config-a]: the list has an ioctl of i915, but "))
+		TH_LOG("%s", run->out);
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", "allow-ioctls = DRM_IOCTL_NONE_OF_THEM\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_NE(NULL, strstr(run->out, ":4: [config-a]: allow-ioctls: 'DRM_IOCTL_NONE_OF_THEM' is neither"))
+		TH_LOG("%s", run->out);
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", "profile = render, render\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_NE(NULL, strstr(run->out, "profile: render is named twice")) TH_LOG("%s", run->out);
+	EXPECT_FALSE(listed("^config-a "));
+}
+
+TEST_HARNESS_MAIN

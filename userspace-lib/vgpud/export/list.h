@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of the ioctls that guests may make of an export's device. */
+#ifndef VGPUD_LIST_H
+#define VGPUD_LIST_H
+
+#include "base/answer.h"
+#include "device/device.h"
+#include "export/spec.h"
+
+/**
+ * struct ioctl_list - list of ioctls, as the host module or an engine gets it
+ * @keys: array of vgpu_ioctl_key() of the commands, or VGPU_HOST_IOCTL_NONE alone
+ * @nr: number of entries of @keys; 0: all ioctls are allowed
+ * @deny: true if the ioctls are refused, false if only they are allowed
+ */
+struct ioctl_list {
+	uint32_t keys[EXPORT_IOCTLS_MAX];
+	size_t nr;
+	bool deny;
+};
+
+/*
+ * Make the list of an export whose device is @device, from its profiles and its own list. Return:
+ * 0, or a negative errno with words in @answer: the export names ioctls or profiles that the
+ * device does not have.
+ */
+int export_list(const struct export_spec *spec, const struct device *device,
+		struct ioctl_list *list, struct answer *answer);
+/* Check that export_list() can make the list. */
+int export_list_check(const struct export_spec *spec, const struct device *device,
+		      struct answer *answer);
+
+#endif /* VGPUD_LIST_H */
