@@ -140,6 +140,62 @@ TEST_F_TIMEOUT(files, profile_and_list, 120)
 	close(fd);
 }
 
+/* Opens the guest's node of an export for reading. Return: the fd, or -1. */
+static int open_to_read(const char *name)
+{
+	uint64_t end = tool_now_ms() + 60000;
+	char node[32];
+	int fd = -1;
+
+	while (fd < 0 && tool_now_ms() < end) {
+		snprintf(node, sizeof(node), "/dev/vgpu%d", tool_find_export(name));
+		fd = open(node, O_RDONLY);
+		if (fd < 0)
+			usleep(20000);
+	}
+	return fd;
+}
+
+/* An export for reading lets ioctls through that query, and no others, whatever its list says. */
+TEST_F_TIMEOUT(files, read_only_only_queries, 120)
+{
+	struct drm_get_cap cap = { .capability = DRM_CAP_PRIME };
+	int fd;
+
+	ASSERT_TRUE(write_sections(SECTION("config-a", "read-only = yes\n")));
+	fd = open_to_read("config-a");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try_version(fd));
+	EXPECT_EQ(0, try(fd, DRM_IOCTL_GET_CAP, &cap));
+	EXPECT_EQ(EACCES, try_dumb(fd, NULL));
+	EXPECT_EQ(EACCES, try_syncobj(fd));
+	EXPECT_EQ(EACCES, try(fd, _IO('d', 0x9f), NULL));
+	close(fd);
+	ASSERT_TRUE(write_sections(SECTION("config-b", "read-only = yes\n"
+					   "allow-ioctls = DRM_IOCTL_VERSION, DRM_IOCTL_MODE_CREATE_DUMB\n")));
+	fd = open_to_read("config-b");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try_version(fd));
+	EXPECT_EQ(EACCES, try(fd, DRM_IOCTL_GET_CAP, &cap));
+	EXPECT_EQ(EACCES, try_dumb(fd, NULL));
+	close(fd);
+	ASSERT_TRUE(write_sections(SECTION("config-c", "read-only = yes\n"
+					   "deny-ioctls = DRM_IOCTL_VERSION\n")));
+	fd = open_to_read("config-c");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(EACCES, try_version(fd));
+	EXPECT_EQ(0, try(fd, DRM_IOCTL_GET_CAP, &cap));
+	close(fd);
+	/* A list of which nothing is left must not mean that all ioctls are allowed. */
+	ASSERT_TRUE(write_sections(SECTION("config-d", "read-only = yes\n"
+					   "allow-ioctls = DRM_IOCTL_GEM_CLOSE\n")));
+	fd = open_to_read("config-d");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(EACCES, try_version(fd));
+	EXPECT_EQ(EACCES, try_dumb(fd, NULL));
+	close(fd);
+}
+
 /* A profile is asked for by vgpuctl, and shown; the profile all is as none. */
 TEST_F_TIMEOUT(files, profile_by_hand, 120)
 {

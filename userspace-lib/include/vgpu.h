@@ -66,7 +66,8 @@ struct vgpu_guest_name {
  *	ports. Any user of such a guest can pose as its kernel
  * @master: true if the guest may become DRM master
  * @no_demand: true if the driver never waits for pages of a program's memory
- * @read_only: true if the guest may open the device for reading only
+ * @read_only: true if the guest may open the device for reading only, and make only ioctls that
+ *	query it
  * @profile: names of the profiles whose ioctls the guest may make, separated by commas: "render",
  *	"display", "compute"; or "all"; NULL: "all"
  */

@@ -25,7 +25,8 @@ static const struct option_words {
 	[OPT_MASTER] = { "master", NULL, "the guest may become DRM master (mode setting)" },
 	[OPT_NO_DEMAND] = { "no-demand", NULL,
 			    "the driver never waits for memory of guests' programs" },
-	[OPT_READ_ONLY] = { "read-only", NULL, "the guest may open the device for reading only" },
+	[OPT_READ_ONLY] = { "read-only", NULL, "the guest may open the device for reading only, and make\n"
+			    "only ioctls that query it" },
 	[OPT_PROFILE] = { "profile", "PROFILE",
 			  "ioctls that the guest may make: those of render, display,\n"
 			  "compute, of several (render,display), or all (default)" },

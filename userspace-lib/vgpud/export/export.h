@@ -22,7 +22,7 @@
  * @cid: context ID of the guest
  * @port: vsock port of vgpud by which the guest connects; never 0
  * @any_port: true if the guest may connect from a port of 1024 and more (bridges change ports)
- * @read_only: true if opens for writing fail
+ * @read_only: true if opens for writing fail, and ioctls that do more than query
  * @by_file: true if a file asks for the grant
  * @by_hand: true if vgpuctl asked for it; a grant exists while either of both is true
  * @seen: true if a file still asks for the grant; used while files are read

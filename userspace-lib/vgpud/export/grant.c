@@ -41,7 +41,7 @@ static int grant_tell(struct export *export, struct grant *grant, struct peer *p
 	if (export->device.kind == VGPU_EXPORT_NVIDIA && nvidia_is_card(export->device.rdev) &&
 	    !exporter_is_ready(export->spec.path, export->device.rdev))
 		return 0;
-	ret = export_list(&export->spec, &export->device, &list, answer);
+	ret = export_list(&export->spec, &export->device, grant->read_only, &list, answer);
 	if (ret)
 		return ret;
 	arg.ioctls = (uintptr_t)list.keys;

@@ -85,7 +85,21 @@ static void list_own(const struct export_spec *spec, struct ioctl_list *list)
 		list_add(list, vgpu_ioctl_key(spec->ioctls[i]));
 }
 
-int export_list(const struct export_spec *spec, const struct device *device,
+/* Leave only ioctls that are known to query. */
+static void list_query(struct ioctl_list *list, uint32_t tables)
+{
+	static struct ioctl_list all;
+	size_t i, kept = 0;
+
+	all.nr = ioctls_list(tables, 0, all.keys, EXPORT_IOCTLS_MAX);
+	for (i = 0; i < all.nr; i++)
+		if (!list->nr || list_has(list, all.keys[i]) != list->deny)
+			all.keys[kept++] = all.keys[i];
+	all.nr = kept;
+	*list = all;
+}
+
+int export_list(const struct export_spec *spec, const struct device *device, bool read_only,
 		struct ioctl_list *list, struct answer *answer)
 {
 	uint32_t tables = ioctls_tables(device->kind, device->driver);
@@ -100,6 +114,11 @@ int export_list(const struct export_spec *spec, const struct device *device,
 	/* An empty list would allow all ioctls. */
 	if (!list->nr && spec->profiles & ~PROFILE_ALL)
 		list_add(list, VGPU_HOST_IOCTL_NONE);
+	if (!read_only)
+		return 0;
+	list_query(list, tables);
+	if (!list->nr)
+		list_add(list, VGPU_HOST_IOCTL_NONE);
 	return 0;
 }
 
@@ -108,5 +127,5 @@ int export_list_check(const struct export_spec *spec, const struct device *devic
 {
 	static struct ioctl_list list;
 
-	return export_list(spec, device, &list, answer);
+	return export_list(spec, device, spec->read_only, &list, answer);
 }

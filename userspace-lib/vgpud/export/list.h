@@ -20,11 +20,11 @@ struct ioctl_list {
 };
 
 /*
- * Make the list of an export whose device is @device, from its profiles and its own list. Return:
- * 0, or a negative errno with words in @answer: the export names ioctls or profiles that the
- * device does not have.
+ * Make the list of an export whose device is @device, from its profiles and its own list.
+ * @read_only: only ioctls that are known to query are allowed. Return: 0, or a negative errno with
+ * words in @answer: the export names ioctls or profiles that the device does not have.
  */
-int export_list(const struct export_spec *spec, const struct device *device,
+int export_list(const struct export_spec *spec, const struct device *device, bool read_only,
 		struct ioctl_list *list, struct answer *answer);
 /* Check that export_list() can make the list. */
 int export_list_check(const struct export_spec *spec, const struct device *device,

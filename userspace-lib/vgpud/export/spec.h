@@ -39,7 +39,8 @@ struct cards {
  * @master: true if guests may become DRM master
  * @no_demand: true if drivers never wait for pages of guests' programs
  * @any_port: true if all of @guests may connect from any port, see struct grant
- * @read_only: true if opens for writing fail for all of @guests
+ * @read_only: true if opens for writing, and ioctls that do more than query, fail for all of
+ *	@guests
  * @guests: array of the guests that may use the export; port 0 is the default port
  * @nr_guests: number of entries of @guests
  * @ioctls: array of ioctls, see struct vgpu_host_grant
