@@ -50,31 +50,47 @@ static bool policy_is_drm(const struct vgpu_policy *policy)
 	return policy->kind == VGPU_EXPORT_DRM_PRIMARY || policy->kind == VGPU_EXPORT_DRM_RENDER;
 }
 
-bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
+u32 vgpu_policy_ioctl_key(const struct vgpu_policy *policy, u32 cmd)
 {
-	u32 key = policy->kind == VGPU_EXPORT_NVIDIA ? vgpu_nvidia_key(cmd) : vgpu_ioctl_key(cmd);
+	return policy->kind == VGPU_EXPORT_NVIDIA ? vgpu_nvidia_key(cmd) : vgpu_ioctl_key(cmd);
+}
+
+/* Return the verdict on an ioctl that passes the policy's list, or does not. */
+static enum vgpu_policy_verdict policy_verdict(const struct vgpu_policy *policy, bool passes)
+{
+	if (passes)
+		return VGPU_POLICY_PASS;
+	return policy->audit ? VGPU_POLICY_AUDIT : VGPU_POLICY_DENY;
+}
+
+enum vgpu_policy_verdict vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
+{
+	u32 key = vgpu_policy_ioctl_key(policy, cmd);
+	bool passes = policy_passes(policy, key);
 
 	if (key == VGPU_DRM_SET_MASTER && policy->kind == VGPU_EXPORT_DRM_PRIMARY &&
 	    !policy->master)
-		return false;
+		return VGPU_POLICY_DENY;
 	/*
 	 * Some functions of DRM choose an ioctl by its number alone (drm_compat_ioctl(),
 	 * nouveau_drm_ioctl()), so a command of another type must not pass for it.
 	 */
-	return policy_passes(policy, key) &&
-	       (!policy_is_drm(policy) || policy_passes(policy, _IO('d', _IOC_NR(cmd))));
+	if (policy_is_drm(policy))
+		passes = passes && policy_passes(policy, _IO('d', _IOC_NR(cmd)));
+	return policy_verdict(policy, passes);
 }
 
-bool vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd)
+enum vgpu_policy_verdict vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd)
 {
-	return policy_passes(policy, vgpu_ioctl_key(cmd));
+	return policy_verdict(policy, policy_passes(policy, vgpu_ioctl_key(cmd)));
 }
 
-bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr)
+enum vgpu_policy_verdict vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr)
 {
 	/* The driver knows no number above _IOC_NRMASK and rejects it. */
-	return nr == _IOC_NR(cmd) || nr > _IOC_NRMASK ||
-	       vgpu_policy_ioctl(policy, _IOC(_IOC_READ | _IOC_WRITE, 'F', nr, 1));
+	if (nr == _IOC_NR(cmd) || nr > _IOC_NRMASK)
+		return VGPU_POLICY_PASS;
+	return vgpu_policy_ioctl(policy, _IOC(_IOC_READ | _IOC_WRITE, 'F', nr, 1));
 }
 
 void vgpu_limits_fill(struct vgpu_host_limits *limits, const struct vgpu_host_limits *args,

@@ -19,6 +19,7 @@
  * @kind: VGPU_EXPORT_*
  * @master: true if openers may become DRM master
  * @read_only: true if openers may not open the export for writing
+ * @audit: true if openers may make ioctls that @ioctls denies, which are counted
  * @deny: true if @ioctls lists the denied commands, false if it lists the allowed ones
  * @nr_ioctls: number of entries of @ioctls; 0: all commands are allowed
  * @ioctls: array of vgpu_ioctl_key() of commands, in ascending order
@@ -27,6 +28,7 @@ struct vgpu_policy {
 	u32 kind;
 	bool master;
 	bool read_only;
+	bool audit;
 	bool deny;
 	u32 nr_ioctls;
 	const u32 *ioctls;
@@ -55,6 +57,18 @@ static inline u32 vgpu_policy_key(u32 cmd)
 }
 
 /**
+ * enum vgpu_policy_verdict - whether a policy lets an ioctl through
+ * @VGPU_POLICY_DENY: it does not
+ * @VGPU_POLICY_PASS: it does
+ * @VGPU_POLICY_AUDIT: it does, although the list denies the ioctl, and the ioctl is counted
+ */
+enum vgpu_policy_verdict {
+	VGPU_POLICY_DENY,
+	VGPU_POLICY_PASS,
+	VGPU_POLICY_AUDIT,
+};
+
+/**
  * vgpu_policy_open - check an open of the export
  * @policy: policy of the export
  * @flags: flags of open()
@@ -63,14 +77,17 @@ static inline u32 vgpu_policy_key(u32 cmd)
  */
 int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags);
 
+/* Compute the key by which the policy's list names an ioctl of the export's device. */
+u32 vgpu_policy_ioctl_key(const struct vgpu_policy *policy, u32 cmd);
+
 /**
  * vgpu_policy_ioctl - check an ioctl on an opened export
  * @policy: policy of the export
  * @cmd: command of the ioctl
  *
- * Return: true if the command is allowed.
+ * Return: the verdict.
  */
-bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd);
+enum vgpu_policy_verdict vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd);
 
 /**
  * vgpu_policy_derived - check an ioctl on a file that comes from an export
@@ -81,9 +98,9 @@ bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd);
  * numbers mean something else there. The list of the export applies to such a file all the
  * same.
  *
- * Return: true if the command is allowed.
+ * Return: the verdict.
  */
-bool vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd);
+enum vgpu_policy_verdict vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd);
 
 /**
  * vgpu_policy_nvidia - check the ioctl that NVIDIA's driver will carry out
@@ -92,9 +109,9 @@ bool vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd);
  * @nr: number of the ioctl that the driver carries out: that of @cmd, or of the ioctl that @cmd
  *	wraps (struct vgpu_nvidia_look)
  *
- * Return: true if the ioctl is allowed.
+ * Return: the verdict.
  */
-bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr);
+enum vgpu_policy_verdict vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr);
 
 /**
  * vgpu_limits_fill - compute the limits of a guest

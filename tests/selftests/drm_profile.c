@@ -224,6 +224,93 @@ TEST_F_TIMEOUT(files, profile_by_hand, 120)
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-b --force")->status);
 }
 
+/* Return: true if vgpuctl's status has a line of this pattern about a denied ioctl. */
+static bool counted(const char *pattern)
+{
+	struct tool_run *run = tool_run("vgpuctl status");
+	regex_t regex;
+	bool found;
+
+	if (run->status || regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB | REG_NEWLINE))
+		return false;
+	found = !regexec(&regex, run->out, 0, NULL, 0);
+	regfree(&regex);
+	return found;
+}
+
+/* Denied ioctls are counted by name, those of files that the device makes included. */
+TEST_F_TIMEOUT(files, denials_are_counted, 120)
+{
+	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR, .fd = -1 };
+	unsigned int i;
+	int fd;
+
+	ASSERT_TRUE(write_sections(SECTION("config-a", "profile = display\n")));
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try_dumb(fd, &prime.handle));
+	EXPECT_FALSE(counted(" config-a +1:22586 "));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(EACCES, try(fd, _IOWR('d', 0x41, uint32_t), &i));
+	EXPECT_EQ(EACCES, try_master(fd));
+	ASSERT_EQ(0, try(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	EXPECT_EQ(EACCES, try(prime.fd, DMA_BUF_SET_NAME_B, "name"));
+	EXPECT_TRUE(counted("^DRM_IOCTL_VGEM_FENCE_ATTACH +config-a +1:22586 +3 +0$"));
+	EXPECT_TRUE(counted("^DRM_IOCTL_SET_MASTER +config-a +1:22586 +1 +0$"));
+	EXPECT_TRUE(counted("^DMA_BUF_SET_NAME +config-a +1:22586 +1 +0$"));
+	EXPECT_FALSE(counted("^DRM_IOCTL_MODE_CREATE_DUMB "));
+	/* A guest that tries many numbers fills the table, and the rest is counted together. */
+	EXPECT_FALSE(counted("^others "));
+	for (i = 0x43; i < 0xa0; i++)
+		EXPECT_EQ(EACCES, try(fd, _IO('d', i), NULL));
+	EXPECT_TRUE(counted("^0x6443 +config-a +1:22586 +1 +0$"));
+	EXPECT_TRUE(counted("^others +config-a +1:22586 +[1-9][0-9]+ +0$"));
+	EXPECT_TRUE(counted("^DRM_IOCTL_VGEM_FENCE_ATTACH +config-a +1:22586 +3 +0$"));
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl list --json")->out,
+			       "\"ioctl\":\"DRM_IOCTL_SET_MASTER\""));
+	close(prime.fd);
+	close(fd);
+}
+
+/* An audit lets through what the list denies, counts it and logs its name, once. */
+TEST_F_TIMEOUT(files, audit_denies_nothing, 120)
+{
+	static const char words[] = "export config-a: DRM_IOCTL_MODE_CREATE_DUMB would be denied";
+	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR, .fd = -1 };
+	uint64_t end = tool_now_ms() + 30000;
+	struct tool_run *run;
+	int fd;
+
+	ASSERT_TRUE(write_sections(SECTION("config-a", "profile = render\naudit = yes\n")));
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try_dumb(fd, NULL));
+	EXPECT_EQ(0, try_dumb(fd, &prime.handle));
+	/* An audit is no permission to become master. */
+	EXPECT_EQ(EACCES, try_master(fd));
+	ASSERT_EQ(0, try(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	EXPECT_EQ(0, try(prime.fd, DMA_BUF_SET_NAME_B, "name"));
+	EXPECT_TRUE(counted("^DRM_IOCTL_MODE_CREATE_DUMB +config-a +1:22586 +0 +2$"));
+	EXPECT_TRUE(counted("^DRM_IOCTL_SET_MASTER +config-a +1:22586 +1 +0$"));
+	EXPECT_TRUE(counted("^DMA_BUF_SET_NAME +config-a +1:22586 +0 +1$"));
+	while (!logged(words) && tool_now_ms() < end)
+		usleep(100000);
+	EXPECT_EQ(1, logged(words));
+	EXPECT_EQ(0, logged("DRM_IOCTL_SET_MASTER would be denied"));
+	close(prime.fd);
+	close(fd);
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", "audit = yes\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "audit means nothing without")) TH_LOG("%s", run->out);
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", "audit = yes\nprofile = render\nread-only = yes\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "audit cannot be combined with read-only"))
+		TH_LOG("%s", run->out);
+}
+
 /* Names and profiles that mean nothing for the device are refused in words. */
 TEST_F_TIMEOUT(files, profiles_that_mean_nothing, 120)
 {

@@ -128,6 +128,28 @@ static void test_master(void)
 	tap_subject("becoming master");
 }
 
+/* An audit lets through what a list denies, but nothing that a rule denies. */
+static void test_audit(void)
+{
+	u32 listed = vgpu_ioctl_key(_IO('d', 1));
+	struct vgpu_policy policy = {
+		.kind = VGPU_EXPORT_DRM_PRIMARY, .audit = true, .nr_ioctls = 1, .ioctls = &listed,
+	};
+
+	tap_expect(vgpu_policy_ioctl(&policy, _IO('d', 1)) == VGPU_POLICY_PASS, "what is listed");
+	tap_expect(vgpu_policy_ioctl(&policy, _IO('d', 2)) == VGPU_POLICY_AUDIT, "what is not");
+	tap_expect(vgpu_policy_ioctl(&policy, SET_MASTER) == VGPU_POLICY_DENY, "becoming master");
+	tap_expect(vgpu_policy_derived(&policy, _IO('b', 0)) == VGPU_POLICY_AUDIT, "derived files");
+	policy.kind = VGPU_EXPORT_NVIDIA;
+	tap_expect(vgpu_policy_nvidia(&policy, _IOWR('F', 0xd3, char[16]), 0x2b) ==
+		   VGPU_POLICY_AUDIT, "what is wrapped");
+	policy.read_only = true;
+	tap_expect(vgpu_policy_open(&policy, O_RDWR) == -EACCES, "opens");
+	policy.audit = false;
+	tap_expect(vgpu_policy_ioctl(&policy, _IO('e', 2)) == VGPU_POLICY_DENY, "without");
+	tap_subject("audits");
+}
+
 static void test_open(void)
 {
 	struct vgpu_policy policy = {};
@@ -178,6 +200,7 @@ int main(void)
 	test_nvidia();
 	test_drm();
 	test_master();
+	test_audit();
 	test_open();
 	test_limits();
 	return tap_done();

@@ -224,6 +224,8 @@ struct vgpu_host_peer_del {
 #define VGPU_HOST_IOCTL_NONE	0xffffffffU
 
 #define VGPU_HOST_GRANT_READ_ONLY (1U << 0)	/* opens for writing get -EACCES */
+/* Ioctls that the list denies are let through, and counted (VGPU_HOST_DENIALS). */
+#define VGPU_HOST_GRANT_AUDIT	(1U << 1)
 
 /**
  * struct vgpu_host_grant - let a peer use an export
@@ -247,6 +249,53 @@ struct vgpu_host_grant {
 	__u64 ioctls;
 	__u32 nr_ioctls;
 	__u32 ioctls_deny;
+};
+
+/* Number of ioctls of a grant that are counted one by one. */
+#define VGPU_HOST_DENIALS_MAX	64
+
+/**
+ * struct vgpu_host_denial - how often a peer made an ioctl that is denied
+ * @ioctl: type and number of the command, as in lists; of NVIDIA's driver the number that is
+ *	compared with lists
+ * @what: command, class or kind of sharing in the argument, if a rule for NVIDIA's driver denied
+ *	the request; else 0
+ * @denied: number of requests that failed
+ * @audited: number of requests that were let through (VGPU_HOST_GRANT_AUDIT)
+ */
+struct vgpu_host_denial {
+	__u32 ioctl;
+	__u32 what;
+	__u64 denied;
+	__u64 audited;
+};
+
+/**
+ * struct vgpu_host_denials - counts of denied ioctls of a peer and an export
+ * @size: sizeof(struct vgpu_host_denials)
+ * @peer: number of the peer
+ * @export: number of the export
+ * @nr: length of the array @denials
+ * @denials: user pointer to an array of struct vgpu_host_denial, which is filled in
+ * @out_nr: number of counts that there are, at most VGPU_HOST_DENIALS_MAX; of these, @nr are
+ *	filled in
+ * @reserved: 0
+ * @out_others_denied: number of denied requests beyond these counts
+ * @out_others_audited: number of requests let through beyond these counts
+ *
+ * Files that come from calls on the export count as well. The counts begin with the grant.
+ * -ENOENT: no such peer, or it has no such grant.
+ */
+struct vgpu_host_denials {
+	__u32 size;
+	__u32 peer;
+	__u32 export;
+	__u32 nr;
+	__u64 denials;
+	__u32 out_nr;
+	__u32 reserved;
+	__u64 out_others_denied;
+	__u64 out_others_audited;
 };
 
 struct vgpu_host_revoke {
@@ -641,6 +690,7 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_EXPORT_CHANGE	_IO(VGPU_HOST_TYPE, 0x0d)
 #define VGPU_HOST_EXPORT_FILE	_IO(VGPU_HOST_TYPE, 0x0e)
 #define VGPU_HOST_MEMORY	_IO(VGPU_HOST_TYPE, 0x0f)
+#define VGPU_HOST_DENIALS	_IO(VGPU_HOST_TYPE, 0x10)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)

@@ -36,7 +36,7 @@ _vgpuctl() {
 	case $command${verb:+ $verb} in
 	'') words='export unexport window reload diff list status help --version' ;;
 	help) words='export unexport window reload diff list status' ;;
-	export*) words='--to --nvidia --name --master --no-demand --read-only --profile --any-port' ;;
+	export*) words='--to --nvidia --name --master --no-demand --read-only --profile --audit --any-port' ;;
 	unexport*) words='--to --nvidia --force' ;;
 	window) words='create destroy drain fill list qemu-args' ;;
 	'window create') words='--to --size --owner' ;;

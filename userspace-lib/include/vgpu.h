@@ -70,6 +70,7 @@ struct vgpu_guest_name {
  *	query it
  * @profile: names of the profiles whose ioctls the guest may make, separated by commas: "render",
  *	"display", "compute"; or "all"; NULL: "all"
+ * @audit: true if ioctls that @profile does not have are let through, counted and logged
  */
 struct vgpu_export_request {
 	const char *path;
@@ -85,6 +86,7 @@ struct vgpu_export_request {
 	bool no_demand;
 	bool read_only;
 	const char *profile;
+	bool audit;
 };
 
 /**
@@ -290,12 +292,27 @@ struct vgpu_window_status {
 };
 
 /**
+ * struct vgpu_denial_info - an ioctl that the terms of an export deny
+ * @ioctl: name of the ioctl, or its number; a number behind the name is that of the request in its
+ *	argument, for NVIDIA's driver; "others": all ioctls beyond the first 64
+ * @denied: number of times that it failed
+ * @audited: number of times that it was let through, see @audit of struct vgpu_export_request
+ */
+struct vgpu_denial_info {
+	char *ioctl;
+	uint64_t denied;
+	uint64_t audited;
+};
+
+/**
  * struct vgpu_grant_info - a guest that may use an export
  * @cid: vsock context ID of the guest
  * @port: vsock port of the agent by which the guest connects
  * @any_port: see struct vgpu_export_request
  * @read_only: see struct vgpu_export_request
  * @connected: true if the guest is connected
+ * @denials: array of the ioctls that were denied to the guest since it connected
+ * @nr_denials: number of entries of @denials
  */
 struct vgpu_grant_info {
 	uint32_t cid;
@@ -303,6 +320,8 @@ struct vgpu_grant_info {
 	bool any_port;
 	bool read_only;
 	bool connected;
+	struct vgpu_denial_info *denials;
+	size_t nr_denials;
 };
 
 /**
@@ -317,6 +336,7 @@ struct vgpu_grant_info {
  * @ready: true if the device exists
  * @master: see struct vgpu_export_request
  * @no_demand: see struct vgpu_export_request
+ * @audit: see struct vgpu_export_request
  * @profile: see struct vgpu_export_request; "" if none was asked for
  * @origin: file that asks for the export; "" if vgpu_agent_export() made it
  * @grants: array of the guests that may use the export
@@ -331,6 +351,7 @@ struct vgpu_export_info {
 	bool ready;
 	bool master;
 	bool no_demand;
+	bool audit;
 	char *profile;
 	char *origin;
 	struct vgpu_grant_info *grants;

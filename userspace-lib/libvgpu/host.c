@@ -112,6 +112,7 @@ VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 	put_bool(request, "no_demand", export->no_demand);
 	put_bool(request, "read_only", export->read_only);
 	put_string(request, "profile", export->profile);
+	put_bool(request, "audit", export->audit);
 	ret = agent_ask(agent, request, &answer);
 	if (ret)
 		return ret;
@@ -252,18 +253,6 @@ VGPU_PUBLIC int vgpu_agent_diff(struct vgpu_agent *agent, char **changes)
 
 /* Each of the next functions fills in one struct. They return false if there is no memory. */
 
-static bool read_grant(struct json_object *object, void *to)
-{
-	struct vgpu_grant_info *grant = to;
-
-	grant->cid = get_number(object, "cid");
-	grant->port = get_number(object, "port");
-	grant->any_port = get_bool(object, "any_port");
-	grant->read_only = get_bool(object, "read_only");
-	grant->connected = get_bool(object, "connected");
-	return true;
-}
-
 /*
  * Make an array of C structs of @size bytes from the JSON array @key. @to: pointer to the array.
  * Return: false if there is no memory.
@@ -293,6 +282,29 @@ static bool read_array(struct json_object *object, const char *key, size_t size,
 	return true;
 }
 
+static bool read_denial(struct json_object *object, void *to)
+{
+	struct vgpu_denial_info *denial = to;
+
+	denial->ioctl = strdup(get_string(object, "ioctl"));
+	denial->denied = get_number(object, "denied");
+	denial->audited = get_number(object, "audited");
+	return denial->ioctl;
+}
+
+static bool read_grant(struct json_object *object, void *to)
+{
+	struct vgpu_grant_info *grant = to;
+
+	grant->cid = get_number(object, "cid");
+	grant->port = get_number(object, "port");
+	grant->any_port = get_bool(object, "any_port");
+	grant->read_only = get_bool(object, "read_only");
+	grant->connected = get_bool(object, "connected");
+	return read_array(object, "denials", sizeof(*grant->denials), read_denial, &grant->denials,
+			  &grant->nr_denials);
+}
+
 static bool read_export(struct json_object *object, void *to)
 {
 	struct vgpu_export_info *export = to;
@@ -307,6 +319,7 @@ static bool read_export(struct json_object *object, void *to)
 	export->ready = !strcmp(get_string(object, "state"), "ready");
 	export->master = get_bool(object, "master");
 	export->no_demand = get_bool(object, "no_demand");
+	export->audit = get_bool(object, "audit");
 	return export->name && export->path && export->driver && export->kind &&
 	       export->bus && export->origin && export->profile &&
 	       read_array(object, "to", sizeof(*export->grants), read_grant, &export->grants,
@@ -401,6 +414,13 @@ VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_inf
 
 static void export_info_free(struct vgpu_export_info *export)
 {
+	size_t i, j;
+
+	for (i = 0; i < export->nr_grants; i++) {
+		for (j = 0; j < export->grants[i].nr_denials; j++)
+			free(export->grants[i].denials[j].ioctl);
+		free(export->grants[i].denials);
+	}
 	free(export->name);
 	free(export->path);
 	free(export->driver);

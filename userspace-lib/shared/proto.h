@@ -51,7 +51,7 @@
 #define ESHADOW_FD_DEVICES	6	/* directory with the nodes of exports, by number */
 #define ESHADOW_FD_PROC		7	/* /proc of its own pid namespace */
 #define ESHADOW_FD_FAULTS	8	/* /dev/userfaultfd */
-#define ESHADOW_FD_COUNTERS	9	/* struct engine_counters of this shadow */
+#define ESHADOW_FD_COUNTERS	9	/* struct engine_counts of this shadow */
 #define ESHADOW_FD_PATIENCE	10	/* struct engine_patience */
 #define ESHADOW_FD_PROGRAM	11	/* the program itself, closed by exec */
 
@@ -89,6 +89,45 @@ struct engine_counters {
 	__u64 malformed;
 	__u64 stray_fds;
 	__u64 cancels;
+};
+
+/* Number of denied ioctls that a shadow counts one by one, and of its other counts. */
+#define ENGINE_DENIALS_MAX	48
+#define ENGINE_OTHERS_MAX	16
+
+/**
+ * struct engine_denial - how often a shadow's program made an ioctl that is denied
+ * @export: vgpud's number of the export that the file is of or came from
+ * @ioctl: see struct vgpu_host_denial; VGPU_HOST_IOCTL_NONE: all further ioctls of the export
+ * @what: see struct vgpu_host_denial
+ * @reserved: 0
+ * @denied: see struct vgpu_host_denial
+ * @audited: see struct vgpu_host_denial
+ */
+struct engine_denial {
+	__u32 export;
+	__u32 ioctl;
+	__u32 what;
+	__u32 reserved;
+	__u64 denied;
+	__u64 audited;
+};
+
+/**
+ * struct engine_counts - counters of a shadow, and the ioctls that were denied to its program
+ * @counters: counters
+ * @nr_denials: number of entries of @denials; those with VGPU_HOST_IOCTL_NONE may be the last
+ *	ENGINE_OTHERS_MAX
+ * @reserved: 0
+ * @denials: array of counts, of which none is removed
+ *
+ * The shadow writes, and vgpud reads. Entries are complete before @nr_denials counts them.
+ */
+struct engine_counts {
+	struct engine_counters counters;
+	__u32 nr_denials;
+	__u32 reserved;
+	struct engine_denial denials[ENGINE_DENIALS_MAX + ENGINE_OTHERS_MAX];
 };
 
 /**
@@ -445,11 +484,13 @@ struct eshadow_ram {
  * @no_demand: 1 if the object's driver does not wait for the guest's memory; 0 for an export
  * @nr_ioctls: number of entries of @ioctls
  * @object_kind: VGPU_OBJECT_* of an object
- * @reserved2: 0
+ * @origin: vgpud's number of the export that the object is of or came from, for counts
  * @space: number of the address space that mappings of the object show
  * @rdev: device number of the node
  * @limits: bit mask of the sets of limits of files that the object's calls make; see struct
  *	object
+ * @audit: see struct vgpu_policy
+ * @reserved: 0
  * @ioctls: see struct vgpu_policy
  */
 struct eshadow_policy {
@@ -461,10 +502,12 @@ struct eshadow_policy {
 	__u8 no_demand;
 	__u32 nr_ioctls;
 	__u32 object_kind;
-	__u32 reserved2;
+	__u32 origin;
 	__u64 space;
 	__u64 rdev;
 	__u64 limits;
+	__u32 audit;
+	__u32 reserved;
 	__u32 ioctls[1024];
 };
 

@@ -80,6 +80,7 @@ int cmd_export(const char *path, const struct options *options)
 		.no_demand = option_given(options, OPT_NO_DEMAND),
 		.read_only = option_given(options, OPT_READ_ONLY),
 		.profile = options->values[OPT_PROFILE],
+		.audit = option_given(options, OPT_AUDIT),
 		.nvidia = option_given(options, OPT_NVIDIA),
 	};
 	char *real = NULL;
@@ -91,7 +92,8 @@ int cmd_export(const char *path, const struct options *options)
 	request.nr_others = options->nr_guests - 1;
 	if (option_given(options, OPT_NVIDIA)) {
 		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_NO_DEMAND) |
-				      ALLOW(OPT_READ_ONLY) | ALLOW(OPT_PROFILE)))
+				      ALLOW(OPT_READ_ONLY) | ALLOW(OPT_PROFILE) |
+				      ALLOW(OPT_AUDIT)))
 			return fail(EXIT_USAGE,
 				    "--nvidia can be combined only with --to and --any-port (vgpuctl --help)");
 		ret = parse_card(path, &request.card);

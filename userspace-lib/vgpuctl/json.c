@@ -86,6 +86,19 @@ void print_error_json(int status, const char *reason, const char *message)
 	json_object_put(object);
 }
 
+static void put_denials(struct json_object *to, const struct vgpu_grant_info *grant)
+{
+	struct json_object *array = put_array(to, "denials"), *object;
+	size_t i;
+
+	for (i = 0; i < grant->nr_denials; i++) {
+		object = put_element(array);
+		put_string(object, "ioctl", grant->denials[i].ioctl);
+		put_number(object, "denied", grant->denials[i].denied);
+		put_number(object, "audited", grant->denials[i].audited);
+	}
+}
+
 static void put_exports(struct json_object *to, const struct vgpu_host_info *host)
 {
 	struct json_object *array = put_array(to, "exports"), *object, *grants;
@@ -103,6 +116,7 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 		put_bool(object, "ready", export->ready);
 		put_bool(object, "master", export->master);
 		put_bool(object, "no_demand", export->no_demand);
+		put_bool(object, "audit", export->audit);
 		put_string(object, "profile", export->profile);
 		put_string(object, "origin", export->origin);
 		grants = put_array(object, "to");
@@ -115,6 +129,7 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 			put_bool(object, "any_port", grant->any_port);
 			put_bool(object, "read_only", grant->read_only);
 			put_bool(object, "connected", grant->connected);
+			put_denials(object, grant);
 		}
 	}
 }

@@ -30,6 +30,9 @@ static const struct option_words {
 	[OPT_PROFILE] = { "profile", "PROFILE",
 			  "ioctls that the guest may make: those of render, display,\n"
 			  "compute, of several (render,display), or all (default)" },
+	[OPT_AUDIT] = { "audit", NULL,
+			"let ioctls through that PROFILE does not have, count them\n"
+			"(vgpuctl status) and log them" },
 	[OPT_ANY_PORT] = { "any-port", NULL,
 			   "accept a guest behind a bridge that hides ports; then any\n"
 			   "user of that guest can pose as the guest's kernel" },
@@ -53,7 +56,7 @@ static const struct option_words {
 /* Order of the options in help texts. */
 static const int options_order[] = {
 	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_PROFILE,
-	OPT_ANY_PORT,
+	OPT_AUDIT, OPT_ANY_PORT,
 	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_FORCE, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
 };
 
@@ -73,11 +76,13 @@ static const struct command {
 } commands[] = {
 	{ "export",
 	  "export PATH --to CID[:PORT]... [--name NAME] [--master]\n"
-	  "              [--no-demand] [--read-only] [--profile PROFILE] [--any-port]\n"
+	  "              [--no-demand] [--read-only] [--profile PROFILE [--audit]]\n"
+	  "              [--any-port]\n"
 	  "export --nvidia [N] --to CID[:PORT]... [--any-port]\n",
 	  "the PATH of a device file",
 	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
-	  ALLOW(OPT_NO_DEMAND) | ALLOW(OPT_READ_ONLY) | ALLOW(OPT_PROFILE) | ALLOW(OPT_NVIDIA),
+	  ALLOW(OPT_NO_DEMAND) | ALLOW(OPT_READ_ONLY) | ALLOW(OPT_PROFILE) | ALLOW(OPT_AUDIT) |
+	  ALLOW(OPT_NVIDIA),
 	  cmd_export },
 	{ "unexport",
 	  "unexport NAME [--to CID[:PORT]]... [--force]\n"

@@ -133,6 +133,35 @@ static void grant_words(const struct vgpu_export_info *export, uint32_t port, ch
 		strcpy(words + 1024 - sizeof("..."), "...");
 }
 
+/* Print the ioctls that were denied to guests, or let through by an audit, if there are any. */
+static void print_denials(const struct vgpu_host_info *host)
+{
+	const struct vgpu_denial_info *denial;
+	struct libscols_table *table = NULL;
+	const struct vgpu_grant_info *grant;
+	char name[24], denied[24], audited[24];
+	size_t i, j, k;
+
+	for (i = 0; i < host->nr_exports; i++)
+		for (j = 0; j < host->exports[i].nr_grants; j++) {
+			grant = &host->exports[i].grants[j];
+			snprintf(name, sizeof(name), "%" PRIu32 ":%" PRIu32, grant->cid,
+				 grant->port);
+			for (k = 0; k < grant->nr_denials; k++) {
+				if (!table)
+					table = table_new("DENIED IOCTL", "EXPORT", "GUEST",
+							  ">DENIED", ">LET THROUGH", NULL);
+				denial = &grant->denials[k];
+				snprintf(denied, sizeof(denied), "%" PRIu64, denial->denied);
+				snprintf(audited, sizeof(audited), "%" PRIu64, denial->audited);
+				table_add(table, denial->ioctl, host->exports[i].name, name, denied,
+					  audited);
+			}
+		}
+	if (table)
+		table_print(table);
+}
+
 static void print_exports(const struct vgpu_host_info *host, bool status)
 {
 	const struct vgpu_export_info *export;
@@ -162,7 +191,12 @@ static void print_exports(const struct vgpu_host_info *host, bool status)
 		if (*export->profile)
 			printf("%s: guests may make ioctls of profile %s\n", export->name,
 			       export->profile);
+		if (export->audit)
+			printf("%s: ioctls that would be denied are let through (audit)\n",
+			       export->name);
 	}
+	if (status)
+		print_denials(host);
 }
 
 static void print_guest(const struct vgpu_guest_info *guest)

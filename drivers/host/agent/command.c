@@ -289,6 +289,22 @@ static int agent_peer_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
 	return vgpu_cmd_respond(cmd);
 }
 
+static int agent_denials(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_denials *args = cmd->arg;
+	struct vgpu_peer *peer;
+	int ret;
+
+	if (args->reserved)
+		return -EOPNOTSUPP;
+	peer = agent_find_peer(data, args->peer);
+	if (!peer)
+		return -ENOENT;
+	ret = vgpu_grant_denials(peer, args);
+	vgpu_peer_put(peer);
+	return ret ?: vgpu_cmd_respond(cmd);
+}
+
 static int agent_window_create(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	return vgpuh_window_create(cmd->arg, cmd);
@@ -327,6 +343,7 @@ static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_SHADOW, struct vgpu_host_shadow, agent_shadow),
 	VGPU_CMD(VGPU_HOST_MEMORY, struct vgpu_host_memory, agent_memory),
 	VGPU_CMD(VGPU_HOST_PEER_STAT, struct vgpu_host_peer_stat, agent_peer_stat),
+	VGPU_CMD(VGPU_HOST_DENIALS, struct vgpu_host_denials, agent_denials),
 	VGPU_CMD(VGPU_HOST_WINDOW_CREATE, struct vgpu_host_window_create, agent_window_create),
 	VGPU_CMD(VGPU_HOST_WINDOW_DESTROY, struct vgpu_host_window_destroy, agent_window_destroy),
 	VGPU_CMD(VGPU_HOST_WINDOW_DRAIN, struct vgpu_host_window_drain, agent_window_drain),

@@ -155,7 +155,7 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 	int ret = 0;
 	u32 i;
 
-	if (args->flags & ~VGPU_HOST_GRANT_READ_ONLY)
+	if (args->flags & ~(VGPU_HOST_GRANT_READ_ONLY | VGPU_HOST_GRANT_AUDIT))
 		return -EOPNOTSUPP;
 	if (args->nr_ioctls > VGPU_POLICY_IOCTLS_MAX || args->ioctls_deny > 1)
 		return -EINVAL;
@@ -171,10 +171,12 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		grant->ioctls[i] = vgpu_policy_key(grant->ioctls[i]);
 	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), grant_compare, NULL);
 	kref_init(&grant->ref);
+	vgpu_denials_init(&grant->denials);
 	grant->policy = (struct vgpu_policy) {
 		.kind = export->kind,
 		.master = export->flags & VGPU_HOST_EXPORT_MASTER,
 		.read_only = args->flags & VGPU_HOST_GRANT_READ_ONLY,
+		.audit = args->flags & VGPU_HOST_GRANT_AUDIT,
 		.deny = args->ioctls_deny,
 		.nr_ioctls = args->nr_ioctls,
 		.ioctls = grant->ioctls,
@@ -218,6 +220,27 @@ int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export)
 	mutex_unlock(&peer->lock);
 	if (!ret)
 		vgpuh_control_kick(peer);
+	return ret;
+}
+
+int vgpu_grant_denials(struct vgpu_peer *peer, struct vgpu_host_denials *args)
+{
+	struct vgpu_grant *grant, *found = NULL;
+	int ret;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants.list, node) {
+		if (grant->export->id == args->export && !grant->revoked) {
+			vgpu_grant_get(grant);
+			found = grant;
+			break;
+		}
+	}
+	mutex_unlock(&peer->lock);
+	if (!found)
+		return -ENOENT;
+	ret = vgpu_denials_copy(&found->denials, args);
+	vgpu_grant_put(found);
 	return ret;
 }
 

@@ -12,6 +12,7 @@ struct vgpu_agent;
 struct vgpuh_export;
 struct vgpu_host_export_add;
 struct vgpu_host_export_change;
+struct vgpu_host_denials;
 struct vgpu_host_grant;
 struct vgpu_peer;
 
@@ -24,6 +25,8 @@ int vgpuh_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_
 int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		   const struct vgpu_host_grant *args);
 int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export);
+/* Copy the counts of denied ioctls of the peer's grant for args->export to the caller. */
+int vgpu_grant_denials(struct vgpu_peer *peer, struct vgpu_host_denials *args);
 /*
  * Notify the guest of new and revoked grants, and of changed files and uevents of its exports.
  * Context: the peer's sender.

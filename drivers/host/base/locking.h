@@ -22,7 +22,7 @@
  *   peer->objects.lock		object, file and space tables, memory that devices keep
  *   poll->lock			wait entries on a driver's queues, held over its ->poll()
  *   session->unmaps.lock, peer->closes.lock, peer->leaves.lock, peer->unbinds.lock,
- *   peer->tgids_lock, agent->events_lock, session->process.lock
+ *   peer->tgids_lock, agent->events_lock, session->process.lock, grant->denials.lock
  *				spinlocks, never two at a time
  *   peer->events.lock		spinlock, taken where drivers signal
  *   guest->lock		spinlock, waiting time that a guest has left

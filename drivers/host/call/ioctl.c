@@ -153,12 +153,15 @@ static int ioctl_gather(struct vgpuh_call *call)
 }
 
 /*
- * Trace that @cmd, or the ioctl that it wraps, is denied to guests. @what: the denied part of
- * the argument; 0: the ioctl as such.
+ * Count and trace that @cmd, or the ioctl that it wraps, is denied to guests. @what: the denied
+ * part of the argument; 0: the ioctl as such.
  */
 static void ioctl_tell_denied(const struct vgpuh_call *call, u32 cmd, u32 key, u32 what)
 {
-	trace_vgpu_host_denied(call->lane->session->peer->id, cmd, vgpu_nvidia_name(key), what);
+	vgpu_denial_count(&call->object->grant->denials, key, what, false);
+	trace_vgpu_host_denied(call->lane->session->peer->id, cmd,
+			       vgpuh_object_is_nvidia(call->object) ? vgpu_nvidia_name(key) : NULL,
+			       what);
 }
 
 /*
@@ -177,7 +180,8 @@ static bool shadow_is_alone(void)
  */
 static int ioctl_judge_nvidia(struct vgpuh_call *call, u32 cmd, u64 arg)
 {
-	const struct vgpu_grant *grant = call->object->grant;
+	struct vgpu_grant *grant = call->object->grant;
+	enum vgpu_policy_verdict listed;
 	enum vgpu_nvidia_verdict verdict;
 	struct vgpu_nvidia_look look;
 	u8 bytes[VGPU_NVIDIA_LOOK_MAX];
@@ -193,10 +197,13 @@ static int ioctl_judge_nvidia(struct vgpuh_call *call, u32 cmd, u64 arg)
 	}
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = shadow_is_alone() ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
-	if (!vgpu_policy_nvidia(&grant->policy, cmd, look.nr)) {
+	listed = vgpu_policy_nvidia(&grant->policy, cmd, look.nr);
+	if (listed == VGPU_POLICY_DENY) {
 		ioctl_tell_denied(call, cmd, VGPU_NVIDIA_RM_KEY(look.nr), 0);
 		return -EACCES;
 	}
+	if (listed == VGPU_POLICY_AUDIT)
+		vgpu_denial_count(&grant->denials, VGPU_NVIDIA_RM_KEY(look.nr), 0, true);
 	if (verdict == VGPU_NVIDIA_PASS)
 		return 0;
 	atomic64_inc(&call->lane->session->peer->counters.refused);
@@ -238,18 +245,35 @@ static int ioctl_hide_shared(__le64 __user *place)
 	return copy_to_user(place, &flags, sizeof(flags)) ? -EFAULT : 0;
 }
 
+/* Check an ioctl of a file that is no device, but came from an export by other calls. */
+static bool ioctl_allowed_derived(struct vgpu_grant *origin, u32 cmd)
+{
+	enum vgpu_policy_verdict verdict = vgpu_policy_derived(&origin->policy, cmd);
+
+	if (verdict != VGPU_POLICY_PASS)
+		vgpu_denial_count(&origin->denials, vgpu_ioctl_key(cmd), 0,
+				  verdict == VGPU_POLICY_AUDIT);
+	return verdict != VGPU_POLICY_DENY;
+}
+
 static bool ioctl_allowed(const struct vgpuh_call *call, u32 cmd)
 {
-	const struct vgpu_grant *origin = call->object->origin;
-	const struct vgpu_grant *grant = call->object->grant;
+	struct vgpu_grant *origin = call->object->origin;
+	struct vgpu_grant *grant = call->object->grant;
+	enum vgpu_policy_verdict verdict;
+	u32 key;
 
 	if (!grant)
-		return !origin || vgpu_policy_derived(&origin->policy, cmd);
-	if (vgpu_policy_ioctl(&grant->policy, cmd))
+		return !origin || ioctl_allowed_derived(origin, cmd);
+	verdict = vgpu_policy_ioctl(&grant->policy, cmd);
+	if (verdict == VGPU_POLICY_PASS)
 		return true;
-	if (grant->policy.kind == VGPU_EXPORT_NVIDIA)
-		ioctl_tell_denied(call, cmd, vgpu_nvidia_key(cmd), 0);
-	return false;
+	key = vgpu_policy_ioctl_key(&grant->policy, cmd);
+	if (verdict == VGPU_POLICY_AUDIT)
+		vgpu_denial_count(&grant->denials, key, 0, true);
+	else
+		ioctl_tell_denied(call, cmd, key, 0);
+	return verdict == VGPU_POLICY_AUDIT;
 }
 
 /*

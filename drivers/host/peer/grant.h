@@ -11,6 +11,7 @@
 #include <linux/path.h>
 #include <linux/types.h>
 
+#include "peer/denial.h"
 #include "policy.h"
 
 struct file;
@@ -60,6 +61,8 @@ struct vgpu_grant {
 	struct vgpu_change change;
 	/* Version of the newest file that was sent to the peer; protected by peer->lock. */
 	u64 files_sent;
+	/* Counts of the ioctls that @policy, or a rule for the driver, denied. */
+	struct vgpu_denials denials;
 	/* List of ioctls that @policy points to. */
 	u32 ioctls[];
 };

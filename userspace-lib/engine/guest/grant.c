@@ -14,7 +14,7 @@ static bool had_nvidia;
 /* --- limits of files that come from exports -------------------------------------------------- */
 
 /* Key that no command has. A list of this key alone lets no ioctl through. */
-#define KEY_OF_NOTHING	UINT32_MAX
+#define KEY_OF_NOTHING	VGPU_HOST_IOCTL_NONE
 /*
  * Number of sets. The bit after the last set stands for all further sets, and lets no ioctl
  * through.
@@ -24,12 +24,14 @@ static bool had_nvidia;
 /**
  * struct limits - limits of all files that come from an export
  * @no_demand: true if drivers do not wait for the guest's memory
+ * @audit: true if ioctls that @ioctls denies are let through, and counted
  * @deny: true if @ioctls are denied; false if only @ioctls are allowed
  * @nr_ioctls: number of entries of @ioctls; 0: all ioctls are allowed
  * @ioctls: array of keys of commands, in rising order, without duplicates
  */
 struct limits {
 	bool no_demand;
+	bool audit;
 	bool deny;
 	uint32_t nr_ioctls;
 	uint32_t *ioctls;
@@ -45,6 +47,7 @@ static uint64_t limits_bit(const struct limits *limits)
 
 	for (i = 0; i < nr_sets; i++)
 		if (sets[i].no_demand == limits->no_demand && sets[i].deny == limits->deny &&
+		    sets[i].audit == limits->audit &&
 		    sets[i].nr_ioctls == limits->nr_ioctls &&
 		    !memcmp(sets[i].ioctls, limits->ioctls,
 			    limits->nr_ioctls * sizeof(*limits->ioctls)))
@@ -54,7 +57,11 @@ static uint64_t limits_bit(const struct limits *limits)
 
 static uint64_t limits_of(const struct engine_grant *msg)
 {
-	struct limits limits = { .no_demand = msg->no_demand, .deny = msg->deny };
+	struct limits limits = {
+		.no_demand = msg->no_demand,
+		.audit = msg->flags & VGPU_HOST_GRANT_AUDIT,
+		.deny = msg->deny,
+	};
 	uint64_t bit;
 	uint32_t i;
 
@@ -121,16 +128,13 @@ static void policy_merge(struct eshadow_policy *policy, const struct limits *lim
 	memcpy(policy->ioctls, merged, nr * sizeof(*merged));
 }
 
-size_t limits_describe(uint64_t limits, struct eshadow_policy *policy)
+/* Merge all lists of @limits that audit, or all others, into the policy. */
+static void limits_merge(uint64_t limits, bool audit, struct eshadow_policy *policy)
 {
 	unsigned int i;
 
-	memset(policy, 0, sizeof(*policy));
-	/* The driver's own commands mean nothing to a derived file: see vgpu_policy_derived(). */
-	policy->kind = VGPU_EXPORT_PLAIN;
-	policy->limits = limits;
 	for (i = 0; i < nr_sets; i++) {
-		if (!(limits >> i & 1) || !sets[i].nr_ioctls)
+		if (!(limits >> i & 1) || !sets[i].nr_ioctls || sets[i].audit != audit)
 			continue;
 		if (policy->nr_ioctls) {
 			policy_merge(policy, &sets[i]);
@@ -140,8 +144,24 @@ size_t limits_describe(uint64_t limits, struct eshadow_policy *policy)
 		policy->nr_ioctls = sets[i].nr_ioctls;
 		memcpy(policy->ioctls, sets[i].ioctls, sets[i].nr_ioctls * sizeof(uint32_t));
 	}
-	if (limits >> SETS_MAX)
+}
+
+size_t limits_describe(uint64_t limits, struct eshadow_policy *policy)
+{
+	memset(policy, 0, sizeof(*policy));
+	/* The driver's own commands mean nothing to a derived file: see vgpu_policy_derived(). */
+	policy->kind = VGPU_EXPORT_PLAIN;
+	policy->limits = limits;
+	limits_merge(limits, false, policy);
+	/* Lists that audit deny nothing, so they count only if there are no others. */
+	if (!policy->nr_ioctls) {
+		limits_merge(limits, true, policy);
+		policy->audit = policy->nr_ioctls;
+	}
+	if (limits >> SETS_MAX) {
 		policy_let_nothing(policy);
+		policy->audit = false;
+	}
 	return sizeof(*policy);
 }
 
@@ -172,6 +192,7 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 		.kind = le32_to_cpu(msg->add.kind),
 		.master = msg->master,
 		.read_only = msg->flags & VGPU_HOST_GRANT_READ_ONLY,
+		.audit = msg->flags & VGPU_HOST_GRANT_AUDIT,
 		.deny = msg->deny,
 		.nr_ioctls = msg->nr_ioctls,
 		.ioctls = grant->ioctls,
@@ -304,6 +325,8 @@ size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy)
 	policy->kind = grant->policy.kind;
 	policy->master = grant->policy.master;
 	policy->read_only = grant->policy.read_only;
+	policy->audit = grant->policy.audit;
+	policy->origin = grant->export;
 	policy->rdev = grant->rdev;
 	policy->limits = grant->limits;
 	policy->deny = grant->policy.deny;

@@ -62,6 +62,7 @@ struct object_closing {
  * @known: entry of the file in tgid.c, as NVIDIA's driver may know processes by the file; NULL:
  *	the file is of another driver, or no process has got the file
  * @grant: grant of the export; NULL: the object is no device
+ * @origin: vgpud's number of the export that the object is of or came from, for counts
  * @limits: bit mask of the sets of limits (lists of ioctls, and demand or none) of the exports
  *	that the object came from; grant.c has the sets. An export without limits has no bit
  * @closing: state of the close, once the guest has dropped its last reference
@@ -84,6 +85,7 @@ struct object {
 	bool lent;
 	struct tgid_file *known;
 	struct grant *grant;
+	uint32_t origin;
 	uint64_t limits;
 	struct object_closing closing;
 	struct polled poll;

@@ -135,6 +135,7 @@ int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 	if (object->kind == VGPU_OBJECT_DEVICE && grant) {
 		grant->users++;
 		object->grant = grant;
+		object->origin = grant->export;
 		object->limits = grant->limits;
 		object->no_demand = grant->no_demand;
 	}

@@ -166,6 +166,8 @@ static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int f
 	 * either: it may hold locks that the maker's driver needs.
 	 */
 	object->no_demand |= maker->no_demand;
+	if (!object->origin)
+		object->origin = maker->origin;
 	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&
 	    object->grant == maker->grant && object->rdev == maker->rdev)
 		flags |= VGPU_OBJECT_SAME_DEVICE;
@@ -190,6 +192,7 @@ static void ask_find(struct shadow *shadow, const struct eshadow_msg *msg)
 	policy.object_kind = object->kind;
 	policy.space = object->space;
 	policy.no_demand = object->no_demand;
+	policy.origin = object->origin;
 	shadow_answer(shadow, msg->lane, 0, &policy, len, object->fd);
 }
 

@@ -96,7 +96,7 @@ static void engine_free(struct engine *engine)
 		patience_put(engine->guest);
 	masters_end(engine->number, 0);
 	while (!LIST_EMPTY(&engine->shadows))
-		counters_free(LIST_FIRST(&engine->shadows), &engine->ended);
+		counters_free(LIST_FIRST(&engine->shadows), engine);
 
 	if (engine->nodes_fd >= 0)
 		LIST_FOREACH(offer, &offers, node)
@@ -294,7 +294,7 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	sums = engine->ended;
 	counters_sum(&sums, &engine->shared->counters);
 	LIST_FOREACH(shadow, &engine->shadows, node)
-		counters_sum(&sums, shadow->counters);
+		counters_sum(&sums, &shadow->counts->counters);
 	stat->out_sessions = engine->shared->nr_sessions;
 	stat->out_lanes = engine->shared->nr_lanes;
 	stat->out_objects = engine->shared->nr_objects;

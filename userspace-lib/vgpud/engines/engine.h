@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "engines/denial.h"
 #include "shared/loop.h"
 #include "shared/proto.h"
 
@@ -48,6 +49,7 @@ struct host_events {
  * @guest: state that outlives the engine; NULL: not set yet
  * @shadows: list of the counters of the shadows that run
  * @ended: sums of the counters of shadows that have ended
+ * @denied: counts of denied ioctls of shadows that have ended
  * @nodes_fd: directory of the nodes of the guest's exports
  * @pid: process ID of the engine
  */
@@ -65,6 +67,7 @@ struct engine {
 	struct remembered *guest;
 	LIST_HEAD(, shadow_counters) shadows;
 	struct engine_counters ended;
+	struct denials denied;
 	int nodes_fd;
 	pid_t pid;
 };

@@ -92,6 +92,7 @@ int engine_revoke(uint32_t peer, uint32_t export)
 		return -ENOENT;
 	node_remove(engine->nodes_fd, export);
 	masters_end(peer, export);
+	denials_forget(&engine->denied, export);
 	return engine_tell(engine, &msg, sizeof(msg), -1);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "engines/denial.h"
 #include "engines/engine.h"
 #include "engines/patience.h"
 #include "engines/shadow.h"
@@ -74,7 +75,7 @@ int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *p
 	if (ret < 0)
 		goto err_unmap;
 	shadow->pid = *pid;
-	shadow->counters = memory;
+	shadow->counts = memory;
 	LIST_INSERT_HEAD(&engine->shadows, shadow, node);
 	*lanes_fd = ret;
 	return 0;
@@ -107,11 +108,12 @@ void counters_sum(struct engine_counters *sum, const struct engine_counters *cou
 		counter_add(&to[i], &from[i]);
 }
 
-void counters_free(struct shadow_counters *shadow, struct engine_counters *ended)
+void counters_free(struct shadow_counters *shadow, struct engine *engine)
 {
-	counters_sum(ended, shadow->counters);
+	counters_sum(&engine->ended, &shadow->counts->counters);
+	denials_add(&engine->denied, shadow->counts);
 	LIST_REMOVE(shadow, node);
-	munmap((void *)(uintptr_t)shadow->counters, PAGE);
+	munmap((void *)(uintptr_t)shadow->counts, PAGE);
 	free(shadow);
 }
 
@@ -123,7 +125,7 @@ void engine_shadow_ended(pid_t pid)
 	LIST_FOREACH(engine, &all_engines, node)
 		LIST_FOREACH(shadow, &engine->shadows, node)
 			if (shadow->pid == pid) {
-				counters_free(shadow, &engine->ended);
+				counters_free(shadow, engine);
 				return;
 			}
 }

@@ -8,17 +8,19 @@
 #include <sys/types.h>
 
 struct engine_counters;
+struct engine_counts;
+struct engine;
 
 /**
  * struct shadow_counters - the counters of a shadow
  * @node: entry of struct engine's list of shadows
  * @pid: process ID of the shadow
- * @counters: memory that the shadow writes and vgpud reads
+ * @counts: memory that the shadow writes and vgpud reads
  */
 struct shadow_counters {
 	LIST_ENTRY(shadow_counters) node;
 	pid_t pid;
-	const struct engine_counters *counters;
+	const struct engine_counts *counts;
 };
 
 /* Set the file of /dev/userfaultfd that shadows get. */
@@ -33,7 +35,7 @@ void engine_shadow_ended(pid_t pid);
 
 /* Add the values of all counters to sums, which saturate. */
 void counters_sum(struct engine_counters *sum, const struct engine_counters *counters);
-/* Free the counters of a shadow that has ended, and add their values to sums. */
-void counters_free(struct shadow_counters *shadow, struct engine_counters *ended);
+/* Free the counters of a shadow that has ended, and add their values to the engine's sums. */
+void counters_free(struct shadow_counters *shadow, struct engine *engine);
 
 #endif /* VGPUD_SHADOW_H */

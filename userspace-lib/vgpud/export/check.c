@@ -66,12 +66,23 @@ int export_check_path(const struct export_spec *spec, struct answer *answer)
 	return 0;
 }
 
+int export_check_terms(const struct export_spec *spec, struct answer *answer)
+{
+	if (spec->audit && spec->read_only)
+		return answer_say(answer, -EINVAL, "audit cannot be combined with read-only: it would let guests change the device");
+	if (spec->audit && !export_spec_limits(spec))
+		return answer_say(answer, -EINVAL, "audit means nothing without a profile or a list of ioctls");
+	return 0;
+}
+
 int export_check(const struct export_spec *spec, struct answer *answer)
 {
 	struct device device;
 	int fd, ret;
 
 	ret = export_check_path(spec, answer);
+	if (!ret)
+		ret = export_check_terms(spec, answer);
 	if (ret)
 		return ret;
 	fd = export_open(spec, &device, answer);

@@ -13,6 +13,8 @@ struct export_spec;
  * terms. Return: 0, or a negative errno with words in @answer.
  */
 int export_check(const struct export_spec *spec, struct answer *answer);
+/* Check that the terms do not contradict each other. */
+int export_check_terms(const struct export_spec *spec, struct answer *answer);
 /* Check the path. Paths appear in lines of the log and of tables, which they must not break. */
 int export_check_path(const struct export_spec *spec, struct answer *answer);
 

@@ -26,6 +26,9 @@
  * @by_file: true if a file asks for the grant
  * @by_hand: true if vgpuctl asked for it; a grant exists while either of both is true
  * @seen: true if a file still asks for the grant; used while files are read
+ * @nr_told: number of entries of @told
+ * @told: array of the ioctls that an audit has let through and that are in the log, by ioctl and
+ *	what of struct vgpu_host_denial
  */
 struct grant {
 	TAILQ_ENTRY(grant) node;
@@ -36,6 +39,8 @@ struct grant {
 	bool by_file;
 	bool by_hand;
 	bool seen;
+	unsigned int nr_told;
+	uint64_t told[VGPU_HOST_DENIALS_MAX];
 };
 
 /**

@@ -6,6 +6,7 @@
 
 #include "device/exporter.h"
 #include "device/nvidia.h"
+#include "export/denial.h"
 #include "export/export.h"
 #include "export/grant.h"
 #include "export/list.h"
@@ -29,7 +30,8 @@ static int grant_tell(struct export *export, struct grant *grant, struct peer *p
 		      struct answer *answer)
 {
 	struct vgpu_host_grant arg = {
-		.flags = grant->read_only ? VGPU_HOST_GRANT_READ_ONLY : 0,
+		.flags = (grant->read_only ? VGPU_HOST_GRANT_READ_ONLY : 0) |
+			 (export->spec.audit ? VGPU_HOST_GRANT_AUDIT : 0),
 		.peer = peer->number,
 		.export = export->number,
 	};
@@ -48,6 +50,8 @@ static int grant_tell(struct export *export, struct grant *grant, struct peer *p
 	arg.nr_ioctls = list.nr;
 	arg.ioctls_deny = list.deny;
 	ret = hostdev_grant(&arg);
+	if (!ret && export->spec.audit)
+		audits_begin();
 	if (!ret || ret == -ENODEV || ret == -ENOENT)
 		return 0;
 	return answer_say(answer, ret, "%s refused to let guest %u:%u use %s: %s",

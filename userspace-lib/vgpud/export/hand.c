@@ -81,6 +81,8 @@ int export_add(struct export_spec *spec, struct answer *answer)
 
 	ret = export_check_path(spec, answer);
 	if (!ret)
+		ret = export_check_terms(spec, answer);
+	if (!ret)
 		ret = default_name(spec, answer);
 	if (ret)
 		return ret;

@@ -117,10 +117,15 @@ static bool same_ioctls(const struct export_spec *a, const struct export_spec *b
 	return true;
 }
 
+bool export_spec_limits(const struct export_spec *spec)
+{
+	return spec->nr_ioctls || (spec->profiles & ~PROFILE_ALL);
+}
+
 bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b)
 {
 	return !strcmp(a->path, b->path) && a->master == b->master &&
-	       a->no_demand == b->no_demand &&
+	       a->no_demand == b->no_demand && a->audit == b->audit &&
 	       (a->profiles & ~PROFILE_ALL) == (b->profiles & ~PROFILE_ALL) &&
 	       same_ioctls(a, b);
 }

@@ -41,6 +41,7 @@ struct cards {
  * @any_port: true if all of @guests may connect from any port, see struct grant
  * @read_only: true if opens for writing, and ioctls that do more than query, fail for all of
  *	@guests
+ * @audit: true if ioctls that @profiles and @ioctls deny are let through, counted and logged
  * @guests: array of the guests that may use the export; port 0 is the default port
  * @nr_guests: number of entries of @guests
  * @ioctls: array of ioctls, see struct vgpu_host_grant
@@ -63,6 +64,7 @@ struct export_spec {
 	bool no_demand;
 	bool any_port;
 	bool read_only;
+	bool audit;
 	struct { uint32_t cid, port; } *guests;
 	size_t nr_guests;
 	uint32_t *ioctls;
@@ -89,6 +91,8 @@ int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd);
  */
 int export_spec_set_profiles(struct export_spec *spec, const char *list, struct answer *answer);
 void export_spec_free(struct export_spec *spec);
+/* Check whether the spec allows only some ioctls. */
+bool export_spec_limits(const struct export_spec *spec);
 /* Compare the terms of two exports: all of the spec except its name and its guests. */
 bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b);
 

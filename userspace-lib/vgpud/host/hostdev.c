@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "engines/denial.h"
 #include "engines/engine.h"
 #include "engines/init.h"
 #include "engines/offer.h"
@@ -193,6 +194,13 @@ int hostdev_revoke(uint32_t peer, uint32_t export)
 	if (engines)
 		return engine_revoke(peer, export);
 	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg, sizeof(arg));
+}
+
+int hostdev_denials(struct vgpu_host_denials *arg)
+{
+	if (engines)
+		return engine_denials(arg);
+	return hostdev_ioctl(VGPU_HOST_DENIALS, arg, sizeof(*arg));
 }
 
 int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)

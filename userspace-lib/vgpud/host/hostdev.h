@@ -35,6 +35,11 @@ int hostdev_peer_del(uint32_t peer);
 int hostdev_grant(struct vgpu_host_grant *arg);
 int hostdev_revoke(uint32_t peer, uint32_t export);
 /*
+ * Get the counts of denied ioctls of a guest and an export, see struct vgpu_host_denials. Return: 0
+ * or a negative errno.
+ */
+int hostdev_denials(struct vgpu_host_denials *arg);
+/*
  * Make the file of a new shadow. @nr_sessions: number of the guest's shadows that have not ended.
  * Return: the file, or a negative errno.
  */

@@ -111,6 +111,8 @@ static const char *what_differs(const struct export_spec *old, const struct expo
 		return "its path";
 	if (old->no_demand != new->no_demand)
 		return "demand=";
+	if (old->audit != new->audit)
+		return "audit=";
 	if (old->profiles != new->profiles)
 		return "profile=";
 	return old->master != new->master ? "master=" : "its list of ioctls";

@@ -197,6 +197,7 @@ static const struct setting {
 	{ .name = "to", .add = add_guest, .is_list = true },
 	{ .name = "any-port", .flag = offsetof(struct export_spec, any_port) },
 	{ .name = "read-only", .flag = offsetof(struct export_spec, read_only) },
+	{ .name = "audit", .flag = offsetof(struct export_spec, audit) },
 	{ .name = "master", .flag = offsetof(struct export_spec, master) },
 	{ .name = "demand", .set = set_demand },
 	{ .name = "profile", .set = export_spec_set_profiles },

@@ -137,6 +137,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	spec.no_demand = json_get_bool(request, "no_demand");
 	spec.any_port = json_get_bool(request, "any_port");
 	spec.read_only = json_get_bool(request, "read_only");
+	spec.audit = json_get_bool(request, "audit");
 	ret = profile ? export_spec_set_profiles(&spec, profile, &words) : 0;
 	if (ret)
 		return answer_error(ret, words.text);

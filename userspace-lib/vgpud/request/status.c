@@ -5,6 +5,7 @@
 #include "base/users.h"
 #include "config/config.h"
 #include "device/identity.h"
+#include "export/denial.h"
 #include "export/export.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
@@ -40,6 +41,34 @@ static const char *kind_name(uint32_t kind)
 	}
 }
 
+static void add_denial(struct json_object *array, const char *words,
+		       const struct vgpu_host_denial *denial)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_put_string(object, "ioctl", words);
+	json_put_number(object, "denied", denial->denied);
+	json_put_number(object, "audited", denial->audited);
+	json_object_array_add(array, object);
+}
+
+static struct json_object *list_denials(const struct export *export, const struct peer *peer)
+{
+	struct json_object *array = json_object_new_array();
+	static struct export_denials denials;
+	char words[80];
+	unsigned int i;
+
+	export_denials(export, peer, &denials);
+	for (i = 0; i < denials.nr; i++) {
+		denial_words(export, &denials.list[i], words);
+		add_denial(array, words, &denials.list[i]);
+	}
+	if (denials.others.denied || denials.others.audited)
+		add_denial(array, "others", &denials.others);
+	return array;
+}
+
 static struct json_object *list_grants(struct export *export)
 {
 	struct json_object *array = json_object_new_array(), *object;
@@ -54,6 +83,8 @@ static struct json_object *list_grants(struct export *export)
 		json_put_bool(object, "any_port", grant->any_port);
 		json_put_bool(object, "read_only", grant->read_only);
 		json_put_bool(object, "connected", peer && peer->state == PEER_UP);
+		if (peer && peer->state == PEER_UP)
+			json_object_object_add(object, "denials", list_denials(export, peer));
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -78,6 +109,7 @@ static struct json_object *list_exports(void)
 		json_put_string(object, "bus", export->number && bus[0] ? bus : NULL);
 		json_put_bool(object, "master", export->spec.master);
 		json_put_bool(object, "no_demand", export->spec.no_demand);
+		json_put_bool(object, "audit", export->spec.audit);
 		json_put_string(object, "profile", profile[0] ? profile : NULL);
 		json_put_string(object, "origin", export->origin);
 		json_object_object_add(object, "to", list_grants(export));

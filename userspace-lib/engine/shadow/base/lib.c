@@ -171,6 +171,7 @@ void memory_put(void *memory, u64 len)
 /* --- memory that vgpud and the engine share with this shadow ---------------- */
 
 const struct engine_shared *shared;
+struct engine_counts *counts;
 struct engine_counters *counters;
 struct engine_patience *patience;
 struct vgpu_wire_limits wire_limits;
@@ -193,10 +194,12 @@ static void *share_page(int fd, int prot, u64 at)
 void shared_init(void)
 {
 	_Static_assert(sizeof(struct engine_shared) <= PAGE_SIZE &&
+		       sizeof(struct engine_counts) <= PAGE_SIZE &&
 		       sizeof(struct engine_patience) <= PAGE_SIZE, "one page each");
 	shared = share_page(ESHADOW_FD_SHARED, PROT_READ, slots_base - PAGE_SIZE);
-	counters = share_page(ESHADOW_FD_COUNTERS, PROT_READ | PROT_WRITE,
-			      slots_base - 2 * PAGE_SIZE);
+	counts = share_page(ESHADOW_FD_COUNTERS, PROT_READ | PROT_WRITE,
+			    slots_base - 2 * PAGE_SIZE);
+	counters = &counts->counters;
 	patience = share_page(ESHADOW_FD_PATIENCE, PROT_READ | PROT_WRITE,
 			      slots_base - 3 * PAGE_SIZE);
 	wire_limits = (struct vgpu_wire_limits) {

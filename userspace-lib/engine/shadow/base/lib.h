@@ -57,8 +57,12 @@ void *memory_get(u64 len);
 void *memory_get_key(u64 len, int key);
 void memory_put(void *memory, u64 len);
 
-/* The engine writes @shared for all its shadows. @counters belongs to this shadow. */
+/*
+ * The engine writes @shared for all its shadows. @counts belongs to this shadow; @counters is a part
+ * of it.
+ */
 extern const struct engine_shared *shared;
+extern struct engine_counts *counts;
 extern struct engine_counters *counters;
 /*
  * The time that drivers may wait for the guest. All shadows of the guest share it, and write to

@@ -82,12 +82,14 @@ static int entry_fill(struct file_entry *file, const struct eshadow_policy *poli
 		.kind = policy->kind,
 		.master = policy->master,
 		.read_only = policy->read_only,
+		.audit = policy->audit,
 		.deny = policy->deny,
 		.nr_ioctls = policy->nr_ioctls,
 	};
 	file->kind = policy->object_kind;
 	file->space = policy->space;
 	file->rdev = policy->rdev;
+	file->origin = policy->origin;
 	file->limits = policy->limits;
 	file->no_demand = policy->no_demand;
 	if (!len)

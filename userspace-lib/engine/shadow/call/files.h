@@ -19,6 +19,7 @@ struct lane;
  * @kind: VGPU_OBJECT_*
  * @space: number of the address space that mappings of the file show
  * @rdev: device number of the export's node; 0: the file is of no export
+ * @origin: @origin of struct eshadow_policy
  * @limits: @limits of struct eshadow_policy
  * @no_demand: true if the driver does not wait for the guest's memory
  * @ioctls: list of ioctls of @policy
@@ -32,6 +33,7 @@ struct file_entry {
 	u32 kind;
 	u64 space;
 	u64 rdev;
+	u32 origin;
 	u64 limits;
 	bool no_demand;
 	u32 *ioctls;

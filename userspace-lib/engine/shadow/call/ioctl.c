@@ -11,6 +11,7 @@
 
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/call.h"
+#include "engine/shadow/call/denial.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/fixup.h"
 #include "engine/shadow/call/ioctl.h"
@@ -150,6 +151,8 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 {
 	enum vgpu_nvidia_verdict verdict;
 	struct vgpu_nvidia_look look;
+	const u32 export = call->file->origin;
+	enum vgpu_policy_verdict listed;
 	const u32 denied = VGPU_NVIDIA_DENIED;
 	u8 bytes[VGPU_NVIDIA_LOOK_MAX];
 
@@ -172,10 +175,14 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 	 */
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = sys2(__NR_getpid, 0, 0) == 1 ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
-	if (!vgpu_policy_nvidia(&call->file->policy, cmd, look.nr))
+	listed = vgpu_policy_nvidia(&call->file->policy, cmd, look.nr);
+	if (listed != VGPU_POLICY_PASS)
+		denial_count(export, VGPU_NVIDIA_RM_KEY(look.nr), 0, listed == VGPU_POLICY_AUDIT);
+	if (listed == VGPU_POLICY_DENY)
 		return -EACCES;
 	if (verdict == VGPU_NVIDIA_PASS)
 		return 0;
+	denial_count(export, VGPU_NVIDIA_RM_KEY(look.nr), look.what, false);
 	count(&counters->refused, 1);
 	memcpy((void *)(look.addr + look.status), &denied, sizeof(denied));
 	return 1;
@@ -201,6 +208,17 @@ static int set_shared(struct call *call, u32 cmd, u64 arg, __le64 **place)
 	return 0;
 }
 
+/* Return: true if the policy lets the ioctl through. An ioctl that the list denies is counted. */
+static bool is_allowed(const struct file_entry *file, u32 cmd)
+{
+	enum vgpu_policy_verdict verdict = vgpu_policy_ioctl(&file->policy, cmd);
+
+	if (verdict != VGPU_POLICY_PASS)
+		denial_count(file->origin, vgpu_policy_ioctl_key(&file->policy, cmd), 0,
+			     verdict == VGPU_POLICY_AUDIT);
+	return verdict != VGPU_POLICY_DENY;
+}
+
 /*
  * Prepares the ioctl. Return: 0; a negative errno: the host refuses the call; or 1: the driver is
  * not to be asked.
@@ -210,7 +228,7 @@ static int prepare(struct call *call, u32 cmd, u64 *arg, __le64 **shared_flags)
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
 	int ret;
 
-	if (!vgpu_policy_ioctl(&call->file->policy, cmd))
+	if (!is_allowed(call->file, cmd))
 		return -EACCES;
 	if (is_of_vfs(cmd))
 		return -ENOTTY;
