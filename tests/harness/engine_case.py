@@ -32,6 +32,7 @@ SO_SNDBUFFORCE = 32
 
 # Constants of shared/proto.h.
 GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER, REAP = 1, 2, 3, 5, 6, 9, 10
+NOW = 1         # ENGINE_REVOKE_NOW
 (OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET, OWNER, SHOW) = range(
     1, 18)
 TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC, ACKED, SHOWN = range(20, 27)
@@ -48,6 +49,7 @@ HDR = struct.Struct("<IHHQ")
 MSG_EXPORT_ADD, MSG_EXPORT_DEL, MSG_CLOSE, MSG_EVENT, MSG_RELEASE = 0x10, 0x11, 0x12, 0x19, 0x1f
 SET_MASTER = 0x641e
 PLAIN, DRM_PRIMARY, NVIDIA = 0, 1, 10
+AUDIT = 2      # VGPU_HOST_GRANT_AUDIT
 
 
 def message(kind, lane=0, number=0, result=0, value=0, extra=0):
@@ -133,10 +135,10 @@ class Engine(unittest.TestCase):
 
     # --- vgpud's side ---
 
-    def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False, kind=PLAIN, master=False):
+    def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False, kind=PLAIN, master=False, audit=False):
         """Grants a device to the guest; returns the guest's number of the export."""
         add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, kind, 0, major, minor)
-        self.agent.send(struct.pack("=6I", GRANT, export, 0, master, no_demand, 0) + add + bytes(368 - len(add)) +
+        self.agent.send(struct.pack("=6I", GRANT, export, AUDIT if audit else 0, master, no_demand, 0) + add + bytes(368 - len(add)) +
                         struct.pack(f"=2I{len(ioctls)}I", deny, len(ioctls), *ioctls))
         kind, _, body = self.told()
         self.assertEqual(MSG_EXPORT_ADD, kind)

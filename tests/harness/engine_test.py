@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 from engine_case import (
     ACKED, AGENT_MASTER, ANSWER, BIND, CLOSE, DRM_PRIMARY, DROP, DROPPED, EACCES, EBADF, EBUSY,
     EINTR, END, ENODEV, ENOMEM, EVENT, FDINFO, FIND, KEEP, KEPT, KEPT_NUMBERS, LANES, MADE, MAPPED,
-    MAPS, MASTER, MSG_CLOSE, MSG_EVENT, MSG_EXPORT_DEL, MSG_RELEASE, NOTHING, NVIDIA, OBJECTS, OPEN,
+    MAPS, MASTER, MSG_CLOSE, MSG_EVENT, MSG_EXPORT_DEL, MSG_RELEASE, NOTHING, NOW, NVIDIA, OBJECTS, OPEN,
     OPENED, OWNER, POLL, QUIET, RAM, RELEASE, REVOKE, ROOM, SET_MASTER, SHOW, SHOWN, SYNC,
     TAKE_BACK, UNEVENT, UNMAP, UNSYNC, USAGE, WAIT, Engine, Shadow, message)
 from unit_tap import main
@@ -393,6 +393,54 @@ class Hostile(Engine):
         self.assertEqual(((False, [0xffffffff], True), met | waits), self.made(free, met | waits))
         # Exports with the same limits share a bit.
         self.assertEqual(denied, self.limited(17, [0x6201, 0x6203], deny=True)[1])
+        self.serves()
+
+    def audited(self, shadow, number):
+        """Returns what lists() returns first, and whether ioctls pass that the list denies."""
+        _, policy, fds = shadow.ask(FIND, number=number)
+        for fd in fds:
+            os.close(fd)
+        return self.lists(shadow, number)[0], bool(struct.unpack_from("=I", policy, 48)[0])
+
+    def test_lists_that_audit(self):
+        """A list that audits denies nothing, and does not weaken a list that does."""
+        full = self.open(self.bad, self.grant(9, 1, 7, [0x6201], audit=True), "/dev/full")
+        self.assertEqual(((False, [0x6201], False), True), self.audited(self.bad, full))
+        strict, denied = self.limited(10, [0x6202], deny=True)
+        audits = self.lists(self.bad, full)[1]
+        self.assertNotEqual(audits, denied)
+        for maker, met, wanted in ((full, 0, ((False, [0x6201], False), True)),
+                                   (full, denied, ((True, [0x6202], False), False)),
+                                   (strict, audits, ((True, [0x6202], False), False))):
+            fd = os.eventfd(0)
+            result, desc, _ = self.bad.ask(MADE, number=maker, extra=met, fds=[fd])
+            os.close(fd)
+            self.assertEqual(0, result)
+            self.bad.say(ACKED)
+            self.assertEqual(wanted, self.audited(self.other, struct.unpack_from("<I", desc)[0]))
+        self.serves()
+
+    def test_files_that_are_taken(self):
+        """An export is taken back with its files: shadows end that have used one, and no others."""
+        full = self.open(self.bad, self.grant(9, 1, 7), "/dev/full")
+        self.assertEqual((0, 1), self.find(self.bad, full))
+        fd = os.eventfd(0)
+        result, desc, _ = self.bad.ask(MADE, number=full, fds=[fd])
+        os.close(fd)
+        self.assertEqual(0, result)
+        made = struct.unpack_from("<I", desc)[0]
+        self.bad.say(ACKED)
+        null = self.open(self.other)
+        self.assertEqual((0, 1), self.find(self.other, null))
+        self.counts_become((None, None, None, 3, None))
+        self.agent.send(struct.pack("=IIQ", REVOKE, NOW, 9))
+        self.assertEqual(MSG_EXPORT_DEL, self.told()[0])
+        self.ends(self.bad)
+        self.counts_become((None, None, None, 1, None))
+        for number in (full, made):
+            self.assertEqual((-errno.EBADF, 0), self.find(self.other, number))
+        self.assertEqual((0, 1), self.find(self.other, null))
+        self.assertEqual(1, self.other.ask(CLOSE, number=null)[0])
         self.serves()
 
     def test_lists_without_room(self):

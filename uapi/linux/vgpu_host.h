@@ -298,11 +298,24 @@ struct vgpu_host_denials {
 	__u64 out_others_audited;
 };
 
+#define VGPU_HOST_REVOKE_NOW	(1U << 0)	/* files that are open are taken as well */
+
+/**
+ * struct vgpu_host_revoke - take an export back from a peer
+ * @size: sizeof(struct vgpu_host_revoke)
+ * @peer: number of the peer
+ * @export: number of the export
+ * @flags: VGPU_HOST_REVOKE_NOW, or 0: open files stay usable
+ *
+ * With VGPU_HOST_REVOKE_NOW all sessions end that have made a call on a file of the export, or on
+ * one that came from such calls: the calls that run are interrupted, and mappings go with the
+ * shadows. The files are closed. -ENOENT: no such peer, or it does not have the export.
+ */
 struct vgpu_host_revoke {
 	__u32 size;
 	__u32 peer;
 	__u32 export;
-	__u32 reserved;
+	__u32 flags;
 };
 
 /**

@@ -37,7 +37,7 @@ _vgpuctl() {
 	'') words='export unexport window reload diff list status help --version' ;;
 	help) words='export unexport window reload diff list status' ;;
 	export*) words='--to --nvidia --name --master --no-demand --read-only --profile --audit --any-port' ;;
-	unexport*) words='--to --nvidia --force' ;;
+	unexport*) words='--to --nvidia --force --now' ;;
 	window) words='create destroy drain fill list qemu-args' ;;
 	'window create') words='--to --size --owner' ;;
 	'window destroy') words='--to --force' ;;

@@ -63,6 +63,8 @@ static void agent_ready(struct source *source, uint32_t events)
 	case ENGINE_REVOKE:
 		grant_revoke(msg.number.number);
 		master_leave(msg.number.number);
+		if (msg.number.flags & ENGINE_REVOKE_NOW)
+			objects_cut(msg.number.number);
 		break;
 	case ENGINE_CHANGE:
 		grant_change(&msg.change);

@@ -143,6 +143,8 @@ int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, uint32_t cid,
  * @nr_guests: number of entries of @guests; 0: all guests lose the export
  * @force: true to take the export back even if a guest runs programs; files that they have
  *	open stay open
+ * @now: true to close the files as well that programs have open. Programs that have used one lose
+ *	all files of devices of this host
  */
 struct vgpu_unexport_request {
 	const char *name;
@@ -151,6 +153,7 @@ struct vgpu_unexport_request {
 	const struct vgpu_guest_name *guests;
 	size_t nr_guests;
 	bool force;
+	bool now;
 };
 
 /**

@@ -132,6 +132,7 @@ VGPU_PUBLIC int vgpu_agent_unexport_from(struct vgpu_agent *agent,
 		put_card(request, unexport->card);
 	put_guests(request, unexport->guests, unexport->nr_guests);
 	put_bool(request, "force", unexport->force);
+	put_bool(request, "now", unexport->now);
 	return agent_tell(agent, request);
 }
 

@@ -191,7 +191,8 @@ struct engine_patience {
 enum engine_agent_type {
 	ENGINE_START	= 6,	/* struct engine_start, the first message */
 	ENGINE_GRANT	= 1,	/* struct engine_grant */
-	ENGINE_REVOKE	= 2,	/* struct engine_number: vgpud's number of an export */
+	/* struct engine_number: vgpud's number of an export; @flags: ENGINE_REVOKE_* */
+	ENGINE_REVOKE	= 2,
 	ENGINE_SESSION	= 3,	/* struct engine_number, with a connection to the shadow */
 	ENGINE_CHANGE	= 4,	/* struct engine_change */
 	ENGINE_FILE	= 7,	/* struct engine_file */
@@ -203,9 +204,11 @@ enum engine_agent_type {
 	ENGINE_REAP	= 10,
 };
 
+#define ENGINE_REVOKE_NOW	1	/* files that are open are taken as well */
+
 struct engine_number {
 	__u32 type;
-	__u32 reserved;
+	__u32 flags;
 	__u64 number;
 };
 

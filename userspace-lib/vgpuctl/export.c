@@ -122,6 +122,7 @@ int cmd_unexport(const char *name, const struct options *options)
 		.guests = options->guests,
 		.nr_guests = options->nr_guests,
 		.force = option_given(options, OPT_FORCE),
+		.now = option_given(options, OPT_NOW),
 	};
 	struct vgpu_agent *agent;
 	int ret = request.nvidia ? parse_card(name, &request.card) : 0;

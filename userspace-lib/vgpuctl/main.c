@@ -46,6 +46,8 @@ static const struct option_words {
 	[OPT_FORCE] = { "force", NULL,
 			"do it even if programs use the device (open files stay\n"
 			"open) or the window, or a file in exports.d asks for it" },
+	[OPT_NOW] = { "now", NULL,
+		      "as --force, but close files that programs have open as well" },
 	[OPT_JSON] = { "json", NULL, "print JSON, also for errors" },
 	[OPT_SOCKET] = { "socket", "PATH",
 			 "socket of vgpud (default " VGPU_AGENT_SOCKET ")" },
@@ -57,7 +59,7 @@ static const struct option_words {
 static const int options_order[] = {
 	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_PROFILE,
 	OPT_AUDIT, OPT_ANY_PORT,
-	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_FORCE, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
+	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
 };
 
 /* Options of all commands. */
@@ -85,10 +87,10 @@ static const struct command {
 	  ALLOW(OPT_NVIDIA),
 	  cmd_export },
 	{ "unexport",
-	  "unexport NAME [--to CID[:PORT]]... [--force]\n"
-	  "unexport --nvidia [N] [--to CID[:PORT]]... [--force]\n",
+	  "unexport NAME [--to CID[:PORT]]... [--force | --now]\n"
+	  "unexport --nvidia [N] [--to CID[:PORT]]... [--force | --now]\n",
 	  "the NAME of an export",
-	  ALLOW(OPT_TO) | ALLOW(OPT_FORCE) | ALLOW(OPT_NVIDIA), cmd_unexport },
+	  ALLOW(OPT_TO) | ALLOW(OPT_FORCE) | ALLOW(OPT_NOW) | ALLOW(OPT_NVIDIA), cmd_unexport },
 	{ "window",
 	  "window create --to CID[:PORT] --size SIZE [--owner USER]\n"
 	  "window drain --to CID[:PORT]\n"

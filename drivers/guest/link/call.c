@@ -353,6 +353,15 @@ long vgpu_call_result(const struct vgpu_guest_call *xcall)
 		if (!signal_pending(current))
 			set_thread_flag(TIF_SIGPENDING);
 		break;
+	case -EBADF:
+		/*
+		 * This kernel names only files that it has not closed, so the host has closed one
+		 * (VGPU_HOST_REVOKE_NOW). Programs get the errno of a device that is gone.
+		 */
+		if (xcall->msg.object &&
+		    le32_to_cpu(xcall->reply.reply->flags) & VGPU_REPLY_REFUSED)
+			return -ENODEV;
+		break;
 	}
 	return xcall->result;
 }

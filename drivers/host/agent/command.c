@@ -109,7 +109,7 @@ static int agent_export_del(void *data, struct file *file, struct vgpu_cmd *cmd)
 	export = vgpu_agent_find_export(agent, args->export);
 	if (export) {
 		xa_for_each(&agent->peers, id, peer)
-			vgpu_grant_revoke(peer, export);
+			vgpu_grant_revoke(peer, export, false);
 		ret = vgpuh_export_del(agent, args->export);
 	}
 	mutex_unlock(&agent->lock);
@@ -222,13 +222,13 @@ static int agent_revoke(void *data, struct file *file, struct vgpu_cmd *cmd)
 	struct vgpu_peer *peer;
 	int ret = -ENOENT;
 
-	if (args->reserved)
+	if (args->flags & ~VGPU_HOST_REVOKE_NOW)
 		return -EOPNOTSUPP;
 	mutex_lock(&agent->lock);
 	export = vgpu_agent_find_export(agent, args->export);
 	peer = xa_load(&agent->peers, args->peer);
 	if (export && peer)
-		ret = vgpu_grant_revoke(peer, export);
+		ret = vgpu_grant_revoke(peer, export, args->flags & VGPU_HOST_REVOKE_NOW);
 	mutex_unlock(&agent->lock);
 	return ret;
 }

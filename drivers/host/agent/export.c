@@ -17,7 +17,9 @@
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/peer.h"
+#include "object/object.h"
 #include "policy.h"
+#include "session/session.h"
 #include "window/window.h"
 
 static bool export_name_ok(const char *name, size_t size)
@@ -205,7 +207,28 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 	return 0;
 }
 
-int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export)
+/*
+ * Take the files that the peer has open of a grant, and those that came from calls on them. A
+ * driver's mappings and calls cannot be taken from a process one by one, so the sessions end that
+ * have made calls on such files.
+ */
+static void grant_cut_locked(struct vgpu_peer *peer, struct vgpu_grant *grant)
+{
+	struct vgpuh_session *session;
+
+	lockdep_assert_held(&peer->lock);
+	WRITE_ONCE(grant->cut, true);
+	/* Pairs with vgpuh_session_uses(): either it sees @cut, or its mark is seen here. */
+	smp_mb();
+	list_for_each_entry(session, &peer->sessions.list, node)
+		if (xa_load(&session->grants, grant->id))
+			vgpuh_session_end(session);
+	/* A peer that ends drops all of its objects, and waits for their closes only once. */
+	if (!peer->closing)
+		vgpuh_object_cut(peer, grant);
+}
+
+int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export, bool now)
 {
 	struct vgpu_grant *grant;
 	int ret = -ENOENT;
@@ -214,6 +237,8 @@ int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export)
 	list_for_each_entry(grant, &peer->grants.list, node) {
 		if (grant->export == export && !grant->revoked) {
 			grant->revoked = true;
+			if (now)
+				grant_cut_locked(peer, grant);
 			ret = 0;
 		}
 	}

@@ -24,7 +24,8 @@ int vgpuh_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_
 
 int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		   const struct vgpu_host_grant *args);
-int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export);
+/* @now: true if open files are taken as well. */
+int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export, bool now);
 /* Copy the counts of denied ioctls of the peer's grant for args->export to the caller. */
 int vgpu_grant_denials(struct vgpu_peer *peer, struct vgpu_host_denials *args);
 /*

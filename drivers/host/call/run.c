@@ -143,6 +143,9 @@ static s64 call_do(struct vgpuh_call *call)
 		call->object = vgpuh_object_find(lane->session->peer, le32_to_cpu(msg->object));
 		if (!call->object)
 			return vgpuh_call_refuse(call, -EBADF);
+		ret = vgpuh_session_uses(lane->session, call->object->origin);
+		if (ret)
+			return vgpuh_call_refuse(call, ret);
 		call_set_f_flags(call->object->file, le32_to_cpu(msg->f_flags));
 	}
 	if (call->op->mm)

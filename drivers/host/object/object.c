@@ -207,6 +207,9 @@ static struct vgpuh_object *object_make_locked(struct vgpu_peer *peer, struct fi
 
 	if (peer->objects.nr >= peer->limits.objects)
 		return ERR_PTR(-EMFILE);
+	/* The lock is held, so vgpuh_object_cut() either finds the object or has not begun. */
+	if (origin && READ_ONCE(origin->cut))
+		return ERR_PTR(-ENODEV);
 	object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
 	if (!object)
 		return ERR_PTR(-ENOMEM);
@@ -401,6 +404,57 @@ void vgpuh_object_drop_all(struct vgpu_peer *peer)
 		object_unlist_locked(peer, object);
 		mutex_unlock(&peer->objects.lock);
 		vgpuh_object_put(object);
+	}
+}
+
+/* Count the guest's references of an object. */
+static u32 object_references_locked(struct vgpuh_object *object)
+{
+	unsigned long reference;
+	void *entry;
+	u32 nr = 0;
+
+	xa_for_each(&object->references.table, reference, entry)
+		nr++;
+	return nr;
+}
+
+/*
+ * Take the object with number @id out of the tables if it came from the grant. The guest will
+ * still give each reference back, which leads to nothing then.
+ */
+static struct vgpuh_object *object_cut_one(struct vgpu_peer *peer, unsigned long id,
+					   const struct vgpu_grant *origin)
+{
+	struct vgpuh_object *object;
+	u32 nr = 0, i;
+
+	mutex_lock(&peer->objects.lock);
+	object = xa_load(&peer->objects.table, id);
+	if (object && object->origin != origin)
+		object = NULL;
+	if (object) {
+		nr = object_references_locked(object);
+		peer->objects.nr_repeated -= nr - 1;
+		object_unlist_locked(peer, object);
+	}
+	mutex_unlock(&peer->objects.lock);
+	for (i = 0; i < nr; i++)
+		vgpuh_control_due(peer);
+	return object;
+}
+
+void vgpuh_object_cut(struct vgpu_peer *peer, const struct vgpu_grant *origin)
+{
+	struct vgpuh_object *entry, *object;
+	unsigned long id;
+
+	lockdep_assert_held(&peer->lock);
+	xa_for_each(&peer->objects.table, id, entry) {
+		object = object_cut_one(peer, id, origin);
+		/* Calls wait until these closes have begun, as for those by messages. */
+		if (object)
+			vgpu_close_queue(object, 0);
 	}
 }
 

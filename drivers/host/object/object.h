@@ -116,6 +116,11 @@ bool vgpuh_object_is_nvidia(const struct vgpuh_object *object);
 bool vgpuh_object_has_fdinfo(const struct vgpuh_object *object);
 void vgpuh_object_drop_all(struct vgpu_peer *peer);
 /*
+ * Close all objects that came from a grant, as if the guest had closed them. Context: peer->lock is
+ * held, and peer->closing is not set.
+ */
+void vgpuh_object_cut(struct vgpu_peer *peer, const struct vgpu_grant *origin);
+/*
  * Keep the fd number of @object, which the guest has closed, beyond the object itself: a lane's
  * thread puts the object, but the file keeps its number until its later release.
  * Return: number to give to vgpuh_object_free_fd() after the release; 0: none.

@@ -57,6 +57,8 @@ struct vgpu_grant {
 	struct vgpu_policy policy;
 	bool announced;
 	bool revoked;
+	/* True once open files are taken as well; written once, with peer->lock held. */
+	bool cut;
 	/* Uevents since the last EXPORT_CHANGE; protected by peer->lock. */
 	struct vgpu_change change;
 	/* Version of the newest file that was sent to the peer; protected by peer->lock. */

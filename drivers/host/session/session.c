@@ -12,6 +12,7 @@
 #include "anon.h"
 #include "base/work.h"
 #include "object/tgid.h"
+#include "peer/grant.h"
 #include "peer/peer.h"
 #include "session/lane.h"
 #include "session/session.h"
@@ -32,6 +33,7 @@ static void session_free(struct kref *ref)
 	vgpu_unmap_drop_all(session);
 	xa_destroy(&session->lanes.tasks);
 	xa_destroy(&session->cards.table);
+	xa_destroy(&session->grants);
 	put_pid(session->process.pid);
 	if (session->process.mm)
 		mmdrop(session->process.mm);
@@ -78,6 +80,7 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 	xa_init(&session->lanes.tasks);
 	/* The guest decides how many objects there are, so its control group is charged. */
 	xa_init_flags(&session->cards.table, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&session->grants, XA_FLAGS_ACCOUNT);
 	mutex_init(&session->map_lock);
 	session->mappings = RB_ROOT_CACHED;
 	spin_lock_init(&session->unmaps.lock);
@@ -165,6 +168,20 @@ struct vgpuh_session *vgpuh_session_find(struct vgpu_peer *peer, u64 number)
 		kref_get(&session->ref);
 	mutex_unlock(&peer->lock);
 	return session;
+}
+
+int vgpuh_session_uses(struct vgpuh_session *session, const struct vgpu_grant *origin)
+{
+	int ret = 0;
+
+	if (!xa_load(&session->grants, origin->id))
+		ret = xa_err(xa_store(&session->grants, origin->id, xa_mk_value(1),
+				      GFP_KERNEL_ACCOUNT));
+	if (ret)
+		return ret;
+	/* Pairs with grant_cut_locked(). Another thread may have made the mark just now. */
+	smp_mb();
+	return READ_ONCE(origin->cut) ? -ENODEV : 0;
 }
 
 void vgpuh_session_end(struct vgpuh_session *session)

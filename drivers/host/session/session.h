@@ -27,6 +27,7 @@ struct inode;
 struct mm_struct;
 struct pid;
 struct task_struct;
+struct vgpu_grant;
 struct vgpu_tgid;
 
 /**
@@ -122,6 +123,8 @@ struct vgpuh_session {
 	struct vgpuh_session_process process;
 	struct vgpuh_session_lanes lanes;
 	struct vgpu_cards cards;
+	/* Marks of the grants on whose objects calls were made, by the numbers of the grants. */
+	struct xarray grants;
 	/* Number of bytes of messages, replies and arguments in memory. */
 	atomic_long_t budget;
 
@@ -158,6 +161,11 @@ void vgpuh_session_withdraw(struct vgpuh_session *session);
 void vgpuh_session_put(struct vgpuh_session *session);
 /* Find a session by its number. Return: the session with a reference, or NULL. */
 struct vgpuh_session *vgpuh_session_find(struct vgpu_peer *peer, u64 number);
+/*
+ * Note that a call is about to be made on an object that came from @origin.
+ * Return: 0; -ENODEV: open files of the grant are taken; -ENOMEM.
+ */
+int vgpuh_session_uses(struct vgpuh_session *session, const struct vgpu_grant *origin);
 /* End the lanes of the session and its VGPU_SHADOW_SERVICE, and kill its shadow. */
 void vgpuh_session_end(struct vgpuh_session *session);
 /* End the session soon; the guest has reported that the process is gone. */

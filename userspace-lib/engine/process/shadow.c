@@ -34,12 +34,38 @@ static bool shadow_has(const struct shadow *shadow, uint32_t object)
 	return false;
 }
 
-int shadow_note(struct shadow *shadow, uint32_t object)
+bool shadow_has_used(const struct shadow *shadow, uint32_t export)
+{
+	size_t i;
+
+	for (i = 0; i < shadow->nr_exports; i++)
+		if (shadow->exports[i] == export)
+			return true;
+	return false;
+}
+
+static int note_export(struct shadow *shadow, uint32_t export)
+{
+	uint32_t *exports;
+
+	if (shadow_has_used(shadow, export))
+		return 0;
+	exports = realloc(shadow->exports, (shadow->nr_exports + 1) * sizeof(*exports));
+	if (!exports)
+		return -ENOMEM;
+	shadow->exports = exports;
+	exports[shadow->nr_exports++] = export;
+	return 0;
+}
+
+int shadow_note(struct shadow *shadow, uint32_t object, uint32_t export)
 {
 	uint32_t *files;
 
 	if (shadow_has(shadow, object))
 		return 0;
+	if (note_export(shadow, export))
+		return -ENOMEM;
 	files = realloc(shadow->files, (shadow->nr_files + 1) * sizeof(*files));
 	if (!files)
 		return -ENOMEM;

@@ -29,6 +29,8 @@ struct tgid;
  * @nr_drops: number of objects that the shadow was asked to close and has not closed yet
  * @files: numbers of the objects that the shadow has open
  * @nr_files: number of entries of @files
+ * @exports: vgpud's numbers of the exports that objects came from which the shadow has or had open
+ * @nr_exports: number of entries of @exports
  * @givens: list of references that calls of the shadow gave the guest, and whose receipt the
  *	guest has not acknowledged yet
  * @nr_givens: number of entries of @givens
@@ -51,6 +53,8 @@ struct shadow {
 	unsigned int nr_drops;
 	uint32_t *files;
 	size_t nr_files;
+	uint32_t *exports;
+	size_t nr_exports;
 	LIST_HEAD(, given) givens;
 	unsigned int nr_givens;
 	uint64_t mapped_bytes;
@@ -61,8 +65,12 @@ struct shadow {
 LIST_HEAD(shadow_list, shadow);
 extern struct shadow_list shadows;
 
-/* Note that a shadow has an object open. Return: 0, or -ENOMEM. */
-int shadow_note(struct shadow *shadow, uint32_t object);
+/*
+ * Note that a shadow has an object open, which came from the export. Return: 0, or -ENOMEM.
+ */
+int shadow_note(struct shadow *shadow, uint32_t object, uint32_t export);
+/* Return: true if the shadow has or had an object of the export open. */
+bool shadow_has_used(const struct shadow *shadow, uint32_t export);
 /*
  * Forget that a shadow has an object open, as the shadow closes the object by itself. Return:
  * true if the shadow had the object open.

@@ -218,6 +218,26 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
 	return 0;
 }
 
+void objects_cut(uint32_t export)
+{
+	struct object *object, *next;
+	struct shadow *shadow;
+	uint32_t id, nr;
+
+	/* Mappings outlive the files, so shadows count that have closed all files as well. */
+	LIST_FOREACH(shadow, &shadows, node)
+		if (shadow_has_used(shadow, export))
+			shadow_end(shadow);
+	LIST_FOREACH_SAFE(object, &all_objects, node, next) {
+		if (object->origin != export)
+			continue;
+		id = object->id;
+		/* The object is not in the list any more when its last reference is dropped. */
+		for (nr = object->references.nr; nr; nr--)
+			object_release(id, object->references.numbers[nr - 1], 0, NULL, 0);
+	}
+}
+
 bool object_dropped(uint32_t id)
 {
 	struct object *object;

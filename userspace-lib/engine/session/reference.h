@@ -29,6 +29,11 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
  * asked.
  */
 bool object_dropped(uint32_t id);
+/*
+ * Close all objects that came from an export, as if the guest had closed them, and end all shadows
+ * that have had one of them.
+ */
+void objects_cut(uint32_t export);
 /* Return: true if the guest has as many objects as it may have. */
 bool objects_full(void);
 /* Forget that calls of a shadow wait for the end of closes, as the shadow has ended. */

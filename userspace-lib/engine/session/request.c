@@ -183,7 +183,7 @@ static void ask_find(struct shadow *shadow, const struct eshadow_msg *msg)
 	struct eshadow_policy policy;
 	size_t len;
 
-	if (!object || object_is_used(object, shadow) || shadow_note(shadow, object->id)) {
+	if (!object || object_is_used(object, shadow) || shadow_note(shadow, object->id, object->origin)) {
 		shadow_answer(shadow, msg->lane, object ? -ENOMEM : -EBADF, NULL, 0, -1);
 		return;
 	}

@@ -140,6 +140,7 @@ static void shadow_gone(struct shadow *shadow)
 	if (!nvidia)
 		tgid_end(shadow->tgid);
 	free(shadow->files);
+	free(shadow->exports);
 	free(shadow);
 	progress_notify();
 }

@@ -83,9 +83,13 @@ static void offer_file_free(struct offer_file *file)
 	free(file);
 }
 
-int engine_revoke(uint32_t peer, uint32_t export)
+int engine_revoke(uint32_t peer, uint32_t export, bool now)
 {
-	const struct engine_number msg = { .type = ENGINE_REVOKE, .number = export };
+	const struct engine_number msg = {
+		.type = ENGINE_REVOKE,
+		.flags = now ? ENGINE_REVOKE_NOW : 0,
+		.number = export,
+	};
 	struct engine *engine = engine_find(peer);
 
 	if (!engine)
@@ -105,7 +109,7 @@ int engine_export_del(uint32_t export)
 	if (!offer)
 		return -ENOENT;
 	LIST_FOREACH(engine, &all_engines, node)
-		engine_revoke(engine->number, export);
+		engine_revoke(engine->number, export, false);
 	while ((file = LIST_FIRST(&offer->files)))
 		offer_file_free(file);
 	LIST_REMOVE(offer, node);

@@ -59,6 +59,6 @@ int engine_export_del(uint32_t export);
 int engine_export_change(const struct vgpu_host_export_change *change);
 int engine_export_file(const struct vgpu_host_export_file *arg);
 int engine_grant(struct vgpu_host_grant *arg);
-int engine_revoke(uint32_t peer, uint32_t export);
+int engine_revoke(uint32_t peer, uint32_t export, bool now);
 
 #endif /* VGPUD_OFFER_H */

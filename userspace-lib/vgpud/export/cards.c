@@ -114,7 +114,7 @@ static void set_undo_one(const struct export_spec *spec, const char *name, const
 		if (!grant)
 			continue;
 		if (had[i] == HAD_NOTHING)
-			export_remove(name, grant->cid, grant->port, true, &unused);
+			export_remove(name, grant->cid, grant->port, REMOVE_FORCE, &unused);
 		else
 			grant->by_hand = had[i] == HAD_BY_HAND;
 	}
@@ -149,7 +149,7 @@ int cards_export(struct export_spec *spec, int card, struct answer *answer)
 }
 
 /* Take the shared files back from a guest that has no card left. */
-static void set_remove_shared(uint32_t cid, uint32_t port)
+static void set_remove_shared(uint32_t cid, uint32_t port, enum removal how)
 {
 	struct export *export;
 	struct answer unused;
@@ -159,11 +159,11 @@ static void set_remove_shared(uint32_t cid, uint32_t port)
 		if (set_is_card(export->spec.name, CARDS_ALL) && export_grant(export, cid, port))
 			return;
 	for (i = 0; i < NVIDIA_SHARED; i++)
-		export_remove(nvidia_shared[i].name, cid, port, true, &unused);
+		export_remove(nvidia_shared[i].name, cid, port, how, &unused);
 }
 
 /* Take the cards back from one guest. */
-static void set_remove(int card, uint32_t cid, uint32_t port)
+static void set_remove(int card, uint32_t cid, uint32_t port, enum removal how)
 {
 	struct export *export, *next;
 	struct answer unused;
@@ -171,9 +171,9 @@ static void set_remove(int card, uint32_t cid, uint32_t port)
 	for (export = TAILQ_FIRST(&exports); export; export = next) {
 		next = TAILQ_NEXT(export, node);
 		if (set_is_card(export->spec.name, card) && export_grant(export, cid, port))
-			export_remove(export->spec.name, cid, port, true, &unused);
+			export_remove(export->spec.name, cid, port, how, &unused);
 	}
-	set_remove_shared(cid, port);
+	set_remove_shared(cid, port, how);
 }
 
 /*
@@ -214,7 +214,7 @@ static int set_check_unused(int card, uint32_t cid, uint32_t port, struct answer
 	return ret;
 }
 
-int cards_check_unexport(int card, uint32_t cid, uint32_t port, bool force,
+int cards_check_unexport(int card, uint32_t cid, uint32_t port, enum removal how,
 			 struct answer *answer)
 {
 	uint32_t whose = cid, by = port ? port : settings.port;
@@ -222,16 +222,20 @@ int cards_check_unexport(int card, uint32_t cid, uint32_t port, bool force,
 	if (!set_next_guest(card, &whose, &by))
 		return answer_say(answer, -ENOENT, "no such card of NVIDIA's is exported%s",
 				  cid ? " to that guest" : "");
-	return force ? 0 : set_check_unused(card, cid, port ? port : settings.port, answer);
+	if (how != REMOVE_UNUSED)
+		return 0;
+	return set_check_unused(card, cid, port ? port : settings.port, answer);
 }
 
-int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct answer *answer)
+int cards_unexport(int card, uint32_t cid, uint32_t port, enum removal how,
+		   struct answer *answer)
 {
 	uint32_t whose = cid, by = port ? port : settings.port;
-	int ret = cards_check_unexport(card, cid, port, force, answer);
+	int ret = cards_check_unexport(card, cid, port, how, answer);
 
 	while (!ret && set_next_guest(card, &whose, &by)) {
-		set_remove(card, whose, by);
+		/* The guest has no more rights to be checked. */
+		set_remove(card, whose, by, how == REMOVE_NOW ? REMOVE_NOW : REMOVE_FORCE);
 		whose = cid;
 		by = port ? port : settings.port;
 	}

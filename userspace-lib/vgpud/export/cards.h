@@ -7,6 +7,7 @@
 #define VGPUD_CARDS_H
 
 #include "base/answer.h"
+#include "export/hand.h"
 #include "export/spec.h"
 
 #define CARDS_ALL	(-1)
@@ -31,9 +32,10 @@ int cards_export(struct export_spec *spec, int card, struct answer *answer);
  * Undo cards_export(); files that a guest's remaining cards need stay. Return: as
  * export_remove().
  */
-int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct answer *answer);
+int cards_unexport(int card, uint32_t cid, uint32_t port, enum removal how,
+		   struct answer *answer);
 /* Check whether cards_unexport() would succeed. Return: what cards_unexport() would return. */
-int cards_check_unexport(int card, uint32_t cid, uint32_t port, bool force,
+int cards_check_unexport(int card, uint32_t cid, uint32_t port, enum removal how,
 			 struct answer *answer);
 
 /* Check whether a section has cards that need an export of that name. */

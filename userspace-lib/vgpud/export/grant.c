@@ -117,7 +117,16 @@ int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool an
 static void grant_revoke(struct export *export, const struct grant *grant, struct peer *peer)
 {
 	if (export->number && peer->state == PEER_UP && grant_fits(grant, peer))
-		hostdev_revoke(peer->number, export->number);
+		hostdev_revoke(peer->number, export->number, false);
+}
+
+void export_grant_cut(struct export *export, const struct grant *grant)
+{
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, node)
+		if (export->number && peer->state == PEER_UP && grant_fits(grant, peer))
+			hostdev_revoke(peer->number, export->number, true);
 }
 
 void export_grant_del(struct export *export, struct grant *grant)

@@ -34,6 +34,8 @@ int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool an
 int export_grant_change(struct export *export, struct grant *grant, bool any_port,
 			bool read_only, struct answer *answer);
 void export_grant_del(struct export *export, struct grant *grant);
+/* Take the files that a guest has open of the export, before the grant is deleted. */
+void export_grant_cut(struct export *export, const struct grant *grant);
 
 /*
  * Check whether some export is for this guest. *@any_port: true if one of them allows any port.

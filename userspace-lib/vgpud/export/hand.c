@@ -120,13 +120,13 @@ int export_check_unused(struct export *export, struct grant *only, struct answer
 		LIST_FOREACH(peer, &peers, node)
 			if (grant_fits(grant, peer) && peer->nr_sessions)
 				return answer_say(answer, -EBUSY,
-					   "guest %u:%u runs %u programs on this host's devices: stop them, or use --force (open files stay open)",
+					   "guest %u:%u runs %u programs on this host's devices: stop them, or use --force (open files stay open) or --now (open files are closed)",
 					   peer->cid, peer->port, peer->nr_sessions);
 	}
 	return 0;
 }
 
-int export_check_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+int export_check_remove(const char *name, uint32_t cid, uint32_t port, enum removal how,
 			struct answer *answer)
 {
 	struct export *export = export_find(name);
@@ -141,19 +141,22 @@ int export_check_remove(const char *name, uint32_t cid, uint32_t port, bool forc
 			return answer_say(answer, -ENOENT, "%s is not exported to guest %u:%u", name,
 				   cid, port ? port : settings.port);
 	}
-	return force ? 0 : export_check_unused(export, grant, answer);
+	return how == REMOVE_UNUSED ? export_check_unused(export, grant, answer) : 0;
 }
 
-int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+int export_remove(const char *name, uint32_t cid, uint32_t port, enum removal how,
 		  struct answer *answer)
 {
 	struct export *export = export_find(name);
-	struct grant *grant;
-	int ret = export_check_remove(name, cid, port, force, answer);
+	struct grant *grant, *other;
+	int ret = export_check_remove(name, cid, port, how, answer);
 
 	if (ret)
 		return ret;
 	grant = cid ? export_grant(export, cid, port ? port : settings.port) : NULL;
+	TAILQ_FOREACH(other, &export->grants, node)
+		if (how == REMOVE_NOW && (!grant || other == grant))
+			export_grant_cut(export, other);
 	if (grant)
 		export_grant_del(export, grant);
 	if (!grant || TAILQ_EMPTY(&export->grants))

@@ -19,14 +19,22 @@ struct grant;
  */
 int export_add(struct export_spec *spec, struct answer *answer);
 
+/**
+ * enum removal - how an export is taken back
+ * @REMOVE_UNUSED: only if no guest that has it runs programs that use a device
+ * @REMOVE_FORCE: in any case; open files stay usable
+ * @REMOVE_NOW: in any case, with all files that are open
+ */
+enum removal { REMOVE_UNUSED, REMOVE_FORCE, REMOVE_NOW };
+
 /*
  * Remove an export, or one guest's right to it if @cid is not 0. Return: 0 or a negative errno;
- * -EBUSY if a guest that has the export runs programs that use a device, unless @force.
+ * -EBUSY if a guest that has the export runs programs that use a device, with REMOVE_UNUSED.
  */
-int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+int export_remove(const char *name, uint32_t cid, uint32_t port, enum removal how,
 		  struct answer *answer);
 /* Check whether export_remove() would succeed. Return: what export_remove() would return. */
-int export_check_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+int export_check_remove(const char *name, uint32_t cid, uint32_t port, enum removal how,
 			struct answer *answer);
 /*
  * Check that no guest of the export runs programs that use a device; @only: check only the guest of

@@ -187,12 +187,16 @@ int hostdev_grant(struct vgpu_host_grant *arg)
 	return hostdev_ioctl(VGPU_HOST_GRANT, arg, sizeof(*arg));
 }
 
-int hostdev_revoke(uint32_t peer, uint32_t export)
+int hostdev_revoke(uint32_t peer, uint32_t export, bool now)
 {
-	struct vgpu_host_revoke arg = { .peer = peer, .export = export };
+	struct vgpu_host_revoke arg = {
+		.peer = peer,
+		.export = export,
+		.flags = now ? VGPU_HOST_REVOKE_NOW : 0,
+	};
 
 	if (engines)
-		return engine_revoke(peer, export);
+		return engine_revoke(peer, export, now);
 	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg, sizeof(arg));
 }
 

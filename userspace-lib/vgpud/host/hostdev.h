@@ -33,7 +33,8 @@ int hostdev_export_file(struct vgpu_host_export_file *arg);
 int hostdev_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
 int hostdev_peer_del(uint32_t peer);
 int hostdev_grant(struct vgpu_host_grant *arg);
-int hostdev_revoke(uint32_t peer, uint32_t export);
+/* Take an export back from a guest. @now: files that are open are taken as well. */
+int hostdev_revoke(uint32_t peer, uint32_t export, bool now);
 /*
  * Get the counts of denied ioctls of a guest and an export, see struct vgpu_host_denials. Return: 0
  * or a negative errno.

@@ -168,10 +168,17 @@ static void log_unexport(const char *name, uint32_t cid, uint32_t port, const ch
 		log_info("export %s: is taken back, by vgpuctl (%s)", name, who);
 }
 
+static enum removal removal_of(struct json_object *request)
+{
+	if (json_get_bool(request, "now"))
+		return REMOVE_NOW;
+	return json_get_bool(request, "force") ? REMOVE_FORCE : REMOVE_UNUSED;
+}
+
 struct json_object *request_unexport(struct json_object *request, const char *who)
 {
 	const char *name = json_get_string(request, "name");
-	bool force = json_get_bool(request, "force");
+	enum removal how = removal_of(request);
 	struct answer words = { "" };
 	struct export_spec spec;
 	uint32_t cid, port;
@@ -199,14 +206,14 @@ struct json_object *request_unexport(struct json_object *request, const char *wh
 	for (i = 0; !ret && i < spec.nr_guests; i++) {
 		cid = spec.guests[i].cid;
 		port = spec.guests[i].port;
-		ret = nvidia ? cards_check_unexport(card, cid, port, force, &words) :
-		      export_check_remove(name, cid, port, force, &words);
+		ret = nvidia ? cards_check_unexport(card, cid, port, how, &words) :
+		      export_check_remove(name, cid, port, how, &words);
 	}
 	for (i = 0; !ret && i < spec.nr_guests; i++) {
 		cid = spec.guests[i].cid;
 		port = spec.guests[i].port;
-		ret = nvidia ? cards_unexport(card, cid, port, force, &words) :
-		      export_remove(name, cid, port, force, &words);
+		ret = nvidia ? cards_unexport(card, cid, port, how, &words) :
+		      export_remove(name, cid, port, how, &words);
 		if (!ret)
 			log_unexport(nvidia ? cards_words(card, cards) : name, cid, port, who);
 	}
