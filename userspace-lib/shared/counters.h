@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Counters of engines and their shadows, which vgpud reads. */
+#ifndef VGPU_SHARED_COUNTERS_H
+#define VGPU_SHARED_COUNTERS_H
+
+#include <linux/types.h>
+
+/**
+ * struct engine_counters - counters of an engine or a shadow; see struct vgpu_host_peer_stat
+ *
+ * The engine has one, and each shadow has one of its own. vgpud reads all of them. So no process
+ * can spoil what another one has counted.
+ */
+struct engine_counters {
+	__u64 calls;
+	__u64 upcalls;
+	__u64 bytes_in;
+	__u64 bytes_out;
+	__u64 fetched_pages;
+	__u64 written_pages;
+	__u64 fetch_timeouts;
+	__u64 refused;
+	__u64 malformed;
+	__u64 stray_fds;
+	__u64 cancels;
+};
+
+/* Number of denied ioctls that a shadow counts one by one, and of its other counts. */
+#define ENGINE_DENIALS_MAX	48
+#define ENGINE_OTHERS_MAX	16
+
+/**
+ * struct engine_denial - how often a shadow's program made an ioctl that is denied
+ * @export: vgpud's number of the export that the file is of or came from
+ * @ioctl: see struct vgpu_host_denial; VGPU_HOST_IOCTL_NONE: all further ioctls of the export
+ * @what: see struct vgpu_host_denial
+ * @reserved: 0
+ * @denied: see struct vgpu_host_denial
+ * @audited: see struct vgpu_host_denial
+ */
+struct engine_denial {
+	__u32 export;
+	__u32 ioctl;
+	__u32 what;
+	__u32 reserved;
+	__u64 denied;
+	__u64 audited;
+};
+
+/**
+ * struct engine_counts - counters of a shadow, and the ioctls that were denied to its program
+ * @counters: counters
+ * @nr_denials: number of entries of @denials; those with VGPU_HOST_IOCTL_NONE may be the last
+ *	ENGINE_OTHERS_MAX
+ * @reserved: 0
+ * @denials: array of counts, of which none is removed
+ *
+ * The shadow writes, and vgpud reads. Entries are complete before @nr_denials counts them.
+ */
+struct engine_counts {
+	struct engine_counters counters;
+	__u32 nr_denials;
+	__u32 reserved;
+	struct engine_denial denials[ENGINE_DENIALS_MAX + ENGINE_OTHERS_MAX];
+};
+
+#endif /* VGPU_SHARED_COUNTERS_H */
