@@ -362,8 +362,9 @@ static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpuh_ob
 		kref_read(&object->ref) > 1;
 }
 
-static void object_unlist_locked(struct vgpu_peer *peer, struct vgpuh_object *object)
+void vgpuh_object_unlist_locked(struct vgpu_peer *peer, struct vgpuh_object *object)
 {
+	lockdep_assert_held(&peer->objects.lock);
 	xa_destroy(&object->references.table);
 	WRITE_ONCE(object->closed, true);
 	xa_erase(&peer->objects.table, object->id);
@@ -388,7 +389,7 @@ struct vgpuh_object *vgpuh_object_release(struct vgpu_peer *peer, u32 id, u32 re
 		peer->objects.nr_repeated--;
 		object = NULL;
 	} else {
-		object_unlist_locked(peer, object);
+		vgpuh_object_unlist_locked(peer, object);
 	}
 	mutex_unlock(&peer->objects.lock);
 	return object;
@@ -401,60 +402,9 @@ void vgpuh_object_drop_all(struct vgpu_peer *peer)
 
 	xa_for_each(&peer->objects.table, id, object) {
 		mutex_lock(&peer->objects.lock);
-		object_unlist_locked(peer, object);
+		vgpuh_object_unlist_locked(peer, object);
 		mutex_unlock(&peer->objects.lock);
 		vgpuh_object_put(object);
-	}
-}
-
-/* Count the guest's references of an object. */
-static u32 object_references_locked(struct vgpuh_object *object)
-{
-	unsigned long reference;
-	void *entry;
-	u32 nr = 0;
-
-	xa_for_each(&object->references.table, reference, entry)
-		nr++;
-	return nr;
-}
-
-/*
- * Take the object with number @id out of the tables if it came from the grant. The guest will
- * still give each reference back, which leads to nothing then.
- */
-static struct vgpuh_object *object_cut_one(struct vgpu_peer *peer, unsigned long id,
-					   const struct vgpu_grant *origin)
-{
-	struct vgpuh_object *object;
-	u32 nr = 0, i;
-
-	mutex_lock(&peer->objects.lock);
-	object = xa_load(&peer->objects.table, id);
-	if (object && object->origin != origin)
-		object = NULL;
-	if (object) {
-		nr = object_references_locked(object);
-		peer->objects.nr_repeated -= nr - 1;
-		object_unlist_locked(peer, object);
-	}
-	mutex_unlock(&peer->objects.lock);
-	for (i = 0; i < nr; i++)
-		vgpuh_control_due(peer);
-	return object;
-}
-
-void vgpuh_object_cut(struct vgpu_peer *peer, const struct vgpu_grant *origin)
-{
-	struct vgpuh_object *entry, *object;
-	unsigned long id;
-
-	lockdep_assert_held(&peer->lock);
-	xa_for_each(&peer->objects.table, id, entry) {
-		object = object_cut_one(peer, id, origin);
-		/* Calls wait until these closes have begun, as for those by messages. */
-		if (object)
-			vgpu_close_queue(object, 0);
 	}
 }
 

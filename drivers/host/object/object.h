@@ -114,6 +114,8 @@ struct vgpuh_object *vgpuh_object_release(struct vgpu_peer *peer, u32 id, u32 re
 bool vgpuh_object_is_nvidia(const struct vgpuh_object *object);
 /* Check whether the guest may read what the driver adds to /proc/PID/fdinfo. */
 bool vgpuh_object_has_fdinfo(const struct vgpuh_object *object);
+/* Take an object out of the tables, of which the guest has no reference any more. */
+void vgpuh_object_unlist_locked(struct vgpu_peer *peer, struct vgpuh_object *object);
 void vgpuh_object_drop_all(struct vgpu_peer *peer);
 /*
  * Close all objects that came from a grant, as if the guest had closed them. Context: peer->lock is
