@@ -17,8 +17,16 @@
 #include "export/uevent.h"
 #include "shared/loop.h"
 
-/* Devices come in bursts: exports are reviewed once, when no uevent has come for this time. */
+/*
+ * Time in milliseconds: devices come in bursts, so exports are reviewed once, when no uevent has
+ * come for this time.
+ */
 #define SETTLE_MS	200
+/*
+ * Longest time in milliseconds from the first uevent until the review. It bounds the delay where
+ * uevents do not end, as those of a device that comes and goes again and again.
+ */
+#define SETTLE_MOST_MS	1000
 /* Most bytes of a uevent of the kernel: a path, an action, and up to 2 KiB of variables. */
 #define UEVENT_MAX	8192
 
@@ -29,12 +37,25 @@ static void settled(struct timer *timer)
 }
 
 static struct timer settle = { .expired = settled };
+/* Time of now_ms() by which the exports are reviewed. Valid while the timer is set. */
+static uint64_t settle_by_ms;
+
+/* Review the exports when no other uevent comes for a while, as devices have come or gone. */
+static void settle_later(void)
+{
+	uint64_t now = now_ms(), left;
+
+	if (!settle.set)
+		settle_by_ms = now + SETTLE_MOST_MS;
+	left = settle_by_ms > now ? settle_by_ms - now : 0;
+	timer_set(&settle, left < SETTLE_MS ? left : SETTLE_MS);
+}
 
 /* Review the exports soon, since devices may have come or gone. Calls until then are merged. */
 static void rescan_soon(void)
 {
 	if (!settle.set)
-		timer_set(&settle, SETTLE_MS);
+		settle_later();
 }
 
 /* Return the value of a variable of a uevent, or NULL. */
@@ -113,7 +134,7 @@ static void uevents_lost(void)
 	};
 
 	exports_change(0, &change);
-	timer_set(&settle, SETTLE_MS);
+	settle_later();
 }
 
 static void uevent_ready(struct source *source, uint32_t events)
@@ -138,7 +159,7 @@ static void uevent_ready(struct source *source, uint32_t events)
 	if (!strncmp(text, "change@", 7))
 		uevent_change(text, len);
 	else if (!strncmp(text, "add@", 4) || !strncmp(text, "remove@", 7))
-		timer_set(&settle, SETTLE_MS);
+		settle_later();
 }
 
 static struct source uevents = { .fd = -1, .ready = uevent_ready };
