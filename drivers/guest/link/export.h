@@ -46,8 +46,11 @@ struct vgpu_parent;
  * @learned: numbers that the host's device has assigned to names of the schema
  * @part: part of a file about the device (struct vgpu_export_file) that arrives in several
  *	messages; used only by the thread that receives the host's messages
- * @part.bytes: buffer of the file, or NULL
+ * @part.bytes: buffer of the file, or NULL if no further part is awaited; the other fields are
+ *	valid while there is a buffer
+ * @part.size: size of the file in bytes
  * @part.len: number of bytes received so far
+ * @part.name: name of the file
  */
 struct vgpu_export {
 	struct device dev;
@@ -75,7 +78,9 @@ struct vgpu_export {
 	struct vgpu_schema_learned learned;
 	struct {
 		u8 *bytes;
+		u32 size;
 		u32 len;
+		u8 name[VGPU_FILE_NAME_LEN];
 	} part;
 };
 

@@ -351,15 +351,27 @@ static void export_take_file(struct vgpu_export *export, const char *name, const
 		vgpu_node_file(export, name, data, len);
 }
 
+/* Return: the message is the part after those that have arrived, of the same file. */
+static bool export_part_follows(const struct vgpu_export *export,
+				const struct vgpu_export_file *msg)
+{
+	return !le32_to_cpu(msg->flags) && le32_to_cpu(msg->size) == export->part.size &&
+	       le32_to_cpu(msg->offset) == export->part.len &&
+	       !memcmp(msg->name, export->part.name, sizeof(msg->name));
+}
+
 /*
- * Handle one part of a file. Return: 0, -EPROTO if the part does not follow the last one,
- * -ENOMEM.
+ * Handle one part of a file. Return: 0; -EPROTO: the part is not the first one and does not follow
+ * the last one, or anything else comes before the last part of a file; -ENOMEM.
  */
 static int export_take_part(struct vgpu_export *export, const struct vgpu_export_file *msg)
 {
 	u32 size = le32_to_cpu(msg->size), offset = le32_to_cpu(msg->offset);
 	u32 part = min_t(u32, size - offset, VGPU_FILE_PART);
 
+	/* Parts of two files, or of two sizes, would make a file that the host has never had. */
+	if (export->part.bytes ? !export_part_follows(export, msg) : offset != 0)
+		return -EPROTO;
 	if (le32_to_cpu(msg->flags) & VGPU_FILE_GONE) {
 		export_take_file(export, msg->name, NULL, 0);
 		return 0;
@@ -368,13 +380,13 @@ static int export_take_part(struct vgpu_export *export, const struct vgpu_export
 		export_take_file(export, msg->name, (const u8 *)(msg + 1), size);
 		return 0;
 	}
-	if (offset != (export->part.bytes ? export->part.len : 0))
-		return -EPROTO;
 	if (!export->part.bytes) {
-		export->part.len = 0;
-		export->part.bytes = kvmalloc(VGPU_FILE_MAX, GFP_KERNEL);
+		export->part.bytes = kvmalloc(size, GFP_KERNEL);
 		if (!export->part.bytes)
 			return -ENOMEM;
+		export->part.size = size;
+		export->part.len = 0;
+		memcpy(export->part.name, msg->name, sizeof(export->part.name));
 	}
 	memcpy(export->part.bytes + offset, msg + 1, part);
 	export->part.len += part;
