@@ -338,6 +338,12 @@ static void blank_check(const struct vgpu_schema_ioctl *ioctl)
 		   "%s: when", ioctl->name);
 }
 
+/* Return: @name is an identifier, and not what a macro expands to. */
+static bool is_name(const char *name)
+{
+	return name && *name && name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
+}
+
 static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const char *schema,
 			const char *what)
 {
@@ -348,6 +354,7 @@ static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const cha
 	if (!nr)
 		return;
 	for (i = 0; i < nr; i++) {
+		tap_expect(is_name(ioctl[i].name), "%s: the name of an ioctl", ioctl[i].name);
 		if (i && (ioctl[i - 1].cmd & 0xffff) == (ioctl[i].cmd & 0xffff))
 			tap_expect((ioctl[i - 1].flags & ioctl[i].flags & VGPU_IOCTL_EXACT) &&
 				   ioctl[i - 1].cmd < ioctl[i].cmd,

@@ -204,8 +204,11 @@ static const struct vgpu_schema_field perf_open[] = {
 
 /* --- table ---------------------------------------------------------------- */
 
-/* Ioctls of DRI1: drivers do nothing, or reject them, whatever the argument is. */
-#define DRI1(c)	{ VGPU_IOCTL(c), LONGS }
+/*
+ * Ioctls of DRI1: drivers do nothing, or reject them, whatever the argument is. VGPU_IOCTL() would
+ * make a name of the expanded macro.
+ */
+#define DRI1(c)	{ .cmd = (c), .name = #c, .body = { .size = _IOC_SIZE(c) }, LONGS }
 
 static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	DRI1(DRM_IOCTL_I915_INIT),

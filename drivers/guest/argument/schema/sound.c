@@ -122,10 +122,12 @@ static const struct vgpu_schema_field elem_add[] = {
 
 /*
  * Entry for a struct whose length field counts the bytes behind its head. The driver of the
- * element reads or writes these bytes, or both.
+ * element reads or writes these bytes, or both. VGPU_IOCTL() would make a name of the expanded
+ * macro.
  */
 #define TLV(c) \
-	VGPU_IOCTL(c), .size = sizeof(struct snd_ctl_tlv), \
+	.cmd = (c), .name = #c, .body = { .size = _IOC_SIZE(c) }, \
+	.size = sizeof(struct snd_ctl_tlv), \
 	.size_from = VGPU_FIELD(struct snd_ctl_tlv, length), .flags = VGPU_IOCTL_SIZE_BEHIND
 
 static const struct vgpu_schema_ioctl control_ioctls[] = {
