@@ -127,7 +127,8 @@ static unsigned int guest_port(unsigned int i)
 	return i < nr_port && port[i] ? port[i] : VGPU_WIRE_PORT;
 }
 
-static int guest_start_dialers(void)
+/* Prepares a dialer for each host. Return: 0, or an errno: there is no dialer then. */
+static int guest_add_dialers(void)
 {
 	unsigned int i, j;
 	int ret = 0;
@@ -142,16 +143,13 @@ static int guest_start_dialers(void)
 			}
 
 	for (i = 0; i < nr_cid && !ret; i++)
-		ret = vgpu_dialer_start(cid[i], guest_port(i));
+		ret = vgpu_dialer_add(cid[i], guest_port(i));
 	if (ret)
 		vgpu_dialer_stop_all();
 	return ret;
 }
 
-/*
- * Waits until all devices are freed, and exits exports. There may be devices even if init has
- * failed: some of the dialers may have connected before.
- */
+/* Waits until all devices are freed, and exits exports. */
 static void guest_exit_exports(void)
 {
 	vgpu_device_global_exit();
@@ -198,9 +196,11 @@ static int __init vgpu_guest_init(void)
 	ret = vgpu_window_virtio_init();
 	if (ret)
 		goto err_exit_parts;
-	ret = guest_start_dialers();
+	ret = guest_add_dialers();
 	if (ret)
 		goto err_exit_virtio;
+	/* No device may exist before this, and nothing may fail after it. */
+	vgpu_dialer_start_all();
 	return 0;
 
 err_exit_virtio:

@@ -3,11 +3,14 @@
  * The module stops the first call of a function of the kernel or of a module until a test lets the
  * call go on. So tests meet races that are rare otherwise. Load it by "modprobe vgpu_slow
  * symbol=MODULE:FUNCTION", and write 1 to the parameter go to continue. The parameters null and
- * error make the call fail then. The kernel needs kprobes.
+ * error make the call fail then. The parameters comm and skip choose another call than the first.
+ * The kernel needs kprobes.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/string.h>
 #include <linux/wait.h>
 #ifdef CONFIG_X86
 #include <asm/cpufeature.h>
@@ -21,6 +24,14 @@ static DECLARE_WAIT_QUEUE_HEAD(slow_queue);
 static char *symbol;
 module_param(symbol, charp, 0444);
 MODULE_PARM_DESC(symbol, "function whose first call is stopped; must be allowed to sleep, and have at most six arguments");
+
+static char *comm = "";
+module_param(comm, charp, 0444);
+MODULE_PARM_DESC(comm, "name of the tasks whose calls count; empty: all tasks");
+
+static int skip;
+module_param(skip, int, 0444);
+MODULE_PARM_DESC(skip, "number of calls that pass before the call that is stopped");
 
 static bool null;
 module_param(null, bool, 0444);
@@ -63,7 +74,7 @@ static atomic_t calls = ATOMIC_INIT(0);
 /* Number of calls that run this module's code: 0 or 1. */
 static atomic_t inside = ATOMIC_INIT(0);
 
-/* Runs in the place of the function's first call, with the same arguments. */
+/* Runs in the place of the function's call, with the same arguments. */
 static unsigned long slow_call(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
 			       unsigned long e, unsigned long f)
 {
@@ -85,7 +96,9 @@ static unsigned long slow_call(unsigned long a, unsigned long b, unsigned long c
 /* Context: atomic. */
 static int slow_handler(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (atomic_inc_return(&calls) != 1)
+	if (*comm && strcmp(comm, current->comm))
+		return 0;
+	if (atomic_inc_return(&calls) != 1 + skip)
 		return 0;
 	atomic_inc(&inside);
 	instruction_pointer_set(regs, (unsigned long)slow_call);

@@ -19,7 +19,8 @@ static inline bool slow_can(void)
 
 /*
  * Loads vgpu_slow for @function. @more holds other parameters of the module: null=1 makes the call
- * return NULL, as without memory; error=N makes it return -N; go=1 keeps it from being stopped.
+ * return NULL, as without memory; error=N makes it return -N; go=1 keeps it from being stopped;
+ * comm=NAME counts only calls of tasks with this name; skip=N lets N calls pass before.
  */
 static inline bool slow_start_with(const char *function, const char *more)
 {

@@ -302,13 +302,13 @@ void vgpu_dialer_global_exit(void)
 }
 
 /**
- * vgpu_dialer_start - start a dialer, which keeps a host connected
+ * vgpu_dialer_add - prepare a dialer, which keeps a host connected once it is started
  * @cid: context id
  * @port: port
  *
  * Return: 0 or an errno.
  */
-int vgpu_dialer_start(u32 cid, u32 port)
+int vgpu_dialer_add(u32 cid, u32 port)
 {
 	struct vgpu_dialer *dialer;
 	struct task_struct *task;
@@ -330,7 +330,6 @@ int vgpu_dialer_start(u32 cid, u32 port)
 	}
 	dialer->task = get_task_struct(task);
 	list_add(&dialer->entry, &dialers);
-	wake_up_process(task);
 	return 0;
 
 err_put:
@@ -338,9 +337,24 @@ err_put:
 	return ret;
 }
 
+/**
+ * vgpu_dialer_start_all - start all dialers
+ *
+ * Nothing of module init may fail after this. A dialer that connects makes devices, and a program
+ * that has one open uses the module's code, which the kernel frees when init fails.
+ */
+void vgpu_dialer_start_all(void)
+{
+	struct vgpu_dialer *dialer;
+
+	list_for_each_entry(dialer, &dialers, entry)
+		wake_up_process(dialer->task);
+}
+
 /*
  * Ends a host's connection and frees the dialer. On return the dialer's thread has ended, and
- * vgpu_host_abort() has ended all users of the connection.
+ * vgpu_host_abort() has ended all users of the connection. A thread that was not started ends
+ * without running.
  */
 static void dialer_stop(struct vgpu_dialer *dialer)
 {
@@ -357,7 +371,7 @@ static void dialer_stop(struct vgpu_dialer *dialer)
 	kobject_put(&dialer->kobj);
 }
 
-/* Stops all dialers, the newest first. */
+/* Stops all dialers, started or not, the newest first. */
 void vgpu_dialer_stop_all(void)
 {
 	struct vgpu_dialer *dialer, *next;

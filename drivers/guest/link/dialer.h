@@ -7,7 +7,8 @@
 
 int vgpu_dialer_global_init(void);
 void vgpu_dialer_global_exit(void);
-int vgpu_dialer_start(u32 cid, u32 port);
+int vgpu_dialer_add(u32 cid, u32 port);
+void vgpu_dialer_start_all(void);
 void vgpu_dialer_stop_all(void);
 
 #endif /* VGPU_DIALER_H */
