@@ -575,6 +575,60 @@ class Keeper(unittest.TestCase):
         self.grant(UNMAP_REQUEST)
         self.hears(engine, DONE, 0, 2)
 
+    def late_report(self, engine):
+        """The hypervisor agrees to a MAP and reports no memory: the keeper asks if there will be any."""
+        self.map(engine)
+        self.requested(MAP_REQUEST)
+        self.grant(MAP_REQUEST)
+        self.assertEqual(struct.pack("=III16x", SETTLED_REQUEST, 9, 16), self.take(self.channel, 28))
+
+    def test_map_while_device_is_off(self):
+        """The guest has turned off the device's memory, so it would not see a mapping: the mapping
+        is undone, and the keeper serves other requests."""
+        engine = self.ready()
+        self.late_report(engine)
+        self.silent(engine)
+        self.grant(SETTLED_REQUEST, 1)
+        self.hears(engine, DONE, -ENXIO, 1)
+        self.assertEqual([PAGE, 2 * PAGE], self.requested(UNMAP_REQUEST)[1:3])
+        self.grant(UNMAP_REQUEST)
+        self.mapped(engine, 2)
+
+    def test_map_until_device_is_on(self):
+        """The guest turns the memory on while the mapping is being undone, and sees it."""
+        engine = self.ready()
+        self.late_report(engine)
+        self.grant(SETTLED_REQUEST, 1)
+        self.hears(engine, DONE, -ENXIO, 1)
+        self.requested(UNMAP_REQUEST)
+        self.memory(ADD_MEM, 2 * PAGE)
+        self.grant(UNMAP_REQUEST)
+        self.map(engine, 2)
+        self.hears(engine, DONE, -EBUSY, 2)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.mapped(engine, 3)
+
+    def test_map_is_reported_late(self):
+        engine = self.ready()
+        self.late_report(engine)
+        self.memory(ADD_MEM, 2 * PAGE)
+        self.silent(engine)
+        self.grant(SETTLED_REQUEST, 1)
+        self.hears(engine, DONE, 0, 1)
+
+    def test_driver_goes_while_device_is_off(self):
+        engine = self.ready()
+        self.late_report(engine)
+        self.enable(False)
+        self.hears(engine, GONE)
+        self.grant(SETTLED_REQUEST, 1)
+        self.silent(self.channel)
+        self.enable()
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.hears(engine, READY)
+        self.mapped(engine, 2)
+
     def test_memory_twice(self):
         """Memory that shows a mapping is never reported as the guest's own, also if it is added
         twice."""

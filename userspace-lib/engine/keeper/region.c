@@ -8,6 +8,12 @@
  * when both the answer and this report have come. A request to unmap is over when, in addition,
  * one more request was answered (channel_ask_settled()).
  *
+ * A guest may turn the device's memory off. The hypervisor then agrees to map a file, but the file
+ * does not become its guest's memory, and no report comes. So if the report is late, the keeper
+ * makes that further request here, too. If the report has not come by its answer, the mapping is
+ * undone, and the engine's request fails: the guest would see the file at any later time at which
+ * it turns the memory on.
+ *
  * QEMU 11.1 ends if it gets a request while the guest's driver is not there, so it gets none
  * then. Mappings that were shown when the driver went may still be visible: a guest that resets
  * the device removes them, but a guest that only stops the device, or a paused machine, does not.
@@ -31,6 +37,11 @@
 #include "shared/loop.h"
 
 #define PAGE_MASK		4095ULL
+/*
+ * Time in milliseconds that the hypervisor has for the report of a mapping before it is asked
+ * whether there will be one. The answer decides, not the time.
+ */
+#define REPORT_LATE_MS		3000
 
 /**
  * struct file_id - identity of a file
@@ -64,8 +75,8 @@ enum showing_state {
  * @parts: number of pieces of the mapping that the guest has, as the hypervisor has reported; more
  *	than one if the guest has put other memory over the mapping
  * @asked: true if the request was sent to the hypervisor and is not over
- * @answered: true if the hypervisor has agreed to unmap, and channel_ask_settled() asks whether the
- *	unmap is complete
+ * @answered: true if the hypervisor has agreed, and channel_ask_settled() asks whether the request
+ *	is complete
  * @settled: true if the hypervisor has given its last answer to the request
  * @placed: true if the hypervisor has reported the mapping
  * @abandoned: true if no engine waits for the mapping, which is unmapped as soon as it is mapped
@@ -164,6 +175,11 @@ void region_look(void)
 
 /* --- requests to the hypervisor --------------------------------------------------------- */
 
+static void report_late(struct timer *timer);
+
+/* Timer that is set by the answer to a request to map, if there is no report of the mapping yet. */
+static struct timer report = { .expired = report_late };
+
 static void ask(struct showing *showing)
 {
 	const struct vhost_mmap mmap = {
@@ -173,6 +189,7 @@ static void ask(struct showing *showing)
 		.flags = VHOST_MMAP_WRITE,
 	};
 
+	timer_cancel(&report);
 	channel_ask(showing->state == SHOWING_NEW ? VHOST_BACKEND_SHMEM_MAP :
 		    VHOST_BACKEND_SHMEM_UNMAP, &mmap, showing->fd);
 	if (showing->fd >= 0)
@@ -225,6 +242,32 @@ static void asked_look(struct showing *showing)
 		asked_over(showing, 0);
 }
 
+/* Ask whether the guest will see what the hypervisor has agreed to map. */
+static void report_late(struct timer *timer)
+{
+	struct showing *showing = being_asked();
+
+	(void)timer;
+	/* If the driver is gone, nothing may be asked: its return ends the request. */
+	if (!showing || showing->state != SHOWING_NEW || !showing->settled || !driver_ready)
+		return;
+	showing->settled = false;
+	showing->answered = true;
+	channel_ask_settled();
+}
+
+/* Undo a mapping that the guest does not see, as it has turned the device's memory off. */
+static void asked_hidden(struct showing *showing)
+{
+	channel_excuse();
+	if (!showing->abandoned)
+		tell_done(showing->tag, -ENXIO);
+	showing->abandoned = true;
+	TAILQ_REMOVE(&turns, showing, turn);
+	showing_end(showing);
+	ask_next();
+}
+
 static void region_answer(uint64_t value)
 {
 	struct showing *showing = being_asked();
@@ -241,8 +284,15 @@ static void region_answer(uint64_t value)
 		 * Wait without a deadline if the driver is gone, as reports of memory come only
 		 * while it is there.
 		 */
-		if (!driver_ready)
+		if (!driver_ready) {
 			channel_excuse();
+		} else if (showing->state == SHOWING_NEW && !showing->parts) {
+			if (showing->answered) {
+				asked_hidden(showing);
+				return;
+			}
+			timer_set(&report, REPORT_LATE_MS);
+		}
 		asked_look(showing);
 	} else if (showing->state == SHOWING_NEW) {
 		asked_over(showing, -ENXIO);
