@@ -40,9 +40,10 @@ static inline bool connect_ends(int ends[2])
 
 /*
  * Makes the test the agent, as shadows of vgpud can execute nothing. The peer is granted
- * /dev/zero, export 1. Return: a file for a shadow, or -1.
+ * /dev/zero, export 1. @features: those that the peer and the agent have agreed to. Return: a file
+ * for a shadow, or -1.
  */
-static inline int begin_agent(int agent, int sock)
+static inline int begin_agent_with(int agent, int sock, uint64_t features)
 {
 	struct vgpu_host_agent role = {
 		.size = sizeof(role), .reserved_base = RESERVED_START,
@@ -50,6 +51,7 @@ static inline int begin_agent(int agent, int sock)
 	};
 	struct vgpu_host_peer_add peer = {
 		.size = sizeof(peer), .sock_fd = sock, .cid = LOOPBACK, .port = PORT,
+		.features = features,
 	};
 	struct vgpu_host_export_add export = {
 		.size = sizeof(export), .path_fd = open("/dev/zero", O_PATH | O_CLOEXEC),
@@ -68,6 +70,11 @@ static inline int begin_agent(int agent, int sock)
 		return -1;
 	shadow.peer = peer.out_peer;
 	return ioctl(agent, VGPU_HOST_SHADOW, &shadow) ? -1 : shadow.out_fd;
+}
+
+static inline int begin_agent(int agent, int sock)
+{
+	return begin_agent_with(agent, sock, 0);
 }
 
 #endif /* AGENT_PLAYED_H */

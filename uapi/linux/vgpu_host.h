@@ -193,7 +193,8 @@ struct vgpu_host_limits {
  *	for which drivers may still wait for the guest
  * @out_peer: number of the peer
  * @limits: limits of the peer
- * @features: VGPU_FEATURE_* of vgpu_wire.h, as in WELCOME
+ * @features: VGPU_FEATURE_* of vgpu_wire.h, as in WELCOME; the module ignores RESERVED, to which an
+ *	older vgpud agrees with an older guest, and does nothing that needs it
  *
  * -EOPNOTSUPP: this module does not know one of the features, or cannot provide it: KEEP_ALONE
  * if the processor has no protection keys, or without KEEP.

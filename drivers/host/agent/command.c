@@ -132,10 +132,14 @@ static int agent_export_file(void *data, struct file *file, struct vgpu_cmd *cmd
 	return vgpu_file_set(data, cmd->arg);
 }
 
-/* Check features: KEEP_ALONE needs KEEP, and a processor with protection keys. */
+/*
+ * Check features: KEEP_ALONE needs KEEP, and a processor with protection keys. An older vgpud has
+ * agreed to the reserved feature with an older guest. Such a guest uses it only where a window has
+ * slots for messages, and no window of this module has any.
+ */
 static bool agent_features_ok(u64 features)
 {
-	if (features & ~VGPU_FEATURES)
+	if (features & ~(VGPU_FEATURES | VGPU_FEATURE_RESERVED))
 		return false;
 	return !(features & VGPU_FEATURE_KEEP_ALONE) ||
 		((features & VGPU_FEATURE_KEEP) && vgpu_keys_there());
@@ -150,6 +154,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 
 	if (args->flags || args->limits.reserved || !agent_features_ok(args->features))
 		return -EOPNOTSUPP;
+	args->features &= VGPU_FEATURES;
 	peer = vgpu_peer_alloc(agent, args);
 	if (IS_ERR(peer))
 		return PTR_ERR(peer);
