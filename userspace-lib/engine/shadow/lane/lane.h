@@ -28,19 +28,21 @@ struct writeback;
  * @gating: true if the lane holds back calls that begin
  * @limited: an errno if the call has hit a limit, else 0
  * @ahead: read-ahead of the call
+ * @call: number of the call that @upcall_ns is about
  * @upcall_ns: time in nanoseconds that upcalls and waits for other lanes' upcalls have taken
  * @guest_call: time in microseconds that drivers had waited for the guest when the call began; see
  *	vgpu_patience_call()
  *
  * While the pager may serve faults of the lane's thread, demand.lock protects the fields. At other
- * times only the lane accesses them. The exception is @upcall_ns: the pager adds to this time
- * without the lock, at the latest when it finds that a signal has ended a wait.
+ * times only the lane accesses them. The exceptions are @call and @upcall_ns, which the lock always
+ * protects: the pager may count a wait of an earlier call at any time (memory/wait.c).
  */
 struct lane_fetch {
 	u64 addr;
 	bool gating;
 	int limited;
 	struct vgpu_ahead ahead;
+	u64 call;
 	u64 upcall_ns;
 	u64 guest_call;
 };

@@ -8,6 +8,7 @@
 #include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/wait.h"
 #include "engine/shadow/memory/writeback.h"
 
 /* Return: true if no running call may use the page any more. */
@@ -94,18 +95,10 @@ void demand_ungate(struct lane *lane)
 	demand.claims++;
 }
 
-/* Notes that the lane's call begins now. */
-static void demand_age(struct lane *lane)
-{
-	lane->fetch.upcall_ns = 0;
-	/* Read without the lock: other shadows of the guest write this time in one store. */
-	lane->fetch.guest_call = vgpu_patience_call(&patience->patience);
-}
-
 void demand_begin_mm(struct lane *lane)
 {
 	lock_take(&demand.lock);
-	demand_age(lane);
+	wait_call_begins(lane);
 	lock_drop(&demand.lock);
 }
 
@@ -126,7 +119,7 @@ void demand_begin(struct lane *lane)
 		lock_take(&demand.lock);
 	}
 	vgpu_fresh_start(&demand.fresh);
-	demand_age(lane);
+	wait_call_begins(lane);
 	lock_drop(&demand.lock);
 	demand_hide(false);
 }
@@ -141,9 +134,8 @@ int demand_end(struct lane *lane)
 	word_wake(&demand.claims);
 	/*
 	 * The driver holds no locks any more, so each upcall has a deadline of its own, and they
-	 * share no limit.
+	 * share no limit (lane_ask()).
 	 */
-	lane->fetch.upcall_ns = 0;
 	ret = writeback_all(lane);
 	lock_take(&demand.lock);
 	vgpu_fresh_end(&demand.fresh);

@@ -8,58 +8,11 @@
 #include "engine/shadow/memory/fault.h"
 #include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/wait.h"
 #include "engine/shadow/memory/writeback.h"
 
 struct fault faults[SHADOW_LANES];
 bool fault_waits[SHADOW_LANES];
-
-/* --- time that drivers may wait, which all of the guest's shadows share ------------ */
-
-/*
- * Number of attempts to take the lock. It is bounded, as a shadow that held the lock may have
- * been killed.
- */
-#define PATIENCE_SPINS	(1U << 20)
-
-static void patience_take(void)
-{
-	u32 i;
-
-	for (i = 0; i < PATIENCE_SPINS; i++) {
-		if (!__atomic_exchange_n(&patience->lock, 1, __ATOMIC_ACQUIRE))
-			return;
-		__builtin_ia32_pause();
-	}
-}
-
-static void patience_drop(void)
-{
-	__atomic_store_n(&patience->lock, 0, __ATOMIC_RELEASE);
-}
-
-/*
- * Begins a wait of a driver. @call: time in microseconds that drivers had waited when the driver's
- * call began. @wait: filled in for patience_end(). Return: time in nanoseconds that the driver may
- * wait; 0: none.
- */
-static u64 patience_begin(u64 call, struct vgpu_patience_wait *wait)
-{
-	u64 may;
-
-	patience_take();
-	may = vgpu_patience_begin(&patience->patience, now_ns() / NSEC_PER_US, call, wait);
-	patience_drop();
-	return may * NSEC_PER_US;
-}
-
-/* Ends the wait. @took: its length in nanoseconds. */
-static void patience_end(const struct vgpu_patience_wait *wait, u64 took)
-{
-	patience_take();
-	vgpu_patience_end(&patience->patience, wait, took / NSEC_PER_US,
-			  now_ns() / NSEC_PER_US);
-	patience_drop();
-}
 
 /* --- the end of a fault ----------------------------------------------------- */
 
@@ -67,10 +20,8 @@ void wait_over(struct lane *lane)
 {
 	u64 took = now_ns() - fault_of(lane)->start;
 
-	if (fault_waits[lane->index]) {
-		lane->fetch.upcall_ns += took;
-		patience_end(&fault_of(lane)->wait, took);
-	}
+	if (fault_waits[lane->index])
+		wait_count(lane, fault_of(lane)->call, &fault_of(lane)->wait, took);
 	fault_waits[lane->index] = false;
 }
 
@@ -229,10 +180,8 @@ static bool upcall_writeback(struct lane *lane)
 static void upcall_over(struct lane *lane)
 {
 	struct fault *fault = fault_of(lane);
-	u64 took = now_ns() - fault->start;
 
-	lane->fetch.upcall_ns += took;
-	patience_end(&fault_of(lane)->wait, took);
+	wait_count(lane, fault->call, &fault->wait, now_ns() - fault->start);
 	fault->upcall = UPCALL_NONE;
 	lock_take(&lane->lock);
 	lane->driver.upcalling = false;
@@ -375,20 +324,17 @@ static bool fault_may_ask(const struct lane *lane)
 		(shared->features & VGPU_FEATURE_DEMAND);
 }
 
-/* Return: an errno if the driver of the lane's call must not wait for the guest, else 0. */
+/*
+ * Return: an errno if the driver of the lane's call must not wait for the guest, else 0. Context:
+ * demand.lock is held.
+ */
 static int fault_limited(struct lane *lane)
 {
-	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
 	struct fault *fault = fault_of(lane);
 
 	if (lane->no_demand)
 		return -EOPNOTSUPP;
-	/*
-	 * All upcalls of a call together have the time limit of a single upcall. All waits for the
-	 * guest together have the time that is left of the guest's budget.
-	 */
-	fault->may = lane->fetch.upcall_ns > timeout ? 0 :
-		patience_begin(lane->fetch.guest_call, &fault->wait);
+	fault->may = wait_begin(lane, &fault->wait);
 	return fault->may ? 0 : -ENOBUFS;
 }
 

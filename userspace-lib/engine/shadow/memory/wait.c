@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Time for which drivers wait for the guest. All upcalls of a call together, and its waits for
+ * other lanes' upcalls, have the time limit of a single upcall. All waits of the guest's calls
+ * have the time that is left of the guest's budget, which its shadows share.
+ *
+ * The pager counts a wait when it finds that the wait is over. If a signal has ended the wait, the
+ * lane may have the next call by then, whose time limit the wait must not shorten.
+ */
+#include "engine/shadow/base/lib.h"
+#include "engine/shadow/memory/page.h"
+#include "engine/shadow/memory/wait.h"
+
+/*
+ * Number of attempts to take the lock of the budget. It is bounded, as a shadow that held the lock
+ * may have been killed.
+ */
+#define PATIENCE_SPINS	(1U << 20)
+
+static void patience_take(void)
+{
+	u32 i;
+
+	for (i = 0; i < PATIENCE_SPINS; i++) {
+		if (!__atomic_exchange_n(&patience->lock, 1, __ATOMIC_ACQUIRE))
+			return;
+		__builtin_ia32_pause();
+	}
+}
+
+static void patience_drop(void)
+{
+	__atomic_store_n(&patience->lock, 0, __ATOMIC_RELEASE);
+}
+
+void wait_call_begins(struct lane *lane)
+{
+	lane->fetch.call = lane->seq;
+	lane->fetch.upcall_ns = 0;
+	/* Read without the lock: other shadows of the guest write this time in one store. */
+	lane->fetch.guest_call = vgpu_patience_call(&patience->patience);
+}
+
+u64 wait_begin(const struct lane *lane, struct vgpu_patience_wait *wait)
+{
+	u64 may;
+
+	if (lane->fetch.upcall_ns > shared->fetch_timeout_ms * NSEC_PER_MS)
+		return 0;
+	patience_take();
+	may = vgpu_patience_begin(&patience->patience, now_ns() / NSEC_PER_US,
+				  lane->fetch.guest_call, wait);
+	patience_drop();
+	return may * NSEC_PER_US;
+}
+
+void wait_count(struct lane *lane, u64 call, const struct vgpu_patience_wait *wait, u64 took)
+{
+	lock_take(&demand.lock);
+	if (lane->fetch.call == call)
+		lane->fetch.upcall_ns += took;
+	lock_drop(&demand.lock);
+	patience_take();
+	vgpu_patience_end(&patience->patience, wait, took / NSEC_PER_US,
+			  now_ns() / NSEC_PER_US);
+	patience_drop();
+}
