@@ -45,6 +45,7 @@ static struct vgpu_flight *flight_alloc(struct vgpu_session *session, u32 nr)
 	if (!flight)
 		return NULL;
 	flight->session = vgpu_session_get(session);
+	flight->lost = 0;
 	flight->nr_owners = 0;
 	flight->max_owners = nr;
 	flight->owners = (void *)(flight + 1);

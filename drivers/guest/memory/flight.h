@@ -19,6 +19,8 @@ struct flight_owner {
  * struct vgpu_flight - bytes of dirty pages of one session
  * @node: list entry in flush->orphans
  * @session: session whose shadow writes the bytes, with a reference
+ * @lost: number of attempts after which the host may lack the bytes although it got a message;
+ *	written by the owner of flush->busy
  * @diff: addresses in the shadow, and the bytes that go there
  * @nr_owners: number of used entries of @owners
  * @max_owners: number of pages for which @owners and @diff have room
@@ -28,6 +30,7 @@ struct flight_owner {
 struct vgpu_flight {
 	struct list_head node;
 	struct vgpu_session *session;
+	u32 lost;
 	struct vgpu_wire_diff diff;
 	u32 nr_owners;
 	u32 max_owners;

@@ -11,7 +11,9 @@
  *
  * A flight fails if the thread is killed, no lane can be had, or the lane is lost. It is kept as
  * an orphan then, which the next run sends again. If the host applied the bytes of the first
- * attempt after all, the second one may overwrite what the device has written since.
+ * attempt after all, the second one may overwrite what the device has written since. A host that
+ * ends lane after lane on which it gets a flight takes it for broken. The session is ended then, as
+ * the bytes would never arrive, and the program must not go on without them.
  *
  * set->stamp orders stores and runs. A page has the stamp of its first store, a run takes the
  * pages with an older stamp than its own, and flush->done is the stamp of the last complete run.
@@ -32,11 +34,13 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/printk.h>
 #include <linux/slab.h>
 
 #include "base/deadline.h"
 #include "link/export.h"
 #include "link/host.h"
+#include "link/lane.h"
 #include "link/session.h"
 #include "memory/flight.h"
 #include "memory/flush.h"
@@ -49,6 +53,11 @@
 
 /* Delay in jiffies after which a failed run is tried again. */
 #define FLUSH_AGAIN	(HZ / 10)
+/*
+ * Number of attempts to send a flight on lanes that are lost, or whose thread is interrupted, after
+ * which the session is ended. With two attempts a run, that takes some seconds.
+ */
+#define FLIGHT_LOST_MAX	64
 
 /* --- runs ------------------------------------------------------------------- */
 
@@ -62,6 +71,20 @@ static struct vgpu_flight *flush_next(struct vgpu_flush *flush, u64 stamp)
 		list_del(&flight->node);
 	spin_unlock(&flush->lock);
 	return flight ?: vgpu_flight_load(flush, stamp);
+}
+
+/* Note that a lane with the flight was lost, and end the session if that goes on and on. */
+static void flight_lost(struct vgpu_flight *flight)
+{
+	struct vgpu_session *session = flight->session;
+
+	if (++flight->lost < FLIGHT_LOST_MAX || READ_ONCE(session->dead) ||
+	    vgpu_host_is_down(session->host))
+		return;
+	/* Log the reason: the program only finds that its files are dead. */
+	pr_warn_ratelimited("%s (pid %u): host %s does not take what this process writes to device memory, its session ends\n",
+			    session->comm, session->tgid, session->host->name);
+	vgpu_lane_end_all(session);
 }
 
 /*
@@ -79,7 +102,11 @@ static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
 		stats = &flight->owners[0].mapping->export->stats;
 	if (flight->diff.nr)
 		ret = vgpu_pages_write(session, stats, &flight->diff, 0);
-	/* No bytes can be sent any more once the shadow is gone. */
+	if (ret == -EPIPE || ret == -EAGAIN)
+		flight_lost(flight);
+	if (ret == -EPIPE)
+		ret = -ENODEV;
+	/* No bytes can be sent any more once the shadow is gone, or the session was ended. */
 	if (!ret || ret == -EFAULT ||
 	    (ret == -ENODEV && (READ_ONCE(session->dead) || vgpu_host_is_down(session->host)))) {
 		vgpu_flight_free(flight);

@@ -36,6 +36,27 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
 	return vgpu_pages_read_vec(session, stats, addr, &vec, 1, len, 0, deadline);
 }
 
+/* Return: what the host's @result of a WRITE_PAGES call means to the sender. */
+static s64 pages_written(s64 result)
+{
+	switch (min_t(s64, result, 0)) {
+	case 0:
+		return 0;
+	case -ENOMEM:
+		return -ENOMEM;
+	case -EINTR:
+		/* The host's thread was interrupted, not the caller. */
+		return -EAGAIN;
+	default:
+		/*
+		 * The driver has refused the bytes, or the session ends there, and its mappings
+		 * with it (-ENODEV), or the host does not take the message. Sending the bytes
+		 * again would change nothing.
+		 */
+		return -EFAULT;
+	}
+}
+
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 		     const struct vgpu_wire_diff *diff, unsigned long deadline)
 {
@@ -68,19 +89,10 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 	xcall.in = in;
 	xcall.nr_in = pad ? 3 : 2;
 	ret = vgpu_call_run(session, &xcall);
-	if (!ret) {
-		ret = min_t(s64, xcall.result, 0);
-		/* The host's thread was interrupted, not the caller. */
-		if (ret == -EINTR)
-			ret = -EAGAIN;
-		/*
-		 * -ENODEV as the host's result: the session ends there, and its mappings with it,
-		 * so the host refuses the bytes. If a lane is lost, vgpu_call_run() itself returns
-		 * -ENODEV.
-		 */
-		if (ret == -ENODEV)
-			ret = -EFAULT;
-	}
+	if (!ret)
+		ret = pages_written(xcall.result);
+	else if (ret == -ENODEV && xcall.sent_at)
+		ret = -EPIPE;
 	vgpu_guest_call_fini(&xcall);
 	return ret;
 }

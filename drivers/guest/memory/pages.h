@@ -47,7 +47,9 @@ s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, 
  * @deadline: as of vgpu_pages_read()
  *
  * Context: as vgpu_pages_read().
- * Return: 0, an error as of vgpu_pages_read(), or -EAGAIN (the host's thread was interrupted).
+ * Return: 0, an error as of vgpu_pages_read(), -EFAULT (the host has refused all ranges, or the
+ * message), -EAGAIN (the host's thread was interrupted), or -EPIPE (the lane was lost on which the
+ * ranges were sent).
  */
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 		     const struct vgpu_wire_diff *diff, unsigned long deadline);
