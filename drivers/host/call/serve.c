@@ -11,6 +11,7 @@
 #include <linux/eventfd.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
+#include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -48,15 +49,22 @@ static void lane_count_bytes(struct vgpuh_lane *lane)
 
 /* --- serving -------------------------------------------------------------- */
 
-/* Receive and drop the rest of a message that exceeds the session's memory. */
+/*
+ * Receive and drop the rest of a message that exceeds the session's memory. All of its parts
+ * together have the time of one: a guest could keep the thread for hours otherwise.
+ */
 static int lane_skip(struct vgpuh_lane *lane, u32 len)
 {
+	unsigned long end = jiffies + msecs_to_jiffies(VGPU_MSG_TIMEOUT_MS);
 	int ret = 0;
 
 	while (!ret && len) {
 		u32 part = min_t(u32, len, VGPU_LANE_BUF);
+		long left = end - jiffies;
 
-		ret = vgpu_conn_recv(&lane->conn, lane->reply_buf, part, VGPU_MSG_TIMEOUT_MS);
+		if (left <= 0)
+			return -ETIMEDOUT;
+		ret = vgpu_conn_recv(&lane->conn, lane->reply_buf, part, jiffies_to_msecs(left));
 		len -= part;
 	}
 	return ret;
@@ -91,6 +99,18 @@ static int lane_recv_call(struct vgpuh_lane *lane, const struct vgpu_hdr *hdr)
 }
 
 /*
+ * Give up a message that has begun and is not complete: the connection has ended, as that of a
+ * caller that was killed does, or the rest did not come in time, which breaks the protocol.
+ * @type: type of the message; 0: unknown. Return: -ESHUTDOWN.
+ */
+static int lane_torn(struct vgpuh_lane *lane, int error, u32 type)
+{
+	if (error == -ETIMEDOUT)
+		lane_malformed(lane, type);
+	return -ESHUTDOWN;
+}
+
+/*
  * Wait for a CALL.
  * Return: 0; -EINTR: return to user mode first; -ENOMEM: there is a CALL that is too long to be
  * kept; -ESHUTDOWN.
@@ -115,7 +135,7 @@ static int lane_next(struct vgpuh_lane *lane)
 		if (!ret)
 			ret = vgpu_conn_recv(&lane->conn, &hdr, sizeof(hdr), VGPU_MSG_TIMEOUT_MS);
 		if (ret)
-			return -ESHUTDOWN;
+			return lane_torn(lane, ret, 0);
 		if (vgpu_wire_hdr_check(&hdr, &lane->session->peer->wire))
 			break;
 
@@ -142,7 +162,7 @@ static int lane_next(struct vgpuh_lane *lane)
 				vgpuh_control_settle(lane->session->peer, false);
 			lane->proto.closes = false;
 			ret = lane_recv_call(lane, &hdr);
-			return ret && ret != -ENOMEM ? -ESHUTDOWN : ret;
+			return ret && ret != -ENOMEM ? lane_torn(lane, ret, VGPU_MSG_CALL) : ret;
 		default:
 			goto malformed;
 		}

@@ -43,7 +43,7 @@ struct vgpu_counters {
 
 /*
  * Deadline for a message's header once the first byte is there, and again for each further part
- * that is received. The connection ends if a deadline passes.
+ * that is received; what is dropped is one part. The connection ends if a deadline passes.
  */
 #define VGPU_MSG_TIMEOUT_MS	10000
 

@@ -29,15 +29,21 @@ static u64 msg_deadline(void)
 	return now_ns() + MSG_TIMEOUT_MS * NSEC_PER_MS;
 }
 
-/* Reads and discards a message that does not fit into the session's memory. */
+/*
+ * Reads and discards a message that does not fit into the session's memory. All of its parts
+ * together have the time of one: a guest could keep the thread for hours otherwise.
+ */
 static int lane_skip(struct lane *lane, u32 len)
 {
+	u64 deadline = msg_deadline();
 	int ret = 0;
 
 	while (!ret && len) {
 		u32 part = min(len, (u32)THREAD_BUF);
 
-		ret = lane_recv(lane, lane->reply_buf, part, msg_deadline());
+		/* Bytes that are there already are received after the deadline, too. */
+		ret = now_ns() < deadline ? lane_recv(lane, lane->reply_buf, part, deadline) :
+			-ETIMEDOUT;
 		len -= part;
 	}
 	return ret;
@@ -70,6 +76,18 @@ static int lane_recv_call(struct lane *lane, const struct vgpu_hdr *hdr)
 	return ret;
 }
 
+/*
+ * Gives up a message that has begun and is not complete: the connection has ended, as that of a
+ * caller that was killed does, or the rest did not come in time, which breaks the protocol.
+ * Return: -ESHUTDOWN.
+ */
+static int lane_torn(struct lane *lane, int error)
+{
+	if (error == -ETIMEDOUT)
+		lane_malformed(lane);
+	return -ESHUTDOWN;
+}
+
 /* Waits for a CALL. Return: 0; -ENOMEM: the call is too big (lane_recv_call()); or -ESHUTDOWN. */
 static int lane_next(struct lane *lane)
 {
@@ -92,7 +110,7 @@ static int lane_next(struct lane *lane)
 		if (!ret)
 			ret = lane_recv(lane, &hdr, sizeof(hdr), msg_deadline());
 		if (ret)
-			return -ESHUTDOWN;
+			return lane_torn(lane, ret);
 		if (vgpu_wire_hdr_check(&hdr, &wire_limits) || hdr.flags)
 			break;
 
@@ -116,7 +134,7 @@ static int lane_next(struct lane *lane)
 			lane->seq++;
 			lane->cancelled = false;
 			ret = lane_recv_call(lane, &hdr);
-			return ret && ret != -ENOMEM ? -ESHUTDOWN : ret;
+			return ret && ret != -ENOMEM ? lane_torn(lane, ret) : ret;
 		default:
 			goto malformed;
 		}
