@@ -35,6 +35,8 @@ static struct shadow shadow;
 static struct object objects[OBJECTS];
 struct object_list all_objects = LIST_HEAD_INITIALIZER(all_objects);
 static int answer, lend_result;
+/* The part of the memory that the driver was last asked to show. */
+static struct nvidia_memory shown_part;
 static unsigned int nr_closed, nr_looks;
 /* The files that the hypervisor's mappings keep open. */
 static int mapped[4], nr_mapped;
@@ -73,6 +75,7 @@ int nvidia_begin_apart(struct nvidia *nvidia, int control)
 int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file, int control)
 {
 	tap_expect(control != nvidia->control, "a control file of its own");
+	shown_part = *memory;
 	if (!lend_result)
 		mapped[nr_mapped++] = dup(control);
 	close(control);
@@ -292,6 +295,61 @@ static void test_unheld(void)
 	tap_subject("a card that cannot be held");
 }
 
+/* Nothing but the memory itself is shown, wherever a guest or a shadow says that it is. */
+static void test_bounds(void)
+{
+	static const struct {
+		uint64_t at, size;	/* the memory, as a shadow has told of it */
+		uint64_t offset, len;	/* the part that is asked for */
+	} refused[] = {
+		{ 5 * PAGE, 2 * PAGE, 0, 0 },
+		{ 5 * PAGE, 2 * PAGE, 8, PAGE },
+		{ 5 * PAGE, 2 * PAGE, 0, 8 },
+		{ 5 * PAGE, 2 * PAGE, 0, 3 * PAGE },
+		{ 5 * PAGE, 2 * PAGE, PAGE, 2 * PAGE },
+		{ 5 * PAGE, 2 * PAGE, 2 * PAGE, PAGE },
+		{ 5 * PAGE, 2 * PAGE, -PAGE, PAGE },		/* before it begins */
+		{ 5 * PAGE, 2 * PAGE, -5 * PAGE, 6 * PAGE },
+		{ 5 * PAGE, 2 * PAGE, PAGE, -PAGE },
+		{ 5 * PAGE, 0, 0, PAGE },
+		{ -PAGE, 2 * PAGE, 0, 2 * PAGE },		/* beyond all addresses */
+		{ PAGE, UINT64_MAX, 0, PAGE },
+		{ 0, UINT64_MAX, 0, 2 * MOST },
+	};
+	struct eshadow_memory memory = { .client = 1, .memory = 2 };
+	const struct eshadow_msg msg = { .type = ESHADOW_MAPS, .object = CARD };
+	struct owned owned;
+	unsigned int i;
+	int ret;
+
+	begin();
+	nr_mapped = 0;
+	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		memory.offset = refused[i].at;
+		memory.len = refused[i].size;
+		owner_learn(&shadow, &msg, &memory);
+		ret = owner_take(&objects[CARD], refused[i].offset, refused[i].len, &owned);
+		tap_expect(ret < 0 && !shared->owned_bytes && !nr_mapped,
+			   "part %u of what is not there: %d", i, ret);
+	}
+	/* The memory ends within its last page. */
+	memory.offset = 5 * PAGE;
+	memory.len = 2 * PAGE + 8;
+	owner_learn(&shadow, &msg, &memory);
+	ret = owner_take(&objects[CARD], PAGE, 2 * PAGE, &owned);
+	tap_expect(!ret && shown_part.offset == 6 * PAGE && shown_part.len == PAGE + 8,
+		   "the rest of the memory: %d, %#llx at %#llx", ret,
+		   (unsigned long long)shown_part.len, (unsigned long long)shown_part.offset);
+	close(owned.fd);
+	owner_give_back(&owned);
+	close(mapped[0]);
+	time_passes();
+	tap_expect(!shared->owned_bytes, "nothing is left");
+	object_close(CARD);
+	object_close(CTL);
+	tap_subject("the bounds of what is shown");
+}
+
 int main(void)
 {
 	int proc = open("/proc", O_RDONLY | O_DIRECTORY);
@@ -301,5 +359,6 @@ int main(void)
 	test_counts();
 	test_shown();
 	test_unheld();
+	test_bounds();
 	return tap_done();
 }
