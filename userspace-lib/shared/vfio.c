@@ -2,7 +2,9 @@
 /* Files of VFIO and iommufd: search for them among the open files of a process, by name. */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,27 +35,38 @@ void vfio_name_copy(char to[VFIO_NAME], const char *name)
 			*to = '?';
 }
 
-bool vfio_of_process(pid_t pid, char name[VFIO_NAME])
+/* Check whether a process exists, be it hidden from /proc or not. */
+static bool process_exists(pid_t pid)
+{
+	return !kill(pid, 0) || errno != ESRCH;
+}
+
+int vfio_of_process(pid_t pid, char name[VFIO_NAME])
 {
 	char path[32], file[256];
 	struct dirent *entry;
 	unsigned int i;
-	bool has = false;
 	ssize_t len;
+	int ret = 0;
 	DIR *files;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	files = opendir(path);
-	for (i = 0; files && !has && i < FILES_MAX && (entry = readdir(files)); i++) {
+	if (!files)
+		return process_exists(pid) ? -EACCES : 0;
+	for (i = 0; !ret && i < FILES_MAX && (entry = readdir(files)); i++) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
 		len = readlinkat(dirfd(files), entry->d_name, file, sizeof(file) - 1);
+		if (len < 0 && (errno == EACCES || errno == EPERM))
+			ret = -EACCES;
 		if (len <= 0)
 			continue;
 		file[len] = '\0';
-		has = vfio_is_file(dirfd(files), entry->d_name, file);
+		ret = vfio_is_file(dirfd(files), entry->d_name, file);
 	}
-	if (has)
+	if (ret > 0)
 		vfio_name_copy(name, file);
-	if (files)
-		closedir(files);
-	return has;
+	closedir(files);
+	return ret;
 }

@@ -35,8 +35,9 @@ void vfio_name_copy(char to[VFIO_NAME], const char *name);
  * The time is bounded, however many files the process has: only the first few thousand are
  * checked.
  *
- * Return: false if none was seen: there is none, or vgpud may not see the process's files.
+ * Return: 1 if there is one; 0 if there is none, or no such process; -EACCES if the caller may not
+ * see the process's files.
  */
-bool vfio_of_process(pid_t pid, char name[VFIO_NAME]);
+int vfio_of_process(pid_t pid, char name[VFIO_NAME]);
 
 #endif /* VGPU_SHARED_VFIO_H */

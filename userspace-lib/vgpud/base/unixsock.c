@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rights.h"
 #include "base/unixsock.h"
 #include "base/users.h"
 #include "shared/log.h"
@@ -71,24 +71,12 @@ static void name_of(const struct unixsock_guest *guest, uint32_t port, struct so
 }
 
 /*
- * Take the owner's rights to make or remove a name: in a directory of the owner's the name can
- * lead to any file, and no file that the owner may not change must be harmed.
+ * Take the owner's rights to look at, make or remove a name: in a directory of the owner's the name
+ * can lead to any file, and no file that the owner may not change must be harmed.
  */
 static bool become_owner(void)
 {
-	setfsgid(owner_gid);
-	setfsuid(owner_uid);
-	/*
-	 * setfsuid() and setfsgid() report no failure: a second call, with -1, returns the ID
-	 * that is set.
-	 */
-	return setfsgid(-1) == (int)owner_gid && setfsuid(-1) == (int)owner_uid;
-}
-
-static void become_root(void)
-{
-	setfsuid(0);
-	setfsgid(0);
+	return rights_take(owner_uid, owner_gid);
 }
 
 /*
@@ -123,7 +111,7 @@ static int bind_as_owner(int fd, const struct sockaddr_un *addr)
 
 	if (become_owner())
 		ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
-	become_root();
+	rights_return();
 	return ret;
 }
 
@@ -133,15 +121,23 @@ static int unlink_as_owner(const struct sockaddr_un *addr)
 
 	if (become_owner())
 		ret = unlink(addr->sun_path) ? -errno : 0;
-	become_root();
+	rights_return();
 	return ret;
+}
+
+static bool is_stale_for_owner(const struct sockaddr_un *addr)
+{
+	bool stale = become_owner() && is_stale(addr);
+
+	rights_return();
+	return stale;
 }
 
 static int bind_name(int fd, const struct sockaddr_un *addr)
 {
 	int ret = bind_as_owner(fd, addr);
 
-	if (ret != -EADDRINUSE || !is_stale(addr))
+	if (ret != -EADDRINUSE || !is_stale_for_owner(addr))
 		return ret;
 	ret = unlink_as_owner(addr);
 	return ret ? ret : bind_as_owner(fd, addr);
@@ -166,7 +162,10 @@ int unixsock_listen(const struct unixsock_guest *guest, uint32_t port)
 	if (!ret)
 		return fd;
 	log_error("%s: %s", addr.sun_path, ret == -EADDRINUSE ?
-		  "a file of that name exists, or a process listens on the socket" : strerror(-ret));
+		  "a file of that name exists, or a process listens on the socket" :
+		  ret == -EROFS ?
+		  "vgpud may not write to this directory: name it in ReadWritePaths= of a drop-in of vgpud.service" :
+		  strerror(-ret));
 	close(fd);
 	return ret;
 }

@@ -21,6 +21,7 @@
 #include "engines/shadow.h"
 #include "keeper/process.h"
 #include "policy.h"
+#include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shared/log.h"
 
@@ -51,7 +52,7 @@ static void engine_end(struct engine *engine)
 	engine->agent_fd = -1;
 	source_close(&engine->source);
 	/* The process has not been reaped, so the pid is still its own. */
-	kill(engine->pid, SIGKILL);
+	sandbox_kill(engine->sandbox, engine->pid);
 }
 
 int engine_tell(struct engine *engine, const void *msg, size_t len, int fd)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Processes that make DRM masters: vgpud starts and kills them for engines. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,7 +71,7 @@ void masters_end(uint32_t peer, uint32_t export)
 		if (master->peer != peer || (export && master->export != export))
 			continue;
 		/* The process has not been reaped, so its ID is still its own. */
-		kill(master->pid, SIGKILL);
+		sandbox_kill(master->sandbox, master->pid);
 		master->killed = true;
 	}
 }

@@ -70,7 +70,7 @@ static void session_end(struct session *session)
 {
 	/* The process has not been reaped, so the pid is still its own. */
 	if (session_over(session))
-		kill(session->pid, SIGKILL);
+		sandbox_kill(&session->peer->sandbox, session->pid);
 }
 
 static void session_name(struct session *session, const struct vgpu_lane_hello *hello)

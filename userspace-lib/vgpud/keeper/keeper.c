@@ -94,7 +94,7 @@ int nested_check(void)
  * module may have been reloaded since the window was made. With the host module, a keeper shows
  * nothing and only reports where memory is, so it needs no check.
  */
-static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
+static bool keeper_may_show(const struct keeper *keeper, const struct ucred *hypervisor)
 {
 	if (!keepers_show)
 		return true;
@@ -103,24 +103,29 @@ static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
 			  "its hypervisor cannot have a window: " NESTED_ADVICE);
 		return false;
 	}
-	return !keeper_beside_vfio(keeper, pid);
+	return !keeper_beside_vfio(keeper, hypervisor);
 }
 
-/* Return the process ID of the peer, or 0 if its process is not visible in this pid namespace. */
-static pid_t peer_process(int fd)
+/*
+ * Return the process and the user of the peer. The process ID is 0 if the process is not visible in
+ * this pid namespace.
+ */
+static struct ucred peer_process(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? 0 : peer.pid;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		peer = (struct ucred){ 0 };
+	return peer;
 }
 
 static void keeper_let_in(struct keeper *keeper, int fd)
 {
-	pid_t pid = peer_process(fd);
+	struct ucred hypervisor = peer_process(fd);
 	int ret;
 
-	if (!keeper_may_show(keeper, pid))
+	if (!keeper_may_show(keeper, &hypervisor))
 		return;
 	ret = keeper_start(keeper, fd);
 	if (ret) {
@@ -129,7 +134,7 @@ static void keeper_let_in(struct keeper *keeper, int fd)
 			  strerror(-ret));
 		return;
 	}
-	keeper->hypervisor = pid;
+	keeper->hypervisor = hypervisor;
 	log_limited(keeper->cid, keeper->port, "a hypervisor has connected to its window");
 	came(keeper->cid, keeper->port);
 }
@@ -300,7 +305,7 @@ pid_t keeper_hypervisor(uint32_t cid, uint32_t port)
 {
 	const struct keeper *keeper = keeper_connected(cid, port);
 
-	return keeper ? keeper->hypervisor : 0;
+	return keeper ? keeper->hypervisor.pid : 0;
 }
 
 const char *keeper_memory_path(uint32_t cid, uint32_t port)

@@ -41,7 +41,8 @@
  *	again, or one that has to wait for free file numbers, from keeping vgpud busy
  * @sandbox: user, namespaces and control group of the keeper
  * @pid: process ID of the keeper until it is reaped; 0: there is none
- * @hypervisor: process ID of the last peer that connected to the socket; 0: not known
+ * @hypervisor: process and user of the last peer that connected to the socket; its process ID is 0
+ *	if it is not known
  * @agent_fd: vgpud's end of the connection to the keeper; -1: none, or the keeper is to end
  * @state_fd: file of one byte, in which the keeper sets KEEPER_STATE_*; -1 if @agent_fd is -1
  */
@@ -58,7 +59,7 @@ struct keeper {
 	struct timer pause;
 	struct sandbox sandbox;
 	pid_t pid;
-	pid_t hypervisor;
+	struct ucred hypervisor;
 	int agent_fd;
 	int state_fd;
 };

@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/rights.h"
 #include "engine/base/packet.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -32,20 +34,35 @@ void keeper_end(struct keeper *keeper)
 {
 	/* The process has not been reaped, so its ID is still its own. */
 	if (keeper_leave(keeper))
-		kill(keeper->pid, SIGKILL);
+		sandbox_kill(&keeper->sandbox, keeper->pid);
 }
 
-bool keeper_beside_vfio(const struct keeper *keeper, pid_t pid)
+/* Call vfio_of_process() with the rights of the hypervisor's user. */
+static int vfio_of_hypervisor(const struct ucred *hypervisor, char name[VFIO_NAME])
+{
+	int ret = -EACCES;
+
+	if (rights_take(hypervisor->uid, hypervisor->gid))
+		ret = vfio_of_process(hypervisor->pid, name);
+	rights_return();
+	return ret;
+}
+
+bool keeper_beside_vfio(const struct keeper *keeper, const struct ucred *hypervisor)
 {
 	char name[VFIO_NAME];
+	int ret = hypervisor->pid ? vfio_of_hypervisor(hypervisor, name) : 0;
 
-	if (!pid || !vfio_of_process(pid, name))
-		return false;
-	log_guest(keeper->cid, keeper->port,
-		  "its hypervisor cannot have a window: process %d also has a VFIO device, %s: "
-		  "give the guest either a VFIO device or a window ('Beside other things in one machine' in Documentation/admin/window.rst)",
-		  pid, name);
-	return true;
+	if (ret < 0)
+		log_guest(keeper->cid, keeper->port,
+			  "its hypervisor cannot have a window: vgpud may not see whether process %d has a VFIO device: run the hypervisor as a user without capabilities, or let vgpud.service have CAP_SYS_PTRACE",
+			  hypervisor->pid);
+	if (ret > 0)
+		log_guest(keeper->cid, keeper->port,
+			  "its hypervisor cannot have a window: process %d also has a VFIO device, %s: "
+			  "give the guest either a VFIO device or a window ('Beside other things in one machine' in Documentation/admin/window.rst)",
+			  hypervisor->pid, name);
+	return ret;
 }
 
 static int keeper_tell(struct keeper *keeper, const struct keeper_msg *msg, int fd)
@@ -72,7 +89,7 @@ int keeper_connect(uint32_t cid, uint32_t port)
 	 * QEMU connects before it makes its devices, and the guest starts after that. The
 	 * hypervisor is therefore checked again here.
 	 */
-	if (keeper_beside_vfio(keeper, keeper->hypervisor))
+	if (keeper_beside_vfio(keeper, &keeper->hypervisor))
 		return -1;
 	if (pair_open(pair))
 		return -1;

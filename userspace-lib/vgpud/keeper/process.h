@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 struct keeper;
+struct ucred;
 
 /* True if keepers show device memory: engines serve the guests. */
 extern bool keepers_show;
@@ -19,14 +20,16 @@ void keeper_end(struct keeper *keeper);
 /* Free a keeper without a process. */
 void keeper_free(struct keeper *keeper);
 /*
- * Check whether the hypervisor, process @pid, has a device of VFIO open, and log it. Such a
- * device keeps access to what was mapped once, even if the driver takes the memory away.
+ * Check whether the hypervisor has a device of VFIO open, and log it. Such a device keeps access to
+ * what was mapped once, even if the driver takes the memory away. vgpud looks with the rights of
+ * the hypervisor's user. A hypervisor whose files vgpud cannot see is treated as one with such a
+ * device.
  *
- * SO_PEERCRED gives @pid: if that process has ended, another process may have its number and is
+ * SO_PEERCRED gives the process: if it has ended, another process may have its number and is
  * checked instead. Linux 6.5 has pidfds of peers, which would avoid this race. The check finds
  * mistakes of a setup; a hypervisor that hides its file is not stopped.
  */
-bool keeper_beside_vfio(const struct keeper *keeper, pid_t pid);
+bool keeper_beside_vfio(const struct keeper *keeper, const struct ucred *hypervisor);
 
 /**
  * keeper_memory_give - have the keeper tell the host module where a guest's memory is

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/rights.h"
 #include "config/config.h"
 #include "process/cgroup.h"
 #include "process/sandbox.h"
@@ -125,6 +126,15 @@ int sandbox_open(struct sandbox *sandbox)
 	int ret = namespaces_open(sandbox->namespaces);
 
 	return ret ? ret : cgroup_open(sandbox);
+}
+
+void sandbox_kill(const struct sandbox *sandbox, pid_t pid)
+{
+	int ret = process_end(pid, sandbox->uid);
+
+	if (ret)
+		log_guest(sandbox->cid, sandbox->port, "vgpud cannot end process %d: %s", pid,
+			  strerror(-ret));
 }
 
 void sandbox_close(struct sandbox *sandbox)

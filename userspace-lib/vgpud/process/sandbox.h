@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SANDBOX_NAMESPACES	3	/* net, ipc, uts */
 
@@ -40,6 +41,8 @@ void sandbox_return_user(struct sandbox *sandbox);
 int namespaces_enter(const int *namespaces);
 /* Make the namespaces and the control group, unless they are there. Return: 0 or -errno. */
 int sandbox_open(struct sandbox *sandbox);
+/* Kill a process of a sandbox, which was not reaped. A failure is logged. */
+void sandbox_kill(const struct sandbox *sandbox, pid_t pid);
 /* Return the user ID, and close namespaces and control group. */
 void sandbox_close(struct sandbox *sandbox);
 
