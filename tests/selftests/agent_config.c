@@ -549,7 +549,7 @@ TEST_F_TIMEOUT(files, who_asked, 120)
 
 	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
 	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
-	EXPECT_TRUE(logged_since(from, "reading the exports again, by vgpuctl (uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "reading the exports again, by vgpuctl (root, uid 0, pid [0-9]*)$"));
 	EXPECT_TRUE(logged_since(from, "export config-a: is new: "));
 	ASSERT_TRUE(write_export(CONF, "config-a", "67", ""));
 	ASSERT_TRUE(reload());
@@ -564,12 +564,12 @@ TEST_F_TIMEOUT(files, who_asked, 120)
 	ASSERT_EQ(0, tool_run("vgpuctl unexport config-w")->status);
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 68 --size 1M")->status);
 	ASSERT_EQ(0, tool_run("vgpuctl window destroy --to 68")->status);
-	EXPECT_TRUE(logged_since(from, "export config-w: guest 68:22586 may use it, by vgpuctl (uid 0, pid [0-9]*)$"));
-	EXPECT_TRUE(logged_since(from, "export config-w: guest 69:22612 may use it, by vgpuctl (uid 0, pid [0-9]*)$"));
-	EXPECT_TRUE(logged_since(from, "export config-w: guest 68:22586 may not use it any more, by vgpuctl (uid 0, pid [0-9]*)$"));
-	EXPECT_TRUE(logged_since(from, "export config-w: is taken back, by vgpuctl (uid 0, pid [0-9]*)$"));
-	EXPECT_TRUE(logged_since(from, "window /.*window-68.*: is made, by vgpuctl (uid 0, pid [0-9]*)$"));
-	EXPECT_TRUE(logged_since(from, "window of guest 68:22586: is taken away, by vgpuctl (uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "export config-w: guest 68:22586 may use it, by vgpuctl (root, uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "export config-w: guest 69:22612 may use it, by vgpuctl (root, uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "export config-w: guest 68:22586 may not use it any more, by vgpuctl (root, uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "export config-w: is taken back, by vgpuctl (root, uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "window /.*window-68.*: is made, by vgpuctl (root, uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "window of guest 68:22586: is taken away, by vgpuctl (root, uid 0, pid [0-9]*)$"));
 }
 
 /* A guest is served with the largest setting that vgpud accepts. */

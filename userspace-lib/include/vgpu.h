@@ -100,7 +100,7 @@ struct vgpu_export_request {
  *
  * Return: 0, -ENOENT (no such file), -ENOTTY (no character device), -EXDEV (a device of vgpu
  * itself), -EOPNOTSUPP (the ioctls of the driver are not known, so it has no profiles), -EEXIST (the name means something else), -EADDRINUSE (another process listens on the
- * port), -EINVAL, -EPERM (only root may export).
+ * port), -EINVAL, -EPERM (the user may not export).
  */
 int vgpu_agent_export(struct vgpu_agent *agent, const struct vgpu_export_request *request,
 		      char name[32]);
@@ -174,7 +174,7 @@ int vgpu_agent_unexport_from(struct vgpu_agent *agent, const struct vgpu_unexpor
  *
  * All files are checked first, and nothing is changed if one has a mistake.
  *
- * Return: 0; -EPERM (only root may reload); -EBADMSG (there are mistakes, each of which is a
+ * Return: 0; -EPERM (the user may not reload); -EBADMSG (there are mistakes, each of which is a
  * line of the message); -EIO (some changes failed, each of which is a line of the message);
  * -EPROTO; -ECONNRESET.
  */
@@ -429,7 +429,7 @@ struct vgpu_counters {
  * @connected: true if the guest is connected; false while its connection is being ended
  * @uid: user ID of the guest's shadows
  * @since: time of the connection, CLOCK_REALTIME in seconds
- * @programs: array of the guest's programs that use devices, for root only
+ * @programs: array of the guest's programs that use devices, for those who may change exports
  * @programs_hidden: true if the agent does not name the programs to this user
  * @nr_programs: number of entries of @programs
  * @counters: counters of the guest; 0 if not @connected

@@ -87,8 +87,17 @@ int open_agent(const struct options *options, struct vgpu_agent **agent)
 			    "vgpud does not run on this machine (%s): start it with 'systemctl start vgpud'",
 			    path);
 	default:
-		return fail(exit_status(ret), "%s: %s", path, strerror(-ret));
+		return open_failed(path, ret);
 	}
+}
+
+int open_failed(const char *path, int error)
+{
+	if (error == -EACCES)
+		return fail(EXIT_DENIED,
+			    "%s: only root and members of the group of this socket may ask vgpud",
+			    path);
+	return fail(exit_status(error), "%s: %s", path, strerror(-error));
 }
 
 int agent_failed(struct vgpu_agent *agent, int error)

@@ -210,6 +210,7 @@ static int cmd_help(const char *name, const struct options *options)
 
 static int cmd_show(const struct options *options, bool status)
 {
+	const char *given = options->values[OPT_SOCKET];
 	struct machine machine = { NULL };
 	struct vgpu_agent *agent;
 	int ret;
@@ -217,15 +218,15 @@ static int cmd_show(const struct options *options, bool status)
 	machine.is_guest = !vgpu_nodes(&machine.nodes, &machine.nr_nodes);
 	if (machine.is_guest)
 		vgpu_reach(&machine.reach, &machine.nr_reach);
-	ret = vgpu_agent_open(options->values[OPT_SOCKET], &agent);
+	ret = vgpu_agent_open(given, &agent);
 	if (!ret) {
 		ret = vgpu_agent_status(agent, &machine.host);
 		if (ret)
 			ret = agent_failed(agent, ret);
 		vgpu_agent_close(agent);
 	} else if (ret != -ENOENT && ret != -ECONNREFUSED) {
-		ret = fail(exit_status(ret), "agent: %s", strerror(-ret));
-	} else if (!machine.is_guest || options->values[OPT_SOCKET]) {
+		ret = open_failed(given ? given : VGPU_AGENT_SOCKET, ret);
+	} else if (!machine.is_guest || given) {
 		ret = fail(EXIT_NO_VGPU,
 			   "this machine is neither a host (vgpud does not run) nor a guest (vgpu_guest is not loaded): 'systemctl start vgpud' or 'modprobe vgpu_guest'");
 	} else {

@@ -67,6 +67,8 @@ int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
 int exit_status(int error);
 /* Connect to the agent, or print an error. Return: 0 or an exit status. */
 int open_agent(const struct options *options, struct vgpu_agent **agent);
+/* Print an error of vgpu_agent_open() for @path. Return: an exit status. */
+int open_failed(const char *path, int error);
 /* Print an error that the agent reported, in its words. Return: an exit status. */
 int agent_failed(struct vgpu_agent *agent, int error);
 

@@ -32,6 +32,7 @@
 #include "process/confine.h"
 #include "process/spawn.h"
 #include "reload/reload.h"
+#include "request/asker.h"
 #include "request/control.h"
 #include "shared/log.h"
 #include "shared/loop.h"
@@ -292,7 +293,7 @@ int main(int argc, char **argv)
 
 	log_init(false);
 	parse_options(argc, argv, &config, &check_only, &given);
-	if (config_read(config ? config : CONFIG_FILE, config))
+	if (config_read(config ? config : CONFIG_FILE, config) || asker_init())
 		return EXIT_CONFIG;
 	/* Options of the command line override the file. */
 	if (given.exports_dir)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Users of the host, from files. */
+/* Users and groups of the host, from files. */
 #include <ctype.h>
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 
 /* Files that list users. Systems with a read-only /usr have their own users in the second one. */
 static const char *const files[] = { "/etc/passwd", "/usr/lib/passwd" };
+
+static const char *const group_files[] = { "/etc/group", "/usr/lib/group" };
 
 /* Users as which libvirt runs QEMU, by distribution. */
 static const char *const qemu_users[] = { "libvirt-qemu", "qemu", "qemu-libvirtd" };
@@ -85,6 +88,69 @@ int user_find_owner(const char *owner, uint32_t *uid, uint32_t *gid)
 	}
 	*uid = 0;
 	*gid = 0;
+	return 0;
+}
+
+/*
+ * Find the entry of a group by @name, or by @gid if @name is NULL. The entry is valid until the next
+ * call. Return: 0; -ENOENT; or the error of reading a file.
+ */
+static int group_line(const char *name, uint32_t gid, const struct group **group)
+{
+	FILE *file;
+	size_t i;
+
+	for (i = 0; i < sizeof(group_files) / sizeof(group_files[0]); i++) {
+		file = fopen(group_files[i], "re");
+		if (!file && errno == ENOENT)
+			continue;
+		if (!file)
+			return -errno;
+		do {
+			*group = fgetgrent(file);
+		} while (*group &&
+			 (name ? strcmp((*group)->gr_name, name) != 0 : (*group)->gr_gid != gid));
+		fclose(file);
+		if (*group)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* Check whether a group is the main group of a user. */
+static bool is_main_group(uint32_t gid)
+{
+	const struct passwd *user = NULL;
+	bool is = false;
+	FILE *file;
+	size_t i;
+
+	for (i = 0; !is && i < sizeof(files) / sizeof(files[0]); i++) {
+		file = fopen(files[i], "re");
+		while (file && !is && (user = fgetpwent(file)))
+			is = user->pw_gid == gid;
+		if (file)
+			fclose(file);
+	}
+	return is;
+}
+
+int group_find(const char *name, uint32_t *gid, bool *has_members)
+{
+	const bool by_name = !isdigit((unsigned char)name[0]);
+	const struct group *group;
+	bool has_second;
+	uint32_t second;
+	int ret;
+
+	if (!by_name && (!number_parse_ids(name, gid, &second, &has_second) || has_second))
+		return -EINVAL;
+	ret = group_line(by_name ? name : NULL, by_name ? 0 : *gid, &group);
+	if (ret && (by_name || ret != -ENOENT))
+		return ret;
+	if (!ret)
+		*gid = group->gr_gid;
+	*has_members = (!ret && group->gr_mem[0]) || is_main_group(*gid);
 	return 0;
 }
 

@@ -87,6 +87,7 @@ static const struct key {
 	KEY("agent", "port", TYPE_UINT, port, 1, UINT_MAX - 1),
 	KEY("agent", "vsock", TYPE_BOOL, vsock, 0, 0),
 	KEY("agent", "socket", TYPE_STRING, socket, 0, 0),
+	KEY("agent", "control-group", TYPE_STRING, control_group, 0, 0),
 	KEY("agent", "engine", TYPE_STRING, engine, 0, 0),
 	KEY("agent", "exports-dir", TYPE_STRING, exports_dir, 0, 0),
 	KEY("agent", "handshake-timeout-ms", TYPE_UINT, handshake_timeout_ms, 1, 600000),
@@ -338,6 +339,7 @@ int config_read(const char *path, bool must_exist)
 	if (file.mistakes)
 		return -EINVAL;
 	if (set_default(&settings.socket, "/run/vgpu/vgpud.sock") ||
+	    set_default(&settings.control_group, CONTROL_GROUP) ||
 	    set_default(&settings.exports_dir, "/etc/vgpu/exports.d") ||
 	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
 		return -ENOMEM;

@@ -14,6 +14,9 @@
 /* Most user IDs of the processes that serve guests. */
 #define SETTINGS_UIDS_MAX	65536
 
+/* Group whose members may change things, unless a setting names another one. It need not exist. */
+#define CONTROL_GROUP	"vgpu"
+
 /**
  * enum cgroups - use of control groups of guests (process/cgroup.h)
  * @CGROUPS_NO: no groups are made
@@ -27,6 +30,7 @@ enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
  * @port: vsock port for guests that are not given another one
  * @vsock: true to listen on vsock
  * @socket: path of the control socket
+ * @control_group: name of the group whose members may change things as root may; "": none
  * @engine: name of the engine, "kernel" or "user"; NULL: "kernel" if the module is loaded, or else
  *	"user"
  * @exports_dir: directory of the files of exports
@@ -53,6 +57,7 @@ struct settings {
 	unsigned int port;
 	bool vsock;
 	char *socket;
+	char *control_group;
 	char *engine;
 	char *exports_dir;
 	unsigned int handshake_timeout_ms;

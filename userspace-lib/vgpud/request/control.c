@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The control socket: connections of vgpuctl and other clients, and their requests. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +9,13 @@
 #include <sys/epoll.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/unixsock.h"
 #include "config/config.h"
 #include "reload/reload.h"
+#include "request/asker.h"
 #include "request/control.h"
 #include "request/export.h"
 #include "request/json.h"
@@ -22,12 +23,13 @@
 #include "request/window.h"
 #include "shared/loop.h"
 
-/* Most connections of one user, of all users but root, and of root. */
+/* Most connections of one user other than root, and of a class of users. */
 #define USER_MAX	16
-#define USERS_MAX	64
-#define ROOT_MAX	64
+#define CLASS_MAX	64
 /* Size of the longest request in bytes. */
 #define REQUEST_MAX	16384
+/* Size of the words for a request. */
+#define WORDS_MAX	224
 /* Time in milliseconds after which an idle connection is closed. */
 #define IDLE_MS		30000
 
@@ -36,8 +38,8 @@
  * @node: entry of clients
  * @source: socket of the connection
  * @idle: timer that closes an idle connection
- * @uid: user ID of the client; root may change things
- * @who: user ID and process ID in words, for the log
+ * @uid: user ID of the client
+ * @class: class of the client, with whose other clients it is counted
  * @in: bytes of a request that were read so far
  * @in_len: number of bytes in @in
  * @out: answer that is being sent; while it is not NULL, nothing is read
@@ -49,7 +51,7 @@ struct client {
 	struct source source;
 	struct timer idle;
 	uid_t uid;
-	char who[48];
+	enum asker_class class;
 	char in[REQUEST_MAX];
 	size_t in_len;
 	char *out;
@@ -71,7 +73,7 @@ static struct json_object *do_reload(const char *who)
 {
 	struct text words = { 0 }, message = { 0 };
 	struct json_object *answer;
-	char by[64];
+	char by[ASKER_WORDS + 16];
 	int ret;
 
 	if (who)
@@ -94,25 +96,9 @@ static struct json_object *do_reload(const char *who)
 	return answer;
 }
 
-/*
- * Run a request. @may_change: true if the request comes from root; @who: description of the
- * user for the log. Return: the answer.
- */
-static struct json_object *request_run(struct json_object *request, bool may_change,
-				       const char *who)
+/* Run a request for a change. @who: description of the user for the log. Return: the answer. */
+static struct json_object *change_run(struct json_object *request, const char *op, const char *who)
 {
-	const char *op = json_get_string(request, "op");
-
-	if (!op)
-		return answer_error(-EINVAL, "a request needs an op");
-	if (!strcmp(op, "list"))
-		return request_list();
-	if (!strcmp(op, "status"))
-		return request_status(may_change);
-	if (!may_change)
-		return answer_error(-EPERM, "only root may change exports, or compare them with the files");
-	if (!strcmp(op, "diff"))
-		return do_reload(NULL);
 	if (!strcmp(op, "export"))
 		return request_export(request, who);
 	if (!strcmp(op, "unexport"))
@@ -126,6 +112,78 @@ static struct json_object *request_run(struct json_object *request, bool may_cha
 	if (!strcmp(op, "reload"))
 		return do_reload(who);
 	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is vgpud older than the program that asks?");
+}
+
+/* Return the message of an answer that is an error; NULL: the answer is none. */
+static const char *answer_failure(struct json_object *answer)
+{
+	const char *message = json_get_string(answer, "message");
+
+	if (json_get_bool(answer, "ok"))
+		return NULL;
+	return message ? message : "";
+}
+
+/* Describe a request in words: what is to be done, with what, and for which guest. */
+static void request_words(struct json_object *request, char words[WORDS_MAX])
+{
+	const char *op = json_get_string(request, "op"), *path = json_get_string(request, "path");
+	const char *name = json_get_string(request, "name");
+	uint32_t cid = json_get_number(request, "cid");
+	struct json_object *value;
+	int len;
+
+	len = snprintf(words, WORDS_MAX, "%.32s", op ? op : "?");
+	if (path)
+		len += snprintf(words + len, WORDS_MAX - len, " %.80s", path);
+	if (name)
+		len += snprintf(words + len, WORDS_MAX - len, " %.40s", name);
+	if (json_object_object_get_ex(request, "nvidia", &value))
+		len += snprintf(words + len, WORDS_MAX - len, " nvidia");
+	if (cid)
+		len += snprintf(words + len, WORDS_MAX - len, " (guest %" PRIu32 ")", cid);
+	if (json_object_object_get_ex(request, "guests", &value) &&
+	    json_object_is_type(value, json_type_array))
+		snprintf(words + len, WORDS_MAX - len, " (%zu guests)", json_object_array_length(value));
+}
+
+/*
+ * Run a request of a user who may not change anything. Such a user's text does not get to the
+ * parser of JSON: it is compared with the two requests that every user may make.
+ */
+static struct json_object *other_run(const char *line, const struct ucred *cred)
+{
+	if (!strcmp(line, "{\"op\":\"list\"}"))
+		return request_list();
+	if (!strcmp(line, "{\"op\":\"status\"}"))
+		return request_status(false);
+	asker_log_failure(cred, line, true, asker_denied());
+	return answer_error(-EPERM, asker_denied());
+}
+
+/* Run a request of root or of a member of the group, and log it if it leads to nothing. */
+static struct json_object *request_run(struct json_object *request, const struct ucred *cred)
+{
+	const char *op = json_get_string(request, "op"), *failure;
+	char who[ASKER_WORDS], words[WORDS_MAX];
+	struct json_object *answer;
+
+	if (!op)
+		return answer_error(-EINVAL, "a request needs an op");
+	if (!strcmp(op, "list"))
+		return request_list();
+	if (!strcmp(op, "status"))
+		return request_status(true);
+	if (!strcmp(op, "diff"))
+		return do_reload(NULL);
+	asker_words(cred, who);
+	answer = change_run(request, op, who);
+	failure = answer_failure(answer);
+	if (failure) {
+		request_words(request, words);
+		asker_log_failure(cred, words, false, failure);
+	}
+	return answer;
 }
 
 /* --- connections ------------------------------------------------------------ */
@@ -164,14 +222,22 @@ static bool client_answer(struct client *client, struct json_object *answer)
 /* Run the request of one line. Return: false if the connection has to end. */
 static bool client_line(struct client *client, const char *line)
 {
-	struct json_object *request = json_tokener_parse(line);
-	struct json_object *answer;
+	struct json_object *request, *answer;
+	enum asker_class class;
+	struct ucred cred;
 
+	if (asker_class(client->source.fd, &cred, &class))
+		return false;
+	if (class == ASKER_OTHER) {
+		answer = other_run(line, &cred);
+		return answer && client_answer(client, answer);
+	}
+	request = json_tokener_parse(line);
 	if (!json_object_is_type(request, json_type_object)) {
 		json_object_put(request);
 		return false;
 	}
-	answer = request_run(request, client->uid == 0, client->who);
+	answer = request_run(request, &cred);
 	json_object_put(request);
 	return answer && client_answer(client, answer);
 }
@@ -240,20 +306,20 @@ static void client_ready(struct source *source, uint32_t events)
 	timer_set(&client->idle, IDLE_MS);
 }
 
-/* Check for room. No user can shut out other users, and all users together cannot shut out root. */
-static bool control_room(uid_t uid)
+/*
+ * Check for room. No user can shut out other users, unless that user has several user IDs, and then
+ * only those of the same class.
+ */
+static bool control_room(uid_t uid, enum asker_class class)
 {
-	unsigned int of_user = 0, of_root = 0, all = 0;
+	unsigned int of_user = 0, of_class = 0;
 	struct client *client;
 
 	LIST_FOREACH(client, &clients, node) {
-		all++;
 		of_user += client->uid == uid;
-		of_root += client->uid == 0;
+		of_class += client->class == class;
 	}
-	if (uid == 0)
-		return of_root < ROOT_MAX;
-	return of_user < USER_MAX && all - of_root < USERS_MAX;
+	return of_class < CLASS_MAX && (uid == 0 || of_user < USER_MAX);
 }
 
 static void control_reopen(struct timer *timer)
@@ -267,15 +333,15 @@ static bool control_accept(void)
 {
 	static const char too_many[] =
 		"{\"ok\":false,\"errno\":11,\"message\":\"too many connections of this user, or of all users\"}\n";
-	struct ucred cred = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof(cred);
+	enum asker_class class;
 	struct client *client;
+	struct ucred cred;
 	int fd;
 
 	fd = source_accept(&control, &control_full, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return false;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) || !control_room(cred.uid)) {
+	if (asker_class(fd, &cred, &class) || !control_room(cred.uid, class)) {
 		send(fd, too_many, sizeof(too_many) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 		close(fd);
 		return true;
@@ -287,7 +353,7 @@ static bool control_accept(void)
 	}
 	LIST_INSERT_HEAD(&clients, client, node);
 	client->uid = cred.uid;
-	snprintf(client->who, sizeof(client->who), "uid %u, pid %d", cred.uid, cred.pid);
+	client->class = class;
 	client->source.fd = fd;
 	client->source.ready = client_ready;
 	client->idle.expired = client_expired;
@@ -323,9 +389,11 @@ int control_init(void)
 	unixsock_refuse_files(control.fd);
 	/* vgpud is the only agent, so an existing socket was left behind by a vgpud that died. */
 	unlink(settings.socket);
-	if (bind(control.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    chmod(settings.socket, 0666) || listen(control.fd, SOMAXCONN)) {
+	ret = bind(control.fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno :
+		asker_own_socket(settings.socket);
+	if (!ret && listen(control.fd, SOMAXCONN))
 		ret = -errno;
+	if (ret) {
 		close(control.fd);
 		control.fd = -1;
 		return ret;

@@ -6,7 +6,8 @@
  * of this folder read. Answers have "ok"; if it is false, also "errno" (a number) and "message"
  * (text for a person).
  *
- * Any user may send requests; only root may change something.
+ * asker.h says who may ask for what. Users who may change nothing can send two lines only, as
+ * libvgpu writes them: {"op":"list"} and {"op":"status"}.
  */
 #ifndef VGPUD_CONTROL_H
 #define VGPUD_CONTROL_H

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/* Those who ask by the control socket: their rights, their names, and failed requests. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "base/users.h"
+#include "config/config.h"
+#include "request/asker.h"
+#include "shared/log.h"
+
+/* Most groups of a user (NGROUPS_MAX of the kernel). */
+#define GROUPS_MAX	65536
+/* Most lines about a user's requests that led to nothing, in ten seconds. */
+#define FAILURES	10
+
+/* True if there is a group whose members may change things; then @group is its ID. */
+static bool has_group;
+static bool group_has_members;
+static uint32_t group;
+static char denied[160] = "only root may change exports, or compare them with the files";
+
+int asker_init(void)
+{
+	int ret;
+
+	if (!settings.control_group[0])
+		return 0;
+	ret = group_find(settings.control_group, &group, &group_has_members);
+	/* The default group need not exist. */
+	if (ret == -ENOENT && !strcmp(settings.control_group, CONTROL_GROUP))
+		return 0;
+	if (ret) {
+		log_error("control-group = %s: %s", settings.control_group, ret == -ENOENT ?
+			  "there is no such group in /etc/group: give its ID" : strerror(-ret));
+		return ret;
+	}
+	has_group = true;
+	snprintf(denied, sizeof(denied),
+		 "only root and members of the group '%.40s' may change exports, or compare them with the files",
+		 settings.control_group);
+	return 0;
+}
+
+int asker_own_socket(const char *path)
+{
+	const bool closed = has_group && group_has_members;
+
+	/* No process can connect yet, since the socket does not listen. */
+	if (has_group && chown(path, 0, group))
+		return -errno;
+	return chmod(path, closed ? 0660 : 0666) ? -errno : 0;
+}
+
+/* Check whether the group is a supplementary one of the peer. Return: 1, 0 or a negative errno. */
+static int is_supplementary(int fd)
+{
+	socklen_t len = 64 * sizeof(gid_t), i;
+	gid_t *groups = malloc(len), *more;
+	int ret;
+
+	/* With ERANGE the kernel sets @len to the size that is needed. */
+	while (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len)) {
+		ret = -errno;
+		more = ret == -ERANGE && len <= GROUPS_MAX * sizeof(gid_t) ? realloc(groups, len) :
+			NULL;
+		if (!more) {
+			free(groups);
+			return ret;
+		}
+		groups = more;
+	}
+	if (!groups)
+		return -ENOMEM;
+	for (i = 0, ret = 0; !ret && i < len / sizeof(gid_t); i++)
+		ret = groups[i] == group;
+	free(groups);
+	return ret;
+}
+
+int asker_class(int fd, struct ucred *cred, enum asker_class *class)
+{
+	socklen_t len = sizeof(*cred);
+	int ret;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len))
+		return -errno;
+	*class = cred->uid == 0 ? ASKER_ROOT : ASKER_OTHER;
+	if (*class == ASKER_ROOT || !has_group)
+		return 0;
+	ret = cred->gid == group ? 1 : is_supplementary(fd);
+	if (ret > 0)
+		*class = ASKER_MEMBER;
+	return ret < 0 ? ret : 0;
+}
+
+void asker_words(const struct ucred *cred, char words[ASKER_WORDS])
+{
+	char name[40];
+
+	user_name(cred->uid, name);
+	snprintf(words, ASKER_WORDS, "%s, uid %u, pid %d", name, cred->uid, cred->pid);
+}
+
+const char *asker_denied(void)
+{
+	return denied;
+}
+
+void asker_log_failure(const struct ucred *cred, const char *what, bool refused,
+		       const char *message)
+{
+	static struct log_limit limit = { .burst = FAILURES };
+	char line[448], who[ASKER_WORDS], *at;
+
+	asker_words(cred, who);
+	snprintf(line, sizeof(line), "%s: %.200s, by vgpuctl (%s): %s", refused ? "refused" : "failed",
+		 what, who, message);
+	/* Strings of the client must not end the line, or command a terminal. */
+	for (at = line; *at; at++)
+		if (!isprint((unsigned char)*at))
+			*at = *at == '\n' ? ' ' : '?';
+	log_within(&limit, cred->uid, 0, LOG_NOTICE, "%s", line);
+}
