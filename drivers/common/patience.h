@@ -96,6 +96,17 @@ static inline void vgpu_patience_init(struct vgpu_patience *patience, u64 whole,
 }
 
 /*
+ * Change the size of the full budget. What the guest has used up of it stays used up.
+ */
+static inline void vgpu_patience_resize(struct vgpu_patience *patience, u64 whole)
+{
+	u64 used = patience->whole - min(patience->left, patience->whole);
+
+	patience->whole = whole;
+	patience->left = whole - min(used, whole);
+}
+
+/*
  * Return: true if a refill alone does not let drivers wait again: a strike has to be forgotten.
  */
 static inline bool vgpu_patience_is_cut_off(const struct vgpu_patience *patience)

@@ -137,10 +137,10 @@ static inline bool vgpu_export_is_video(u32 kind)
 	return kind >= VGPU_EXPORT_VIDEO && kind <= VGPU_EXPORT_TOUCH;
 }
 
-/* Return: true if @len more bytes may be mapped when @mapped bytes are. */
-static inline bool vgpu_limits_map_ok(const struct vgpu_host_limits *limits, u64 mapped, u64 len)
+/* Return: true if @len more bytes may be mapped when @mapped of at most @most bytes are. */
+static inline bool vgpu_limits_map_ok(u64 most, u64 mapped, u64 len)
 {
-	return len <= limits->mapped_bytes && mapped <= limits->mapped_bytes - len;
+	return len <= most && mapped <= most - len;
 }
 
 #endif /* VGPU_POLICY_H */

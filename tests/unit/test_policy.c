@@ -183,12 +183,12 @@ static void test_limits(void)
 	vgpu_limits_fill(&limits, &most, &wire);
 	tap_expect(limits.fds_per_call == VGPU_FDS_MAX &&
 		   limits.call_bytes == VGPU_CALL_BYTES_MAX, "no setting is above the protocol's");
-	tap_expect(vgpu_limits_map_ok(&limits, 1, U64_MAX - 1) &&
-		   !vgpu_limits_map_ok(&limits, 2, U64_MAX - 1), "sums do not wrap");
+	tap_expect(vgpu_limits_map_ok(limits.mapped_bytes, 1, U64_MAX - 1) &&
+		   !vgpu_limits_map_ok(limits.mapped_bytes, 2, U64_MAX - 1), "sums do not wrap");
 	vgpu_limits_fill(&limits, &some, &wire);
-	tap_expect(limits.sessions == 3 && vgpu_limits_map_ok(&limits, 0x1000, 0x2000) &&
-		   !vgpu_limits_map_ok(&limits, 0x2000, 0x2000) &&
-		   !vgpu_limits_map_ok(&limits, 0, 0x4000), "those that are set hold");
+	tap_expect(limits.sessions == 3 && vgpu_limits_map_ok(limits.mapped_bytes, 0x1000, 0x2000) &&
+		   !vgpu_limits_map_ok(limits.mapped_bytes, 0x2000, 0x2000) &&
+		   !vgpu_limits_map_ok(limits.mapped_bytes, 0, 0x4000), "those that are set hold");
 	tap_subject("limits");
 }
 

@@ -212,6 +212,67 @@ struct vgpu_host_peer_add {
 	__u64 features;
 };
 
+/**
+ * struct vgpu_host_peer_limit - change the limits of a peer
+ * @size: sizeof(struct vgpu_host_peer_limit)
+ * @flags: 0
+ * @peer: number of the peer
+ * @patience_ms: time in milliseconds for which drivers may wait for all fetches of the guest
+ *	together, as in struct vgpu_host_agent; 0: that of the agent
+ * @limits: limits of the peer; the guest was told the limit call_bytes when it connected, and
+ *	keeps that
+ *
+ * If the peer has more of something than a new limit allows, it keeps what it has, and gets no
+ * more until it has less. -EINVAL: @patience_ms is more than 3600000.
+ */
+struct vgpu_host_peer_limit {
+	__u32 size;
+	__u32 flags;
+	__u32 peer;
+	__u32 patience_ms;
+	struct vgpu_host_limits limits;
+};
+
+/**
+ * struct vgpu_host_use - what a peer uses of what is limited
+ * @sessions: number of sessions
+ * @lanes: number of lanes of the session that has most
+ * @objects: number of objects
+ * @pages: number of demand pages of the session that has most
+ * @mappings: number of mappings of the session that has most
+ * @all_pages: number of demand pages of all sessions
+ * @all_mappings: number of mappings of all sessions
+ * @reserved: 0
+ * @mapped_bytes: size of the mappings of all sessions in bytes
+ * @kept_bytes: size of the guest's memory that devices keep, in bytes
+ */
+struct vgpu_host_use {
+	__u32 sessions;
+	__u32 lanes;
+	__u32 objects;
+	__u32 pages;
+	__u32 mappings;
+	__u32 all_pages;
+	__u32 all_mappings;
+	__u32 reserved;
+	__u64 mapped_bytes;
+	__u64 kept_bytes;
+};
+
+/**
+ * struct vgpu_host_peer_use - get what a peer uses, and has used at most since it connected
+ * @size: sizeof(struct vgpu_host_peer_use)
+ * @peer: number of the peer
+ * @out_now: current use
+ * @out_most: largest use of each kind; threads that count at the same time may lose some
+ */
+struct vgpu_host_peer_use {
+	__u32 size;
+	__u32 peer;
+	struct vgpu_host_use out_now;
+	struct vgpu_host_use out_most;
+};
+
 /*
  * VGPU_HOST_PEER_DEL: close the connection and end the peer's sessions. The number of the peer
  * stays valid until VGPU_HOST_EVENT_PEER_GONE was read.
@@ -705,6 +766,8 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_EXPORT_FILE	_IO(VGPU_HOST_TYPE, 0x0e)
 #define VGPU_HOST_MEMORY	_IO(VGPU_HOST_TYPE, 0x0f)
 #define VGPU_HOST_DENIALS	_IO(VGPU_HOST_TYPE, 0x10)
+#define VGPU_HOST_PEER_LIMIT	_IO(VGPU_HOST_TYPE, 0x11)
+#define VGPU_HOST_PEER_USE	_IO(VGPU_HOST_TYPE, 0x12)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)

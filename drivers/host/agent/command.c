@@ -17,7 +17,9 @@
 #include "peer/agent.h"
 #include "peer/file.h"
 #include "peer/grant.h"
+#include "peer/limit.h"
 #include "peer/peer.h"
+#include "session/session.h"
 #include "window/window.h"
 
 #define AGENT_FETCH_TIMEOUT_MAX_MS	60000
@@ -310,6 +312,36 @@ static int agent_denials(void *data, struct file *file, struct vgpu_cmd *cmd)
 	return ret ?: vgpu_cmd_respond(cmd);
 }
 
+static int agent_peer_limit(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_host_peer_limit *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_peer *peer;
+	int ret = -ENOENT;
+
+	mutex_lock(&agent->lock);
+	peer = xa_load(&agent->peers, args->peer);
+	if (peer)
+		ret = vgpuh_limits_change(peer, args);
+	mutex_unlock(&agent->lock);
+	return ret;
+}
+
+static int agent_peer_use(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_peer_use *args = cmd->arg;
+	struct vgpu_peer *peer = agent_find_peer(data, args->peer);
+
+	if (!peer)
+		return -ENOENT;
+	memset(&args->out_now, 0, sizeof(args->out_now));
+	memset(&args->out_most, 0, sizeof(args->out_most));
+	vgpuh_limits_use(peer, args);
+	vgpuh_sessions_use(peer, &args->out_now);
+	vgpu_peer_put(peer);
+	return vgpu_cmd_respond(cmd);
+}
+
 static int agent_window_create(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	return vgpuh_window_create(cmd->arg, cmd);
@@ -349,6 +381,8 @@ static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_MEMORY, struct vgpu_host_memory, agent_memory),
 	VGPU_CMD(VGPU_HOST_PEER_STAT, struct vgpu_host_peer_stat, agent_peer_stat),
 	VGPU_CMD(VGPU_HOST_DENIALS, struct vgpu_host_denials, agent_denials),
+	VGPU_CMD(VGPU_HOST_PEER_LIMIT, struct vgpu_host_peer_limit, agent_peer_limit),
+	VGPU_CMD(VGPU_HOST_PEER_USE, struct vgpu_host_peer_use, agent_peer_use),
 	VGPU_CMD(VGPU_HOST_WINDOW_CREATE, struct vgpu_host_window_create, agent_window_create),
 	VGPU_CMD(VGPU_HOST_WINDOW_DESTROY, struct vgpu_host_window_destroy, agent_window_destroy),
 	VGPU_CMD(VGPU_HOST_WINDOW_DRAIN, struct vgpu_host_window_drain, agent_window_drain),

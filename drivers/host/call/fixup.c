@@ -268,7 +268,7 @@ s64 vgpu_fixup_settle_fds(struct vgpuh_call *call, s64 result)
 	if (!nr)
 		return result;
 	call->fds.nr_left = min_t(unsigned int, nr, VGPU_FDS_MAX);
-	if (nr > peer->limits.fds_per_call)
+	if (nr > READ_ONCE(peer->limits.fds_per_call))
 		ret = -EMFILE;
 	else if (result >= 0)
 		ret = fds_answer(call, &result);

@@ -23,6 +23,7 @@
 #include "call/run.h"
 #include "call/serve.h"
 #include "conn.h"
+#include "peer/limit.h"
 #include "peer/peer.h"
 #include "session/call.h"
 #include "session/fdtable.h"
@@ -425,12 +426,13 @@ static int lane_publish(struct vgpuh_lane *lane)
 	mutex_lock(&session->lanes.lock);
 	if (READ_ONCE(session->ending)) {
 		ret = -ESHUTDOWN;
-	} else if (session->lanes.nr >= peer->limits.lanes) {
+	} else if (session->lanes.nr >= READ_ONCE(peer->limits.lanes)) {
 		atomic64_inc(&peer->counters.refused);
 		ret = -EMFILE;
 	} else {
 		list_add_tail(&lane->node, &session->lanes.list);
 		session->lanes.nr++;
+		vgpuh_use_most(&peer->most.lanes, session->lanes.nr);
 	}
 	mutex_unlock(&session->lanes.lock);
 	if (!ret)

@@ -27,6 +27,7 @@
 #include "object/object.h"
 #include "peer/agent.h"
 #include "peer/guest.h"
+#include "peer/limit.h"
 #include "peer/peer.h"
 #include "session/lane.h"
 #include "session/room.h"
@@ -64,11 +65,12 @@ bool vgpuh_page_usable(const struct vgpu_demand *demand, const struct vgpuh_page
 struct vgpuh_page *vgpuh_page_add_locked(struct vgpuh_session *session, u64 addr)
 {
 	struct vgpu_demand *demand = &session->demand;
+	struct vgpu_peer *peer = session->peer;
 	struct vgpuh_page *page;
 	int ret;
 
 	lockdep_assert_held(&demand->lock);
-	if (demand->nr_pages >= session->peer->limits.pages)
+	if (demand->nr_pages >= READ_ONCE(peer->limits.pages))
 		return ERR_PTR(-ENOBUFS);
 	page = page_alloc(addr);
 	if (!page)
@@ -80,6 +82,8 @@ struct vgpuh_page *vgpuh_page_add_locked(struct vgpuh_session *session, u64 addr
 		return ERR_PTR(ret);
 	}
 	demand->nr_pages++;
+	vgpuh_use_most(&peer->most.pages, demand->nr_pages);
+	vgpuh_use_most(&peer->most.all_pages, atomic_inc_return(&peer->memory.nr_pages));
 	return page;
 }
 
@@ -186,6 +190,7 @@ noinline void vgpuh_page_expire(struct vgpuh_session *session)
 		vgpuh_page_clean_locked(demand, page);
 		xa_erase(&demand->pages, index);
 		demand->nr_pages--;
+		atomic_dec(&session->peer->memory.nr_pages);
 		page->next = victims;
 		victims = page;
 	}
@@ -216,6 +221,7 @@ void vgpuh_page_fini(struct vgpuh_session *session)
 	xa_for_each(&demand->pages, index, page)
 		page_free(page);
 	xa_destroy(&demand->pages);
+	atomic_sub(demand->nr_pages, &session->peer->memory.nr_pages);
 }
 
 /* --- faults ---------------------------------------------------------------- */

@@ -56,7 +56,7 @@ static unsigned int fetch_claim_ahead(struct vgpuh_session *session, struct vgpu
 		u64 addr = pages[0]->addr + i * PAGE_SIZE;
 
 		if (xa_load(&demand->pages, addr >> PAGE_SHIFT) ||
-		    demand->nr_pages >= session->peer->limits.pages)
+		    demand->nr_pages >= READ_ONCE(session->peer->limits.pages))
 			break;
 		pages[i] = vgpuh_page_add_locked(session, addr);
 		if (IS_ERR(pages[i]))

@@ -27,6 +27,7 @@
 #include "memory/ram.h"
 #include "object/leave.h"
 #include "object/object.h"
+#include "peer/limit.h"
 #include "peer/peer.h"
 #include "segs.h"
 #include "session/call.h"
@@ -84,7 +85,7 @@ static int kept_add_locked(struct vgpuh_object *object, u64 number, u64 bytes)
 {
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_kept_memory *memory;
-	u64 most = peer->limits.kept_bytes;
+	u64 most = READ_ONCE(peer->limits.kept_bytes);
 
 	/* RELEASE would not wait for this object. */
 	if (object->closed)
@@ -102,6 +103,7 @@ static int kept_add_locked(struct vgpuh_object *object, u64 number, u64 bytes)
 	memory->bytes = bytes;
 	peer->kept.nr++;
 	WRITE_ONCE(peer->kept.bytes, peer->kept.bytes + bytes);
+	vgpuh_use_most(&peer->most.kept_bytes, peer->kept.bytes);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "memory/extent.h"
 #include "memory/mapping.h"
 #include "object/object.h"
+#include "peer/limit.h"
 #include "peer/peer.h"
 #include "policy.h"
 #include "session/call.h"
@@ -33,8 +34,10 @@ bool vgpuh_mapping_charge(struct vgpu_peer *peer, u64 len)
 {
 	u64 mapped = atomic64_fetch_add(len, &peer->memory.mapped_bytes);
 
-	if (vgpu_limits_map_ok(&peer->limits, mapped, len))
+	if (vgpu_limits_map_ok(READ_ONCE(peer->limits.mapped_bytes), mapped, len)) {
+		vgpuh_use_most(&peer->most.mapped_bytes, mapped + len);
 		return true;
+	}
 	atomic64_sub(len, &peer->memory.mapped_bytes);
 	return false;
 }
@@ -46,12 +49,15 @@ void vgpuh_mapping_uncharge(struct vgpu_peer *peer, u64 len)
 
 void vgpuh_mapping_insert(struct vgpuh_session *session, struct vgpuh_mapping *mapping)
 {
+	struct vgpu_peer *peer = session->peer;
+
 	lockdep_assert_held(&session->map_lock);
 	mapping->node.start = mapping->addr;
 	mapping->node.last = mapping->addr + mapping->len - 1;
 	interval_tree_insert(&mapping->node, &session->mappings);
 	session->nr_mappings++;
-	atomic_inc(&session->peer->memory.nr_mappings);
+	vgpuh_use_most(&peer->most.mappings, session->nr_mappings);
+	vgpuh_use_most(&peer->most.all_mappings, atomic_inc_return(&peer->memory.nr_mappings));
 	vgpuh_control_due(session->peer);
 }
 

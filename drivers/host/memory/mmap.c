@@ -251,7 +251,7 @@ s64 vgpuh_mapping_mmap(struct vgpuh_call *call)
 	if (!vgpuh_mapping_charge(peer, len))
 		return vgpuh_call_refuse(call, -ENOMEM);
 	/* The limit is checked again under map_lock. This check spares the driver useless work. */
-	if (READ_ONCE(session->nr_mappings) >= peer->limits.mappings) {
+	if (READ_ONCE(session->nr_mappings) >= READ_ONCE(peer->limits.mappings)) {
 		ret = vgpuh_call_refuse(call, -ENOMEM);
 		goto err_uncharge;
 	}
@@ -270,7 +270,7 @@ s64 vgpuh_mapping_mmap(struct vgpuh_call *call)
 		ret = vgpuh_call_refuse(call, -EINTR);
 		goto err_mapping;
 	}
-	if (session->nr_mappings >= peer->limits.mappings)
+	if (session->nr_mappings >= READ_ONCE(peer->limits.mappings))
 		ret = vgpuh_call_refuse(call, -ENOMEM);
 	else
 		ret = mapping_map_locked(call, file, mapping, addr, addr + len, &broken);

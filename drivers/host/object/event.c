@@ -190,7 +190,7 @@ int vgpuh_event_add(struct vgpuh_object *object, u32 number, struct file *file)
 	init_poll_funcptr(&table.pt, event_queue);
 	vfs_poll(file, &table.pt);
 	spin_lock_irq(&peer->events.lock);
-	if (peer->events.nr >= peer->limits.objects) {
+	if (peer->events.nr >= READ_ONCE(peer->limits.objects)) {
 		ret = -EMFILE;
 	} else {
 		peer->events.nr++;

@@ -14,6 +14,7 @@
 #include "base/caller.h"
 #include "compat.h"
 #include "object/object.h"
+#include "peer/limit.h"
 
 /* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
 #define OBJECT_ACCEL_MAJOR	261
@@ -98,7 +99,7 @@ static int object_fd_new_locked(struct vgpu_peer *peer, const struct vgpu_grant 
 	if (!grant || !vgpu_export_knows_fds(grant->policy.kind))
 		return 0;
 	ret = ida_alloc_range(&peer->objects.fds, VGPU_LANE_FDS,
-			      VGPU_LANE_FDS + peer->limits.objects - 1, GFP_KERNEL_ACCOUNT);
+			      VGPU_LANE_FDS + READ_ONCE(peer->limits.objects) - 1, GFP_KERNEL_ACCOUNT);
 	/* Files that are being closed still have some of the numbers. */
 	return ret == -ENOSPC ? -EMFILE : ret;
 }
@@ -205,7 +206,7 @@ static struct vgpuh_object *object_make_locked(struct vgpu_peer *peer, struct fi
 	struct vgpuh_object *object;
 	int ret;
 
-	if (peer->objects.nr >= peer->limits.objects)
+	if (peer->objects.nr >= READ_ONCE(peer->limits.objects))
 		return ERR_PTR(-EMFILE);
 	/* The lock is held, so vgpuh_object_cut() either finds the object or has not begun. */
 	if (origin && READ_ONCE(origin->cut))
@@ -254,6 +255,7 @@ static struct vgpuh_object *object_make_locked(struct vgpu_peer *peer, struct fi
 		object->origin = origin;
 	}
 	peer->objects.nr++;
+	vgpuh_use_most(&peer->most.objects, peer->objects.nr);
 	xa_store(&peer->objects.table, object->id, object, GFP_KERNEL_ACCOUNT);
 	return object;
 
@@ -278,7 +280,7 @@ static int object_refer_locked(struct vgpuh_object *object, u32 *reference)
 
 	lockdep_assert_held(&peer->objects.lock);
 	/* A guest that gives repeated references back at once has few of them. */
-	if (peer->objects.nr_repeated >= peer->limits.objects)
+	if (peer->objects.nr_repeated >= READ_ONCE(peer->limits.objects))
 		return -EMFILE;
 	/* Number 0 follows the last number. */
 	while (xa_load(&object->references.table, object->references.next))

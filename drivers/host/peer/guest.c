@@ -103,6 +103,14 @@ bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait 
 	return spent;
 }
 
+void vgpu_guest_set_patience(struct vgpu_guest *guest, u32 ms)
+{
+	spin_lock(&guest->lock);
+	vgpu_patience_pass(&guest->patience, guest_now());
+	vgpu_patience_resize(&guest->patience, USEC_PER_MSEC * (u64)ms);
+	spin_unlock(&guest->lock);
+}
+
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat)
 {
 	u64 left;

@@ -57,6 +57,8 @@ unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, u64 call,
 				   struct vgpu_guest_wait *wait);
 /* End a wait of the call's driver. Return: true if this wait used up the guest's time. */
 bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait *wait);
+/* Change the time for which drivers may wait for the guest, in milliseconds. */
+void vgpu_guest_set_patience(struct vgpu_guest *guest, u32 ms);
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat);
 
 #endif /* _VGPU_HOST_GUEST_H */

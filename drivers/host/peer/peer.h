@@ -106,11 +106,13 @@ struct vgpu_peer_sessions {
 /**
  * struct vgpu_peer_memory - memory of a guest, and mappings of all of its sessions
  * @layout: source of the memory's layout (ram.c), or NULL; protected by peer->lock
+ * @nr_pages: number of demand pages
  * @nr_mappings: number of mappings
  * @mapped_bytes: number of bytes that are charged for mappings
  */
 struct vgpu_peer_memory {
 	struct vgpu_memory *layout;
+	atomic_t nr_pages;
 	atomic_t nr_mappings;
 	atomic64_t mapped_bytes;
 };
@@ -235,7 +237,15 @@ struct vgpu_peer {
 	u32 id;
 	struct vgpu_agent *agent;
 	struct vgpu_guest *guest;
+	/*
+	 * Limits, which an agent may change at any time (limit.c): read once by READ_ONCE(), also
+	 * under the lock of what is counted.
+	 */
 	struct vgpu_host_limits limits;
+	/* Largest value that limits.mappings has had: no honest guest has more to unmap. */
+	u32 mappings_ever;
+	/* Largest use; written without a common lock, see vgpuh_use_most(). */
+	struct vgpu_host_use most;
 	struct vgpu_wire_limits wire;
 	struct vgpu_counters counters;
 	struct vgpu_agent_event *gone;

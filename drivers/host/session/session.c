@@ -13,6 +13,7 @@
 #include "base/work.h"
 #include "object/tgid.h"
 #include "peer/grant.h"
+#include "peer/limit.h"
 #include "peer/peer.h"
 #include "session/lane.h"
 #include "session/session.h"
@@ -117,13 +118,14 @@ int vgpuh_session_publish(struct vgpuh_session *session)
 	mutex_lock(&peer->lock);
 	if (peer->closing)
 		ret = -ENODEV;
-	else if (peer->sessions.nr >= peer->limits.sessions)
+	else if (peer->sessions.nr >= READ_ONCE(peer->limits.sessions))
 		ret = -EMFILE;
 	else if (session_find_locked(peer, session->number))
 		ret = -EEXIST;
 	if (!ret) {
 		list_add_tail(&session->node, &peer->sessions.list);
 		peer->sessions.nr++;
+		vgpuh_use_most(&peer->most.sessions, peer->sessions.nr);
 	}
 	mutex_unlock(&peer->lock);
 	if (ret == -EMFILE)
@@ -131,6 +133,19 @@ int vgpuh_session_publish(struct vgpuh_session *session)
 	if (!ret)
 		vgpuh_control_due(peer);
 	return ret;
+}
+
+void vgpuh_sessions_use(struct vgpu_peer *peer, struct vgpu_host_use *use)
+{
+	struct vgpuh_session *session;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(session, &peer->sessions.list, node) {
+		use->lanes = max(use->lanes, READ_ONCE(session->lanes.nr));
+		use->pages = max(use->pages, READ_ONCE(session->demand.nr_pages));
+		use->mappings = max(use->mappings, READ_ONCE(session->nr_mappings));
+	}
+	mutex_unlock(&peer->lock);
 }
 
 void vgpuh_session_withdraw(struct vgpuh_session *session)

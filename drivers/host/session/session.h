@@ -157,6 +157,8 @@ int vgpuh_session_publish(struct vgpuh_session *session);
  * Undo vgpuh_session_publish() when the session has neither lanes nor memory any more, notify the
  * agent, and put the reference of the shadow's file.
  */
+/* Fill in the largest numbers of lanes, pages and mappings that a session of the peer has now. */
+void vgpuh_sessions_use(struct vgpu_peer *peer, struct vgpu_host_use *use);
 void vgpuh_session_withdraw(struct vgpuh_session *session);
 void vgpuh_session_put(struct vgpuh_session *session);
 /* Find a session by its number. Return: the session with a reference, or NULL. */

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Limits of peers, which can be changed while the peers live, and what peers use of them.
+ *
+ * Nothing orders a change with the requests that are being checked against the old limit. A request
+ * may be granted by the old limit just after the change, as if it had come just before.
+ */
+#include <linux/atomic.h>
+#include <linux/errno.h>
+
+#include "peer/agent.h"
+#include "peer/guest.h"
+#include "peer/limit.h"
+#include "peer/peer.h"
+#include "policy.h"
+
+#define LIMIT_PATIENCE_MAX_MS	3600000
+
+int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limit *args)
+{
+	struct vgpu_host_limits *limits = &peer->limits, new;
+	struct vgpu_wire_limits wire;
+
+	if (args->flags || args->limits.reserved)
+		return -EOPNOTSUPP;
+	if (args->patience_ms > LIMIT_PATIENCE_MAX_MS)
+		return -EINVAL;
+	vgpu_limits_fill(&new, &args->limits, &wire);
+	/* Agents are serialized by agent->lock, so the largest value does not get lost. */
+	lockdep_assert_held(&peer->agent->lock);
+	if (new.mappings > peer->mappings_ever)
+		WRITE_ONCE(peer->mappings_ever, new.mappings);
+	WRITE_ONCE(limits->sessions, new.sessions);
+	WRITE_ONCE(limits->lanes, new.lanes);
+	WRITE_ONCE(limits->objects, new.objects);
+	WRITE_ONCE(limits->fds_per_call, new.fds_per_call);
+	WRITE_ONCE(limits->pages, new.pages);
+	WRITE_ONCE(limits->mappings, new.mappings);
+	WRITE_ONCE(limits->mapped_bytes, new.mapped_bytes);
+	WRITE_ONCE(limits->kept_bytes, new.kept_bytes);
+	/* call_bytes stays: messages are checked against it, and buffers are charged by it. */
+	vgpu_guest_set_patience(peer->guest, args->patience_ms ?: peer->agent->patience_ms);
+	return 0;
+}
+
+void vgpuh_limits_use(struct vgpu_peer *peer, struct vgpu_host_peer_use *use)
+{
+	struct vgpu_host_use *now = &use->out_now, *most = &use->out_most;
+
+	now->sessions = READ_ONCE(peer->sessions.nr);
+	now->objects = READ_ONCE(peer->objects.nr);
+	now->all_pages = atomic_read(&peer->memory.nr_pages);
+	now->all_mappings = atomic_read(&peer->memory.nr_mappings);
+	now->mapped_bytes = atomic64_read(&peer->memory.mapped_bytes);
+	now->kept_bytes = READ_ONCE(peer->kept.bytes);
+
+	most->sessions = READ_ONCE(peer->most.sessions);
+	most->lanes = READ_ONCE(peer->most.lanes);
+	most->objects = READ_ONCE(peer->most.objects);
+	most->pages = READ_ONCE(peer->most.pages);
+	most->mappings = READ_ONCE(peer->most.mappings);
+	most->all_pages = READ_ONCE(peer->most.all_pages);
+	most->all_mappings = READ_ONCE(peer->most.all_mappings);
+	most->mapped_bytes = READ_ONCE(peer->most.mapped_bytes);
+	most->kept_bytes = READ_ONCE(peer->most.kept_bytes);
+}

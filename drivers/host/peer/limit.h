@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Limits of peers, which can be changed while the peers live, and what peers use of them.
+ */
+#ifndef _VGPU_HOST_LIMIT_H
+#define _VGPU_HOST_LIMIT_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+#include <uapi/linux/vgpu_host.h>
+
+struct vgpu_peer;
+
+/*
+ * Note that something is used. @most: a member of peer->most. Two threads may do so at the same
+ * time, and the smaller number may remain: the numbers are for people.
+ */
+#define vgpuh_use_most(most, now) do { \
+	typeof(*(most)) __now = (now); \
+	if (__now > READ_ONCE(*(most))) \
+		WRITE_ONCE(*(most), __now); \
+} while (0)
+
+/* Change the limits of a peer. Return: 0 or a negative errno. */
+int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limit *args);
+/* Fill in what is counted for all sessions together, and the largest use of all kinds. */
+void vgpuh_limits_use(struct vgpu_peer *peer, struct vgpu_host_peer_use *use);
+
+#endif /* _VGPU_HOST_LIMIT_H */
