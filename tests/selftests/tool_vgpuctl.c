@@ -36,7 +36,7 @@ TEST(wrong_arguments)
 	EXPECT_RUN(2, "--to", "vgpuctl export /dev/null");
 	EXPECT_RUN(2, "PATH", "vgpuctl export --to 3");
 	EXPECT_RUN(2, "PATH", "vgpuctl export /dev/null /dev/zero --to 3");
-	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to guest");
+	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to the+guest");
 	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to 0");
 	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to 4294967295");
 	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to 3:");

@@ -10,7 +10,10 @@
 
 #define TIMEOUT_MS	2000ULL
 
-static struct engine_shared numbers = { .fetch_timeout_ms = TIMEOUT_MS };
+static struct engine_shared numbers = {
+	.fetch_timeout_ms = TIMEOUT_MS,
+	.patience_us = 3600 * 1000 * 1000ULL,
+};
 const struct engine_shared *shared = &numbers;
 static struct engine_patience budget;
 struct engine_patience *patience = &budget;

@@ -3,10 +3,13 @@
 #
 # Completion for bash of the command line of vgpuctl: commands, options, exports, guests, users.
 
-_vgpuctl_said() {	# _vgpuctl_said exports|guests: prints names of exports, context ids of guests
+_vgpuctl_said() {	# _vgpuctl_said exports|guests|'limits GUEST': prints names of exports, names and
+			# context ids of guests, or names of a guest's limits, each with a =
 	case $1 in
+	limits*) vgpuctl limit "${1#limits }" 2>/dev/null | sed -n '/^LIMIT /,$ { s/^\([a-z-]*\) .*/\1=/p }' ;;
 	exports) vgpuctl list 2>/dev/null | sed -n '/^EXPORT /,/^$/{/^EXPORT /d; s/ .*//p}' ;;
-	guests)	vgpuctl list --json 2>/dev/null | sed -n 's/.*"cid":\([0-9]*\).*/\1/p' | sort -un ;;
+	guests)	vgpuctl list --json 2>/dev/null | sed -n \
+			's/.*"cid":\([0-9]*\).*/\1/p; s/.*"guest_name":"\([^"]\+\)".*/\1/p' | sort -u ;;
 	esac
 }
 
@@ -34,8 +37,10 @@ _vgpuctl() {
 	--name | --size) return ;;
 	esac
 	case $command${verb:+ $verb} in
-	'') words='export unexport window reload diff list status help --version' ;;
-	help) words='export unexport window reload diff list status' ;;
+	'') words='export unexport window limit reload diff list status help --version' ;;
+	help) words='export unexport window limit reload diff list status' ;;
+	limit) words=$(_vgpuctl_said guests) ;;
+	'limit '*) words="$(_vgpuctl_said "limits $verb") --save" ;;
 	export*) words='--to --nvidia --name --master --no-demand --read-only --profile --audit --any-port' ;;
 	unexport*) words='--to --nvidia --force --now' ;;
 	window) words='create destroy drain fill list qemu-args' ;;

@@ -43,6 +43,7 @@ static void agent_ready(struct source *source, uint32_t events)
 		struct engine_grant grant;
 		struct engine_change change;
 		struct engine_file file;
+		struct engine_limits limits;
 	} msg;
 	ssize_t len;
 	int fd;
@@ -72,6 +73,10 @@ static void agent_ready(struct source *source, uint32_t events)
 	case ENGINE_FILE:
 		grant_file(&msg.file, len);
 		break;
+	case ENGINE_LIMITS:
+		if (len == sizeof(msg.limits))
+			limits_take(&msg.limits.limits);
+		break;
 	case ENGINE_SESSION:
 		session_add(msg.number.number, fd);
 		break;
@@ -95,7 +100,10 @@ static int start_read(void)
 	len = packet_recv(agent.fd, &start, sizeof(start), &fd);
 	if (len < 0)
 		return len;
-	return len == sizeof(start) && start.type == ENGINE_START ? 0 : -EPROTO;
+	if (len != sizeof(start) || start.type != ENGINE_START)
+		return -EPROTO;
+	limits_take(&start.limits);
+	return 0;
 }
 
 /* Handle a message that the guest has sent on the control connection, and control.c has checked. */

@@ -40,7 +40,7 @@ void vgpu_agent_close(struct vgpu_agent *agent);
 const char *vgpu_agent_message(const struct vgpu_agent *agent);
 
 /**
- * struct vgpu_guest_name - name of a guest
+ * struct vgpu_guest_name - numbers that name a guest
  * @cid: vsock context ID of the guest
  * @port: vsock port of the agent by which the guest connects; 0: the default port
  */
@@ -48,6 +48,17 @@ struct vgpu_guest_name {
 	uint32_t cid;
 	uint32_t port;
 };
+
+/**
+ * vgpu_agent_find_guest - find a guest by the name that the agent's settings give it
+ * @agent: connection to the agent
+ * @name: NAME of the guest's section [guest NAME]
+ * @guest: filled in: CID and port of the guest
+ *
+ * Return: 0, -ENOENT (no guest has this name), -EPROTO, -ECONNRESET.
+ */
+int vgpu_agent_find_guest(struct vgpu_agent *agent, const char *name,
+			  struct vgpu_guest_name *guest);
 
 #define VGPU_NVIDIA_ALL	(-1)
 
@@ -190,6 +201,100 @@ int vgpu_agent_reload(struct vgpu_agent *agent, char **changes);
 int vgpu_agent_diff(struct vgpu_agent *agent, char **changes);
 
 /**
+ * struct vgpu_limit_info - a limit of a guest
+ * @name: name of the limit, as in the settings of the agent
+ * @limit: value of the limit
+ * @use: what the guest uses of it now; lanes, pages and mappings: the program that uses most
+ * @most: largest @use since the guest connected
+ * @used: true if something uses the limit up, so that @use and @most have a meaning
+ * @bytes: true if the limit counts bytes
+ * @origin: "default", "file" or "vgpuctl": where the value comes from
+ */
+struct vgpu_limit_info {
+	char name[24];
+	uint64_t limit;
+	uint64_t use;
+	uint64_t most;
+	bool used;
+	bool bytes;
+	char origin[16];
+};
+
+/**
+ * struct vgpu_limits_info - limits of a guest
+ * @name: name of the guest; "": it has none
+ * @cid: vsock context ID of the guest
+ * @port: vsock port of the agent by which the guest connects
+ * @connected: true if the guest is connected; if not, nothing is used
+ * @limits: array of the limits
+ * @nr_limits: number of entries of @limits
+ */
+struct vgpu_limits_info {
+	char name[32];
+	uint32_t cid;
+	uint32_t port;
+	bool connected;
+	struct vgpu_limit_info *limits;
+	size_t nr_limits;
+};
+
+/**
+ * vgpu_agent_limits - get the limits of a guest
+ * @agent: connection to the agent
+ * @name: name of the guest; NULL: @guest says which
+ * @guest: numbers of the guest; the agent need not know them
+ * @info: filled in: the limits, to be freed by vgpu_limits_info_free()
+ *
+ * Return: 0, -ENOENT (no guest has this name), -ENOMEM.
+ */
+int vgpu_agent_limits(struct vgpu_agent *agent, const char *name,
+		      const struct vgpu_guest_name *guest, struct vgpu_limits_info **info);
+
+void vgpu_limits_info_free(struct vgpu_limits_info *info);
+
+/**
+ * struct vgpu_limit_change - a limit that is to be changed
+ * @name: name of the limit
+ * @value: value as in the settings; "": the limit follows the settings again
+ */
+struct vgpu_limit_change {
+	const char *name;
+	const char *value;
+};
+
+/**
+ * struct vgpu_limit_request - limits of a guest that are to be changed
+ * @name: name of the guest; NULL: @guest says which
+ * @guest: numbers of the guest
+ * @changes: array of the limits
+ * @nr_changes: number of entries of @changes
+ * @save: true to write the limits to a file, so that they last; only for a guest with a name
+ */
+struct vgpu_limit_request {
+	const char *name;
+	struct vgpu_guest_name guest;
+	const struct vgpu_limit_change *changes;
+	size_t nr_changes;
+	bool save;
+};
+
+/**
+ * vgpu_agent_limit - change limits of a guest
+ * @agent: connection to the agent
+ * @request: the limits
+ * @notes: filled in: which limits do not apply to the guest at once, one a line; to be freed by
+ *	free()
+ *
+ * A guest that is connected has the new limits at once. It keeps what it has beyond them, and gets
+ * no more. Either all of the limits are changed, or none.
+ *
+ * Return: 0, -ENOENT (no guest has this name), -EINVAL (no such limit, or a wrong value), -EPERM,
+ * -ENOMEM, or another errno if the limits cannot be saved.
+ */
+int vgpu_agent_limit(struct vgpu_agent *agent, const struct vgpu_limit_request *request,
+		     char **notes);
+
+/**
  * struct vgpu_window_request - a window to be made
  * @cid: vsock context ID of the guest
  * @port: vsock port of the agent by which the guest connects; 0: the default port
@@ -316,6 +421,7 @@ struct vgpu_denial_info {
  * @connected: true if the guest is connected
  * @denials: array of the ioctls that were denied to the guest since it connected
  * @nr_denials: number of entries of @denials
+ * @name: name of the guest; "": it has none
  */
 struct vgpu_grant_info {
 	uint32_t cid;
@@ -325,6 +431,7 @@ struct vgpu_grant_info {
 	bool connected;
 	struct vgpu_denial_info *denials;
 	size_t nr_denials;
+	char name[32];
 };
 
 /**
@@ -433,6 +540,7 @@ struct vgpu_counters {
  * @programs_hidden: true if the agent does not name the programs to this user
  * @nr_programs: number of entries of @programs
  * @counters: counters of the guest; 0 if not @connected
+ * @name: name of the guest; "": it has none
  */
 struct vgpu_guest_info {
 	uint32_t cid;
@@ -444,6 +552,7 @@ struct vgpu_guest_info {
 	size_t nr_programs;
 	bool programs_hidden;
 	struct vgpu_counters counters;
+	char name[32];
 };
 
 /**

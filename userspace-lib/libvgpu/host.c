@@ -250,6 +250,22 @@ VGPU_PUBLIC int vgpu_agent_diff(struct vgpu_agent *agent, char **changes)
 	return agent_ask_text(agent, "diff", changes);
 }
 
+VGPU_PUBLIC int vgpu_agent_find_guest(struct vgpu_agent *agent, const char *name,
+				      struct vgpu_guest_name *guest)
+{
+	struct json_object *request = request_new("guest"), *answer;
+	int ret;
+
+	put_string(request, "name", name);
+	ret = agent_ask(agent, request, &answer);
+	if (ret)
+		return ret;
+	guest->cid = get_number(answer, "cid");
+	guest->port = get_number(answer, "port");
+	json_object_put(answer);
+	return guest->cid ? 0 : -EPROTO;
+}
+
 /* --- status --------------------------------------------------------------- */
 
 /* Each of the next functions fills in one struct. They return false if there is no memory. */
@@ -299,6 +315,7 @@ static bool read_grant(struct json_object *object, void *to)
 
 	grant->cid = get_number(object, "cid");
 	grant->port = get_number(object, "port");
+	snprintf(grant->name, sizeof(grant->name), "%s", get_string(object, "guest_name"));
 	grant->any_port = get_bool(object, "any_port");
 	grant->read_only = get_bool(object, "read_only");
 	grant->connected = get_bool(object, "connected");
@@ -350,6 +367,7 @@ static bool read_guest(struct json_object *object, void *to)
 
 	guest->cid = get_number(object, "cid");
 	guest->port = get_number(object, "port");
+	snprintf(guest->name, sizeof(guest->name), "%s", get_string(object, "name"));
 	guest->uid = get_number(object, "uid");
 	guest->since = get_number(object, "since");
 	guest->connected = !strcmp(get_string(object, "state"), "connected");

@@ -48,8 +48,27 @@ struct engine_denial {
 };
 
 /**
+ * struct eshadow_use - what a shadow uses, for people: nobody relies on these numbers
+ * @lanes: number of lanes
+ * @pages: number of pages of the guest's process
+ * @mappings: number of mappings
+ * @most_lanes: largest @lanes so far
+ * @most_pages: largest @pages so far
+ * @most_mappings: largest @mappings so far
+ */
+struct eshadow_use {
+	__u32 lanes;
+	__u32 pages;
+	__u32 mappings;
+	__u32 most_lanes;
+	__u32 most_pages;
+	__u32 most_mappings;
+};
+
+/**
  * struct engine_counts - counters of a shadow, and the ioctls that were denied to its program
  * @counters: counters
+ * @use: what the shadow uses
  * @nr_denials: number of entries of @denials; those with VGPU_HOST_IOCTL_NONE may be the last
  *	ENGINE_OTHERS_MAX
  * @reserved: 0
@@ -59,6 +78,7 @@ struct engine_denial {
  */
 struct engine_counts {
 	struct engine_counters counters;
+	struct eshadow_use use;
 	__u32 nr_denials;
 	__u32 reserved;
 	struct engine_denial denials[ENGINE_DENIALS_MAX + ENGINE_OTHERS_MAX];

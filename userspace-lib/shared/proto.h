@@ -74,10 +74,13 @@ enum eshadow_exit {
 
 /**
  * struct engine_shared - memory that vgpud, the engine and the shadows of a guest share
- * @limits: limits of the guest, with defaults filled in
+ * @limits: limits of the guest, with defaults filled in; vgpud may change them at any time, except
+ *	call_bytes
  * @features: VGPU_FEATURE_* that WELCOME named
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @pieces: largest number of mappings of the guest's memory that a shadow may have at once
+ * @patience_us: time in microseconds that drivers may wait for the guest in all; vgpud may change
+ *	it at any time
  * @counters: counters of the engine itself
  * @mapped_bytes: length of all device mappings in bytes
  * @nr_sessions: number of sessions
@@ -90,6 +93,7 @@ enum eshadow_exit {
  * @kept_bytes: length in bytes of the guest's memory that devices may use
  * @owned_bytes: length in bytes of devices' memory that the engine owns, because the guest can
  *	see it or may be able to
+ * @most: largest use so far of what the engine counts: sessions, objects, all mappings and bytes
  *
  * vgpud fills in the fields before @counters and only reads the rest. The engine only writes, and
  * shadows only read.
@@ -99,6 +103,7 @@ struct engine_shared {
 	__u64 features;
 	__u32 fetch_timeout_ms;
 	__u32 pieces;
+	__u64 patience_us;
 	struct engine_counters counters;
 	__u64 mapped_bytes;
 	__u32 nr_sessions;
@@ -110,6 +115,7 @@ struct engine_shared {
 	__u64 bound_bytes;
 	__u64 kept_bytes;
 	__u64 owned_bytes;
+	struct vgpu_host_use most;
 };
 
 /**
@@ -144,6 +150,7 @@ enum engine_agent_type {
 	ENGINE_MASTER	= 9,
 	/* by the pipe, struct engine_number: no driver knows the session's process; reap it */
 	ENGINE_REAP	= 10,
+	ENGINE_LIMITS	= 11,	/* struct engine_limits: the guest's limits have changed */
 };
 
 #define ENGINE_REVOKE_NOW	1	/* files that are open are taken as well */
@@ -165,6 +172,18 @@ struct engine_start {
 	__u32 type;
 	__u32 ping_timeout_ms;
 	__u64 features;
+	struct vgpu_host_limits limits;
+};
+
+/**
+ * struct engine_limits - new limits of the guest
+ * @type: ENGINE_LIMITS
+ * @reserved: 0
+ * @limits: limits, with defaults filled in
+ */
+struct engine_limits {
+	__u32 type;
+	__u32 reserved;
 	struct vgpu_host_limits limits;
 };
 

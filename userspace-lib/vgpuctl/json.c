@@ -126,6 +126,7 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 			object = put_element(grants);
 			put_number(object, "cid", grant->cid);
 			put_number(object, "port", grant->port);
+			put_string(object, "guest_name", grant->name);
 			put_bool(object, "any_port", grant->any_port);
 			put_bool(object, "read_only", grant->read_only);
 			put_bool(object, "connected", grant->connected);
@@ -151,6 +152,7 @@ static void put_guests(struct json_object *to, const struct vgpu_host_info *host
 		object = put_element(array);
 		put_number(object, "cid", guest->cid);
 		put_number(object, "port", guest->port);
+		put_string(object, "name", guest->name);
 		put_bool(object, "connected", guest->connected);
 		put_number(object, "uid", guest->uid);
 		put_number(object, "since", guest->since);
@@ -314,6 +316,31 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 		put_counters(object, node_counters, node);
 	}
 	return guest;
+}
+
+void print_limits_json(const struct vgpu_limits_info *info)
+{
+	struct json_object *object = json_object_new_object(), *array, *element;
+	const struct vgpu_limit_info *limit;
+	size_t i;
+
+	put_string(object, "name", info->name);
+	put_number(object, "cid", info->cid);
+	put_number(object, "port", info->port);
+	put_bool(object, "connected", info->connected);
+	array = put_array(object, "limits");
+	for (i = 0; i < info->nr_limits; i++) {
+		limit = &info->limits[i];
+		element = put_element(array);
+		put_string(element, "name", limit->name);
+		put_number(element, "value", limit->limit);
+		json_object_object_add(element, "use", limit->used ?
+				       json_object_new_int64(limit->use) : NULL);
+		json_object_object_add(element, "most", limit->used ?
+				       json_object_new_int64(limit->most) : NULL);
+		put_string(element, "from", limit->origin);
+	}
+	print_json(object);
 }
 
 void print_machine_json(const struct machine *machine, bool status)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/number.h"
 #include "vgpuctl.h"
 
 /* Table of the options. Help texts are made from this table and the table of commands. */
@@ -15,10 +14,11 @@ static const struct option_words {
 	const char *operand;		/* NULL: none */
 	const char *help;
 } options_words[NR_OPTIONS] = {
-	[OPT_TO] = { "to", "CID[:PORT]",
-		     "the guest: its vsock context id, and the vsock port of\n"
-		     "this host that the guest connects to, if not the default\n"
-		     "one; export and unexport take several --to" },
+	[OPT_TO] = { "to", "GUEST",
+		     "the guest: its vsock context id CID, or CID:PORT with the\n"
+		     "vsock port of this host that the guest connects to, or the\n"
+		     "NAME of its section [guest NAME] in the host's settings;\n"
+		     "export and unexport take several --to" },
 	[OPT_NVIDIA] = { "nvidia", NULL,
 			 "all device files of NVIDIA's card N, or of all cards" },
 	[OPT_NAME] = { "name", "NAME", "name of the export (default: last part of PATH)" },
@@ -43,6 +43,8 @@ static const struct option_words {
 	[OPT_MEMORY] = { "memory", NULL,
 			 "add a device by which QEMU shares the guest's memory:\n"
 			 "devices of the host can keep memory only with it" },
+	[OPT_SAVE] = { "save", NULL,
+		       "also write the limits to a file of the host, so that they last" },
 	[OPT_FORCE] = { "force", NULL,
 			"do it even if programs use the device (open files stay\n"
 			"open) or the window, or a file in exports.d asks for it" },
@@ -59,7 +61,7 @@ static const struct option_words {
 static const int options_order[] = {
 	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_PROFILE,
 	OPT_AUDIT, OPT_ANY_PORT,
-	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
+	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_SAVE, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
 };
 
 /* Options of all commands. */
@@ -77,30 +79,31 @@ static const struct command {
 	int (*run)(const char *operand, const struct options *options);
 } commands[] = {
 	{ "export",
-	  "export PATH --to CID[:PORT]... [--name NAME] [--master]\n"
+	  "export PATH --to GUEST... [--name NAME] [--master]\n"
 	  "              [--no-demand] [--read-only] [--profile PROFILE [--audit]]\n"
 	  "              [--any-port]\n"
-	  "export --nvidia [N] --to CID[:PORT]... [--any-port]\n",
+	  "export --nvidia [N] --to GUEST... [--any-port]\n",
 	  "the PATH of a device file",
 	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
 	  ALLOW(OPT_NO_DEMAND) | ALLOW(OPT_READ_ONLY) | ALLOW(OPT_PROFILE) | ALLOW(OPT_AUDIT) |
 	  ALLOW(OPT_NVIDIA),
 	  cmd_export },
 	{ "unexport",
-	  "unexport NAME [--to CID[:PORT]]... [--force | --now]\n"
-	  "unexport --nvidia [N] [--to CID[:PORT]]... [--force | --now]\n",
+	  "unexport NAME [--to GUEST]... [--force | --now]\n"
+	  "unexport --nvidia [N] [--to GUEST]... [--force | --now]\n",
 	  "the NAME of an export",
 	  ALLOW(OPT_TO) | ALLOW(OPT_FORCE) | ALLOW(OPT_NOW) | ALLOW(OPT_NVIDIA), cmd_unexport },
 	{ "window",
-	  "window create --to CID[:PORT] --size SIZE [--owner USER]\n"
-	  "window drain --to CID[:PORT]\n"
-	  "window fill --to CID[:PORT]\n"
-	  "window destroy --to CID[:PORT] [--force]\n"
+	  "window create --to GUEST --size SIZE [--owner USER]\n"
+	  "window drain --to GUEST\n"
+	  "window fill --to GUEST\n"
+	  "window destroy --to GUEST [--force]\n"
 	  "window list\n"
-	  "window qemu-args --to CID[:PORT] [--memory]\n",
+	  "window qemu-args --to GUEST [--memory]\n",
 	  "a command: create, destroy, drain, fill, list or qemu-args",
 	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) |
 	  ALLOW(OPT_MEMORY), cmd_window },
+	{ "limit", "limit GUEST [KEY=VALUE... [--save]]\n", "a GUEST", ALLOW(OPT_SAVE), cmd_limit },
 	{ "reload", "reload\n", NULL, 0, cmd_reload },
 	{ "diff", "diff\n", NULL, 0, cmd_diff },
 	{ "list", "list\n", NULL, 0, cmd_list },
@@ -261,23 +264,6 @@ static int cmd_status(const char *unused, const struct options *options)
 
 /* --- command line -------------------------------------------------------------- */
 
-static int take_guest(struct options *options)
-{
-	struct vgpu_guest_name *guest = &options->guests[options->nr_guests], *other;
-
-	if (options->nr_guests == GUESTS_MAX)
-		return fail(EXIT_USAGE, "--to: give at most %d guests", GUESTS_MAX);
-	if (!number_parse_guest(optarg, &guest->cid, &guest->port))
-		return fail(EXIT_USAGE,
-			    "--to %s: give the guest's context id, a number from 1 to 4294967294, and a port if need be: --to 3, --to 3:22590",
-			    optarg);
-	for (other = options->guests; other->cid != guest->cid || other->port != guest->port;)
-		other++;
-	if (other == guest)
-		options->nr_guests++;
-	return 0;
-}
-
 /* Handle an option. Return: 0 or an exit status. */
 static int take_option(int opt, struct options *options)
 {
@@ -290,7 +276,7 @@ static int take_option(int opt, struct options *options)
 			    option_name(opt));
 	options->given |= ALLOW(opt);
 	if (opt == OPT_TO)
-		return take_guest(options);
+		return guests_add(options, optarg);
 	options->values[opt] = optarg;
 	return 0;
 }
@@ -341,22 +327,29 @@ static int take_options(int argc, char **argv, struct options *options)
 }
 
 static int run_command(const struct command *command, int argc, char **argv,
-		       const struct options *options)
+		       struct options *options)
 {
 	unsigned int wrong = options->given & ~(command->options | COMMON_OPTIONS);
 	const char *operand = argc ? argv[0] : NULL;
+	int ret;
 
 	if (option_given(options, OPT_HELP))
 		return command_help(command);
 	if (wrong)
 		return fail(EXIT_USAGE, "%s has no option --%s (vgpuctl --help)", command->name,
 			    option_name(__builtin_ctz(wrong)));
+	if (command->operand && argc > 1 && command->run == cmd_limit) {
+		options->more = argv + 1;
+		options->nr_more = argc - 1;
+		argc = 1;
+	}
 	if (command->operand && argc != 1 && !(option_given(options, OPT_NVIDIA) && !argc))
 		return fail(EXIT_USAGE, "%s needs %s (vgpuctl --help)", command->name,
 			    command->operand);
 	if (!command->operand && argc > (command->run == cmd_help ? 1 : 0))
 		return fail(EXIT_USAGE, "too many arguments: %s (vgpuctl --help)", argv[argc - 1]);
-	return command->run(operand, options);
+	ret = guests_resolve(options);
+	return ret ? ret : command->run(operand, options);
 }
 
 int main(int argc, char **argv)

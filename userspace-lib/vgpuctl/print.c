@@ -122,8 +122,12 @@ static void grant_words(const struct vgpu_export_info *export, uint32_t port, ch
 	words[0] = '\0';
 	for (i = 0; i < export->nr_grants && len < 1024; i++) {
 		grant = &export->grants[i];
-		snprintf(name, sizeof(name), grant->port == port ? "%" PRIu32 : "%" PRIu32 ":%" PRIu32,
-			 grant->cid, grant->port);
+		if (*grant->name)
+			snprintf(name, sizeof(name), "%s", grant->name);
+		else
+			snprintf(name, sizeof(name),
+				 grant->port == port ? "%" PRIu32 : "%" PRIu32 ":%" PRIu32,
+				 grant->cid, grant->port);
 		len += snprintf(words + len, 1024 - len, "%s%s%s%s%s", i ? ", " : "", name,
 				grant->read_only ? " read-only" : "",
 				grant->any_port ? " any-port" : "",
@@ -201,8 +205,8 @@ static void print_exports(const struct vgpu_host_info *host, bool status)
 
 static void print_guest(const struct vgpu_guest_info *guest)
 {
-	printf("guest %" PRIu32 ":%" PRIu32 ": %s, shadows run as user %" PRIu32 "\n",
-	       guest->cid, guest->port, guest->connected ? "connected" : "ending", guest->uid);
+	printf("guest %s%s%" PRIu32 ":%" PRIu32 ": %s, shadows run as user %" PRIu32 "\n",
+	       guest->name, *guest->name ? ", " : "", guest->cid, guest->port, guest->connected ? "connected" : "ending", guest->uid);
 	if (guest->connected)
 		print_counters(guest_counters, &guest->counters);
 	if (guest->connected && guest->counters.cut_off)
@@ -230,6 +234,37 @@ static void print_programs(const struct vgpu_host_info *host)
 	}
 	if (table)
 		table_print(table);
+}
+
+/* --- limits of a guest ------------------------------------------------------ */
+
+/* Format the value of a limit, or what is used of it. */
+static void limit_words(const struct vgpu_limit_info *limit, uint64_t value, char words[24])
+{
+	if (limit->bytes)
+		bytes_words(value, words);
+	else
+		snprintf(words, 24, "%" PRIu64, value);
+}
+
+void print_limits(const struct vgpu_limits_info *info)
+{
+	struct libscols_table *table = table_new("LIMIT", ">USE", ">MOST", ">VALUE", "FROM", NULL);
+	const struct vgpu_limit_info *limit;
+	char use[24], most[24], value[24];
+	size_t i;
+
+	printf("guest %s%s%" PRIu32 ":%" PRIu32 ": %sconnected\n", info->name,
+	       *info->name ? ", " : "", info->cid, info->port, info->connected ? "" : "not ");
+	for (i = 0; i < info->nr_limits; i++) {
+		limit = &info->limits[i];
+		limit_words(limit, limit->use, use);
+		limit_words(limit, limit->most, most);
+		limit_words(limit, limit->limit, value);
+		table_add(table, limit->name, limit->used ? use : "-", limit->used ? most : "-",
+			  value, limit->origin);
+	}
+	table_print(table);
 }
 
 /* --- windows --------------------------------------------------------------- */

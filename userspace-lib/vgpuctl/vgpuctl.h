@@ -26,7 +26,7 @@ enum {
 };
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_PROFILE,
-       OPT_AUDIT, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_HELP, OPT_VERSION,
+       OPT_AUDIT, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_SAVE, OPT_HELP, OPT_VERSION,
        NR_OPTIONS };
 
 #define ALLOW(option) (1U << (option))
@@ -39,14 +39,21 @@ enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_O
  * @given: bit mask of the options that were given, ALLOW() of each
  * @values: array of the options' values, by OPT_*; NULL: the option was not given or takes no
  *	value; --to has @guests instead
- * @guests: array of the guests that --to names
+ * @guests: array of the guests that --to names; a guest given by name has CID 0 until
+ *	guests_resolve() has found it
+ * @names: array of the names that --to gives instead of numbers; NULL: numbers were given
  * @nr_guests: number of entries of @guests
+ * @more: array of the arguments after the command's operand
+ * @nr_more: number of entries of @more
  */
 struct options {
 	unsigned int given;
 	const char *values[NR_OPTIONS];
 	struct vgpu_guest_name guests[GUESTS_MAX];
+	const char *names[GUESTS_MAX];
 	size_t nr_guests;
+	char **more;
+	size_t nr_more;
 };
 
 /* Return the name of an option, without its dashes. */
@@ -72,11 +79,21 @@ int open_failed(const char *path, int error);
 /* Print an error that the agent reported, in its words. Return: an exit status. */
 int agent_failed(struct vgpu_agent *agent, int error);
 
+/* --- name.c: guests by name ------------------------------------------------ */
+
+/* Parse a guest, a name or numbers; *@name is NULL then. Return: 0 or an exit status. */
+int guest_parse(const char *word, const char **name, struct vgpu_guest_name *guest);
+/* Add the guest of a --to, by number or name. Return: 0 or an exit status. */
+int guests_add(struct options *options, const char *word);
+/* Ask the agent for the numbers of guests that are given by name. Return: 0 or an exit status. */
+int guests_resolve(struct options *options);
+
 /* --- commands: each returns an exit status ------------------------------- */
 
 int cmd_export(const char *path, const struct options *options);
 int cmd_unexport(const char *name, const struct options *options);
 int cmd_window(const char *verb, const struct options *options);
+int cmd_limit(const char *guest, const struct options *options);
 int cmd_reload(const char *unused, const struct options *options);
 int cmd_diff(const char *unused, const struct options *options);
 
@@ -168,6 +185,8 @@ void exposures_free(struct exposure *exposures, size_t nr);
 void print_machine(const struct machine *machine, bool status);
 void print_machine_json(const struct machine *machine, bool status);
 
+void print_limits(const struct vgpu_limits_info *info);
+void print_limits_json(const struct vgpu_limits_info *info);
 void print_windows(const struct vgpu_host_info *host);
 void print_windows_json(const struct vgpu_host_info *host);
 /*

@@ -117,7 +117,7 @@ static int signals_init(void)
 static void raise_files(void)
 {
 	struct rlimit limit;
-	rlim_t need = settings.pending + settings.limits.sessions + FILES_OTHERS;
+	rlim_t need = settings.pending + settings.limits.host.sessions + FILES_OTHERS;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;

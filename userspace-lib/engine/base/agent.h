@@ -10,6 +10,8 @@
 
 extern struct engine_shared *shared;
 extern struct engine_start start;
+/* Limits of the guest with the largest numbers of mappings and lanes that it ever might have. */
+extern struct vgpu_host_limits limits_ever;
 extern struct vgpu_wire_limits wire_limits;
 /*
  * Function to be called when something has ended that lanes or RELEASE messages may wait for. Lanes
@@ -17,6 +19,22 @@ extern struct vgpu_wire_limits wire_limits;
  * callers do not know the waiters, which may be in higher folders. So main.c sets the function.
  */
 extern void (*progress_notify)(void);
+
+/* Use the limits that vgpud has sent (struct engine_start, engine_limits). */
+void limits_take(const struct vgpu_host_limits *limits);
+
+/* Note in struct engine_shared, for people, that @now of something is used. */
+static inline void use_most32(__u32 *most, uint32_t now)
+{
+	if (now > *most)
+		*most = now;
+}
+
+static inline void use_most64(__u64 *most, uint64_t now)
+{
+	if (now > *most)
+		*most = now;
+}
 
 static inline void count(__u64 *counter)
 {

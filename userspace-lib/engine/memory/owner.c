@@ -24,6 +24,7 @@
 #include "engine/object/file.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
+#include "policy.h"
 #include "shared/log.h"
 #include "shared/loop.h"
 #include "shared/proto.h"
@@ -337,7 +338,9 @@ static int lend_by_file(const struct object *object, const struct nvidia_memory 
 
 static bool is_room(uint64_t len)
 {
-	return nr_owned < start.limits.mappings && len <= start.limits.mapped_bytes - owned_bytes;
+	/* The limits may have become lower than what is owned. */
+	return nr_owned < start.limits.mappings &&
+	       vgpu_limits_map_ok(start.limits.mapped_bytes, owned_bytes, len);
 }
 
 int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned)

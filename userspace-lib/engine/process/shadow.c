@@ -249,6 +249,8 @@ static void usage_add(struct shadow *shadow, int64_t bytes, int64_t mappings, in
 	nr_lanes += lanes;
 	shared->mapped_bytes = mapped_bytes;
 	shared->nr_mappings = nr_mappings;
+	use_most64(&shared->most.mapped_bytes, mapped_bytes);
+	use_most32(&shared->most.all_mappings, nr_mappings);
 	shared->nr_lanes = nr_lanes;
 }
 
@@ -270,8 +272,8 @@ void usage_change(struct shadow *shadow, const struct eshadow_msg *msg)
 	int64_t lanes = (int64_t)shadow->nr_lanes + (int32_t)(msg->extra >> 32);
 
 	if (-msg->value > shadow->mapped_bytes || mappings < 0 ||
-	    mappings > eshadow_mappings_max(&start.limits) || lanes < 0 ||
-	    lanes > start.limits.lanes)
+	    mappings > eshadow_mappings_max(&limits_ever) || lanes < 0 ||
+	    lanes > limits_ever.lanes)
 		shadow_malformed(shadow);
 	else
 		usage_add(shadow, msg->value, (int32_t)msg->extra, (int32_t)(msg->extra >> 32));

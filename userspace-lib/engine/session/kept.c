@@ -104,6 +104,7 @@ int kept_add(uint32_t id, uint64_t number, uint64_t bytes)
 	kept->since = window_now();
 	kept_bytes += bytes;
 	shared->kept_bytes = kept_bytes;
+	use_most64(&shared->most.kept_bytes, kept_bytes);
 	return 0;
 }
 

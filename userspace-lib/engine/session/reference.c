@@ -144,6 +144,7 @@ int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 	poller_begin(object);
 	LIST_INSERT_HEAD(&all_objects, object, node);
 	shared->nr_objects = ++nr_objects;
+	use_most32(&shared->most.objects, nr_objects);
 	*taken = object;
 	return 0;
 }

@@ -326,6 +326,7 @@ void session_add(uint64_t number, int fd)
 		engine_end("cannot watch the connection to a new shadow");
 	LIST_INSERT_HEAD(&shadows, shadow, node);
 	shared->nr_sessions = ++nr_sessions;
+	use_most32(&shared->most.sessions, nr_sessions);
 	ram_tell(shadow);
 	if (session_was_closed(number))
 		session_close(number);

@@ -17,6 +17,7 @@
 #include "base/sysfs.h"
 #include "base/unixsock.h"
 #include "config/config.h"
+#include "config/guestfile.h"
 #include "shared/log.h"
 #include "shared/number.h"
 
@@ -53,17 +54,19 @@ struct settings settings = {
 	.buffer_size = 1 << 20,
 	.fetch_timeout_ms = 2000,
 	.ping_timeout_ms = 10000,
-	.session_rate = 32,
 	.limits = {
-		.sessions = 256,
-		.lanes = 128,
-		.objects = 16384,
-		.fds_per_call = VGPU_FDS_MAX,
-		.call_bytes = 16 << 20,
-		.pages = 4096,
-		.mappings = 8192,
-		.mapped_bytes = 64ULL << 30,
-		.kept_bytes = 16ULL << 30,
+		.host = {
+			.sessions = 256,
+			.lanes = 128,
+			.objects = 16384,
+			.fds_per_call = VGPU_FDS_MAX,
+			.call_bytes = 16 << 20,
+			.pages = 4096,
+			.mappings = 8192,
+			.mapped_bytes = 64ULL << 30,
+			.kept_bytes = 16ULL << 30,
+		},
+		.session_rate = 32,
 	},
 	.uid_base = 1879048192,
 	.uid_count = SETTINGS_UIDS_MAX,
@@ -74,7 +77,10 @@ struct settings settings = {
 
 enum type { TYPE_UINT, TYPE_U64, TYPE_BOOL, TYPE_CGROUPS, TYPE_STRING };
 
-/* Table of all settings: name in the file, place in struct settings, and valid range. */
+/*
+ * Table of all settings except limits (limits.c): name in the file, place in struct settings, and
+ * valid range.
+ */
 static const struct key {
 	const char *section;
 	const char *name;
@@ -90,24 +96,14 @@ static const struct key {
 	KEY("agent", "control-group", TYPE_STRING, control_group, 0, 0),
 	KEY("agent", "engine", TYPE_STRING, engine, 0, 0),
 	KEY("agent", "exports-dir", TYPE_STRING, exports_dir, 0, 0),
+	KEY("agent", "guests-dir", TYPE_STRING, guests_dir, 0, 0),
 	KEY("agent", "handshake-timeout-ms", TYPE_UINT, handshake_timeout_ms, 1, 600000),
 	KEY("agent", "pending", TYPE_UINT, pending, 1, 65536),
 	KEY("agent", "pending-per-guest", TYPE_UINT, pending_per_guest, 1, 65536),
 	KEY("agent", "buffer-size", TYPE_UINT, buffer_size, 65536, 64 << 20),
 	KEY("agent", "fetch-timeout-ms", TYPE_UINT, fetch_timeout_ms, 1, 60000),
-	KEY("agent", "patience-ms", TYPE_UINT, patience_ms, 0, 3600000),
+	KEY("agent", "patience-ms", TYPE_UINT, limits.patience_ms, 0, 3600000),
 	KEY("agent", "ping-timeout-ms", TYPE_UINT, ping_timeout_ms, 0, 3600000),
-	KEY("limits", "sessions", TYPE_UINT, limits.sessions, 1, 65536),
-	KEY("limits", "session-rate", TYPE_UINT, session_rate, 1, 1000),
-	KEY("limits", "lanes", TYPE_UINT, limits.lanes, 2, 512),
-	KEY("limits", "objects", TYPE_UINT, limits.objects, 1, 1 << 20),
-	KEY("limits", "fds-per-call", TYPE_UINT, limits.fds_per_call, 1, VGPU_FDS_MAX),
-	KEY("limits", "call-bytes", TYPE_UINT, limits.call_bytes, VGPU_CALL_BYTES_MIN,
-	    VGPU_CALL_BYTES_MAX),
-	KEY("limits", "pages", TYPE_UINT, limits.pages, 16, 1 << 20),
-	KEY("limits", "mappings", TYPE_UINT, limits.mappings, 1, 32768),
-	KEY("limits", "mapped-bytes", TYPE_U64, limits.mapped_bytes, 4096, 1ULL << 46),
-	KEY("limits", "kept-bytes", TYPE_U64, limits.kept_bytes, 4096, 1ULL << 46),
 	KEY("limits", "memory", TYPE_U64, memory_max, 0, 1ULL << 46),
 	KEY("shadow", "program", TYPE_STRING, shadow, 0, 0),
 	KEY("shadow", "uid-base", TYPE_UINT, uid_base, 1, UINT_MAX - 65537),
@@ -191,12 +187,14 @@ static int set_key(const struct key *key, const char *text, struct answer *words
  * @name: path of the file
  * @mistakes: number of mistakes found in it
  * @lines: line numbers of the settings that occurred, by their index in keys[]; 0: none yet
+ * @limits: the same for limits, by their numbers
  * @owner: true if the owner of the guests' sockets has been set
  */
 struct settings_file {
 	const char *name;
 	unsigned int mistakes;
 	unsigned int lines[sizeof(keys) / sizeof(keys[0])];
+	unsigned int limits[LIMITS_MAX];
 	bool owner;
 };
 
@@ -224,13 +222,26 @@ static int sockets_line(struct settings_file *file, const struct ini_line *line,
 	return answer_say(words, -EINVAL, "'%s': %s", line->value, why);
 }
 
+/* Handle a line of [limits] about a limit that a guest may have for itself, too. */
+static int limits_line(struct settings_file *file, const struct ini_line *line, int limit,
+		       struct answer *words)
+{
+	if (file->limits[limit])
+		return answer_say(words, -EINVAL, "this setting is given twice");
+	file->limits[limit] = line->number;
+	return limits_parse(&settings.limits, limit, line->value, words);
+}
+
 static int settings_line(struct settings_file *file, const struct ini_line *line,
 			 struct answer *words)
 {
+	int limit = limits_find(line->name);
 	size_t i;
 
 	if (!strcmp(line->section, "sockets"))
 		return sockets_line(file, line, words);
+	if (!strcmp(line->section, "limits") && limit >= 0 && strcmp(line->name, "patience-ms"))
+		return limits_line(file, line, limit, words);
 	/* Old files may have this setting. A "no" in it must not go unnoticed. */
 	if (!strcmp(line->section, "shadow") && !strcmp(line->name, "seccomp"))
 		return answer_say(words, -EINVAL, "this setting is gone, because system calls are always filtered: remove the line");
@@ -253,6 +264,12 @@ static void read_line(void *data, const struct ini_line *line)
 	if (line->mistake) {
 		log_error("%s:%u: not understood: %s", file->name, line->number, line->mistake);
 		file->mistakes++;
+	} else if (guestfile_has(line->section)) {
+		if (!guestfile_conf_line(file->name, line, &words))
+			return;
+		log_error("%s:%u: [%s]: %s%s%s", file->name, line->number, line->section,
+			  line->name ? line->name : "", line->name ? ": " : "", words.text);
+		file->mistakes++;
 	} else if (line->name && settings_line(file, line, &words)) {
 		log_error("%s:%u: [%s]: %s: %s", file->name, line->number, line->section,
 			  line->name, words.text);
@@ -260,7 +277,7 @@ static void read_line(void *data, const struct ini_line *line)
 	}
 }
 
-unsigned long long room_files(enum spawn_kind kind)
+unsigned long long room_files(enum spawn_kind kind, const struct limits *limits)
 {
 	switch (kind) {
 	case SPAWN_MASTER:
@@ -272,51 +289,55 @@ unsigned long long room_files(enum spawn_kind kind)
 		 * A file of the guest may have a number of its own in each of the guest's
 		 * shadows.
 		 */
-		return VGPU_LANE_FDS + (unsigned long long)settings.limits.objects;
+		return VGPU_LANE_FDS + (unsigned long long)limits->host.objects;
 	default:
-		return ENGINE_FILES + 2 * (unsigned long long)settings.limits.objects;
+		return ENGINE_FILES + 2 * (unsigned long long)limits->host.objects;
 	}
 }
 
-unsigned int room_zombies(void)
+unsigned int room_zombies(const struct limits *limits)
 {
-	unsigned int shared = ZOMBIES_OF_A_SESSION * settings.limits.sessions;
-	unsigned int paced = (PACE_BURST_S + ZOMBIE_S) * settings.session_rate;
+	unsigned int shared = ZOMBIES_OF_A_SESSION * limits->host.sessions;
+	unsigned int paced = (PACE_BURST_S + ZOMBIE_S) * limits->session_rate;
 
 	return shared > paced ? shared : paced;
 }
 
-/* Return the number of the line that has set @member; 0 if the file did not set it. */
-static unsigned int settings_line_of(const struct settings_file *file, const void *member)
+int room_check(unsigned int objects, struct answer *words)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if ((const char *)&settings + keys[i].offset == member)
-			return file->lines[i];
-	return 0;
-}
-
-/* Check that fs.nr_open allows as many open files as a shadow or an engine needs by the limits. */
-static void files_check(struct settings_file *file)
-{
+	const struct limits limits = { .host.objects = objects };
 	const bool kernel = settings.engine && !strcmp(settings.engine, "kernel");
 	const bool user = settings.engine && !strcmp(settings.engine, "user");
-	unsigned long long need = user ? 0 : room_files(SPAWN_SHADOW), most;
-	unsigned int line = settings_line_of(file, &settings.limits.objects);
-	char at[16] = "";
+	unsigned long long need = user ? 0 : room_files(SPAWN_SHADOW, &limits), most;
 
 	/* Engines may serve the guests if the module is not loaded. */
-	if (!kernel && room_files(SPAWN_ENGINE) > need)
-		need = room_files(SPAWN_ENGINE);
+	if (!kernel && room_files(SPAWN_ENGINE, &limits) > need)
+		need = room_files(SPAWN_ENGINE, &limits);
 	if (!sysctl_read("/proc/sys/fs/nr_open", &most) || need <= most)
-		return;
+		return 0;
+	return answer_say(words, -EINVAL, "objects: with %u, a program of a guest needs up to %llu open files%s, but fs.nr_open is %llu: lower 'objects' or raise fs.nr_open",
+			  objects, need,
+			  kernel || user ? "" : " (fewer with 'engine = kernel' in [agent])", most);
+}
+
+/* Check that the host has room for the limits, and that the guests differ. */
+static void settings_check(struct settings_file *file)
+{
+	unsigned int line = file->limits[limits_find("objects")];
+	struct text mistakes = { 0 };
+	struct answer words;
+	char at[16] = "";
+
 	if (line)
 		snprintf(at, sizeof(at), ":%u", line);
-	log_error("%s%s: [limits]: objects: with %u, a program of a guest needs up to %llu open files%s, but fs.nr_open is %llu: lower 'objects' or raise fs.nr_open",
-		  file->name, at, settings.limits.objects, need,
-		  kernel || user ? "" : " (fewer with 'engine = kernel' in [agent])", most);
-	file->mistakes++;
+	if (room_check(settings.limits.host.objects, &words)) {
+		log_error("%s%s: [limits]: %s", file->name, at, words.text);
+		file->mistakes++;
+	}
+	guestfile_check(&guests_by_conf, &mistakes);
+	text_log(&mistakes, log_error);
+	file->mistakes += !!mistakes.len;
+	text_free(&mistakes);
 }
 
 static int set_default(char **member, const char *text)
@@ -335,12 +356,13 @@ int config_read(const char *path, bool must_exist)
 		log_error("%s: cannot be read: %s", path, strerror(-ret));
 		return -EINVAL;
 	}
-	files_check(&file);
+	settings_check(&file);
 	if (file.mistakes)
 		return -EINVAL;
 	if (set_default(&settings.socket, "/run/vgpu/vgpud.sock") ||
 	    set_default(&settings.control_group, CONTROL_GROUP) ||
 	    set_default(&settings.exports_dir, "/etc/vgpu/exports.d") ||
+	    set_default(&settings.guests_dir, "/etc/vgpu/guests.d") ||
 	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
 		return -ENOMEM;
 	if (settings.memory_max && settings.cgroups == CGROUPS_NO) {

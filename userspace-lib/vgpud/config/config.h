@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <linux/vgpu_host.h>
+#include "config/limits.h"
 
 /* Most user IDs of the processes that serve guests. */
 #define SETTINGS_UIDS_MAX	65536
@@ -34,17 +34,15 @@ enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
  * @engine: name of the engine, "kernel" or "user"; NULL: "kernel" if the module is loaded, or else
  *	"user"
  * @exports_dir: directory of the files of exports
+ * @guests_dir: directory of the files of guests
  * @handshake_timeout_ms: time after which a connection whose handshake (handshake.h) is not over is
  *	closed
  * @pending: most connections in their handshake, of all guests
  * @pending_per_guest: most of these connections of one guest
  * @buffer_size: vsock buffer of each connection in bytes
  * @fetch_timeout_ms: see struct vgpu_host_agent
- * @patience_ms: see struct vgpu_host_agent
  * @ping_timeout_ms: see struct vgpu_host_agent
- * @session_rate: number of sessions and connections that a guest may begin each second, beyond
- *	a burst (pace.h)
- * @limits: limits of one guest; no member is 0
+ * @limits: limits of a guest for which nothing else is said (guests.h)
  * @shadow: path of vgpu-shadow; the programs of engines are in the same directory
  * @uid_base: first user ID of the processes that serve guests (confine.h)
  * @uid_count: number of these user IDs; each guest and each keeper has one of its own
@@ -60,15 +58,14 @@ struct settings {
 	char *control_group;
 	char *engine;
 	char *exports_dir;
+	char *guests_dir;
 	unsigned int handshake_timeout_ms;
 	unsigned int pending;
 	unsigned int pending_per_guest;
 	unsigned int buffer_size;
 	unsigned int fetch_timeout_ms;
-	unsigned int patience_ms;
 	unsigned int ping_timeout_ms;
-	unsigned int session_rate;
-	struct vgpu_host_limits limits;
+	struct limits limits;
 	char *shadow;
 	unsigned int uid_base;
 	unsigned int uid_count;
@@ -106,17 +103,25 @@ enum spawn_kind {
 /* Seconds' worth of sessions and connections that a guest may begin at once (pace.h). */
 #define PACE_BURST_S	4
 
-/* Return the number of files that a program of this kind may have open. */
-unsigned long long room_files(enum spawn_kind kind);
+struct answer;
+
+/* Return the number of files that a program of this kind may have open, by its guest's limits. */
+unsigned long long room_files(enum spawn_kind kind, const struct limits *limits);
 
 /*
- * Return the largest number of zombies that a guest may have.
+ * Check that fs.nr_open allows as many open files as a program with @objects objects may need.
+ * Return: 0, or -EINVAL with words in @words.
+ */
+int room_check(unsigned int objects, struct answer *words);
+
+/*
+ * Return the largest number of zombies that a guest with these limits may have.
  *
  * Zombies occupy process IDs of the host. A shadow stays a zombie while files are open that its
  * session shared with other processes of the guest. Without such files a shadow is a zombie for
  * some seconds (engine/process/tgid.c). The guest can begin sessions at its rate in these seconds,
  * and PACE_BURST_S seconds' worth of them at once before.
  */
-unsigned int room_zombies(void);
+unsigned int room_zombies(const struct limits *limits);
 
 #endif /* VGPUD_CONFIG_H */

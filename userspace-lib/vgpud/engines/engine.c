@@ -21,6 +21,7 @@
 #include "engines/shadow.h"
 #include "keeper/process.h"
 #include "policy.h"
+#include "process/confine.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shared/log.h"
@@ -135,6 +136,7 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	engine->shared->features = arg->features;
 	engine->shared->fetch_timeout_ms = settings.fetch_timeout_ms;
 	engine->shared->pieces = engine_pieces_max();
+	engine->shared->patience_us = patience_whole(arg->cid, arg->port);
 	return 0;
 }
 
@@ -313,6 +315,54 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	stat->out_cancels = sums.cancels;
 	stat->out_kept_bytes = engine->shared->kept_bytes;
 	patience_stat(engine->guest, stat);
+	return 0;
+}
+
+int engine_peer_limit(const struct vgpu_host_peer_limit *arg)
+{
+	struct engine *engine = engine_find(arg->peer);
+	struct engine_limits msg = { .type = ENGINE_LIMITS };
+	struct vgpu_host_limits *limits;
+	struct vgpu_wire_limits wire;
+
+	if (!engine)
+		return -ENOENT;
+	vgpu_limits_fill(&msg.limits, &arg->limits, &wire);
+	/* Shadows read these at any time. The guest was told call_bytes, which stays. */
+	limits = &engine->shared->limits;
+	__atomic_store_n(&limits->lanes, msg.limits.lanes, __ATOMIC_RELAXED);
+	__atomic_store_n(&limits->fds_per_call, msg.limits.fds_per_call, __ATOMIC_RELAXED);
+	__atomic_store_n(&limits->pages, msg.limits.pages, __ATOMIC_RELAXED);
+	__atomic_store_n(&limits->mappings, msg.limits.mappings, __ATOMIC_RELAXED);
+	__atomic_store_n(&limits->objects, msg.limits.objects, __ATOMIC_RELAXED);
+	__atomic_store_n(&engine->shared->patience_us, patience_whole(engine->cid, engine->port),
+			 __ATOMIC_RELAXED);
+	confine_raise(engine->pid, SPAWN_ENGINE, engine->cid, engine->port);
+	return engine_tell(engine, &msg, sizeof(msg), -1);
+}
+
+int engine_peer_use(struct vgpu_host_peer_use *use)
+{
+	const struct engine *engine = engine_find(use->peer);
+	const struct shadow_counters *shadow;
+	const struct engine_shared *shared;
+
+	if (!engine)
+		return -ENOENT;
+	shared = engine->shared;
+	use->out_now = (struct vgpu_host_use) {
+		.sessions = shared->nr_sessions,
+		.objects = shared->nr_objects,
+		.all_mappings = shared->nr_mappings,
+		.mapped_bytes = shared->mapped_bytes,
+		.kept_bytes = shared->kept_bytes,
+	};
+	use->out_most = shared->most;
+	use->out_most.lanes = engine->most.lanes;
+	use->out_most.pages = engine->most.pages;
+	use->out_most.mappings = engine->most.mappings;
+	LIST_FOREACH(shadow, &engine->shadows, node)
+		counters_use(shadow, &use->out_now, &use->out_most);
 	return 0;
 }
 

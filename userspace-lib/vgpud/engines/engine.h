@@ -50,6 +50,7 @@ struct host_events {
  * @shadows: list of the counters of the shadows that run
  * @ended: sums of the counters of shadows that have ended
  * @denied: counts of denied ioctls of shadows that have ended
+ * @most: largest use of these shadows
  * @nodes_fd: directory of the nodes of the guest's exports
  * @pid: process ID of the engine
  */
@@ -68,6 +69,7 @@ struct engine {
 	LIST_HEAD(, shadow_counters) shadows;
 	struct engine_counters ended;
 	struct denials denied;
+	struct vgpu_host_use most;
 	int nodes_fd;
 	pid_t pid;
 };
@@ -87,6 +89,8 @@ int engine_tell(struct engine *engine, const void *msg, size_t len, int fd);
 int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
 int engine_peer_del(uint32_t peer);
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
+int engine_peer_limit(const struct vgpu_host_peer_limit *arg);
+int engine_peer_use(struct vgpu_host_peer_use *use);
 /* Return the bytes of device memory that the guest's engine owns at the moment. */
 uint64_t engine_owned_bytes(uint32_t peer);
 /* Notify the guest's engine that a hypervisor has connected to the guest's window. */

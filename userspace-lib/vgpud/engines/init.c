@@ -101,7 +101,7 @@ uint32_t engine_pieces_max(void)
  */
 static void maps_check(void)
 {
-	const uint64_t need = 4 * ((uint64_t)settings.limits.mappings + settings.limits.pages);
+	const uint64_t need = 4 * ((uint64_t)settings.limits.host.mappings + settings.limits.host.pages);
 	unsigned int max = maps_max();
 
 	if (max < need)

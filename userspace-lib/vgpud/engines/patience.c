@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/guests.h"
 #include "engines/patience.h"
 #include "process/spawn.h"
 #include "shared/loop.h"
@@ -13,12 +14,11 @@
 
 static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
 
-/* Return the time that drivers may wait for a guest's memory in all, in microseconds. */
-static uint64_t patience_whole(void)
+uint64_t patience_whole(uint32_t cid, uint32_t port)
 {
-	unsigned int ms = settings.patience_ms ? settings.patience_ms : settings.fetch_timeout_ms;
+	unsigned int ms = guest_limits(cid, port).patience_ms;
 
-	return ms * UINT64_C(1000);
+	return (ms ? ms : settings.fetch_timeout_ms) * UINT64_C(1000);
 }
 
 static uint64_t now_us(void)
@@ -34,7 +34,7 @@ static struct vgpu_patience patience_copy(const struct remembered *guest)
 {
 	struct vgpu_patience patience = guest->memory->patience;
 
-	patience.whole = patience_whole();
+	patience.whole = patience_whole(guest->cid, guest->port);
 	return patience;
 }
 
@@ -77,7 +77,7 @@ int patience_get(uint32_t cid, uint32_t port, struct remembered **found)
 	guest->cid = cid;
 	guest->port = port;
 	guest->memory = memory;
-	vgpu_patience_init(&guest->memory->patience, patience_whole(), now_us());
+	vgpu_patience_init(&guest->memory->patience, patience_whole(cid, port), now_us());
 	LIST_INSERT_HEAD(&guests, guest, node);
 out:
 	guest->engines++;

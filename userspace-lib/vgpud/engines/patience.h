@@ -26,6 +26,8 @@ struct remembered {
 	struct engine_patience *memory;
 };
 
+/* Return the time that drivers may wait for a guest's memory in all, in microseconds. */
+uint64_t patience_whole(uint32_t cid, uint32_t port);
 /* Find or make the state of a guest that gets an engine. Return: 0 or a negative errno. */
 int patience_get(uint32_t cid, uint32_t port, struct remembered **found);
 /* Note the end of an engine of the guest. */

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "config/guests.h"
 #include "engines/denial.h"
 #include "engines/engine.h"
 #include "engines/patience.h"
@@ -29,7 +29,7 @@ int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 	if (!engine)
 		return -ENOENT;
 	/* The engine's own count lags behind, and the engine is not trusted to count. */
-	if (nr_sessions >= settings.limits.sessions) {
+	if (nr_sessions >= guest_limits(engine->cid, engine->port).host.sessions) {
 		__atomic_add_fetch(&engine->shared->counters.refused, 1, __ATOMIC_RELAXED);
 		return -EMFILE;
 	}
@@ -108,9 +108,35 @@ void counters_sum(struct engine_counters *sum, const struct engine_counters *cou
 		counter_add(&to[i], &from[i]);
 }
 
+static void grow(__u32 *most, const __u32 *value)
+{
+	uint32_t now = __atomic_load_n(value, __ATOMIC_RELAXED);
+
+	*most = now > *most ? now : *most;
+}
+
+void counters_use(const struct shadow_counters *shadow, struct vgpu_host_use *now,
+		  struct vgpu_host_use *most)
+{
+	const struct eshadow_use *use = &shadow->counts->use;
+	uint32_t pages = __atomic_load_n(&use->pages, __ATOMIC_RELAXED);
+
+	grow(&now->lanes, &use->lanes);
+	grow(&now->pages, &use->pages);
+	grow(&now->mappings, &use->mappings);
+	/* A shadow may say anything: the sum must not wrap around to a small value. */
+	now->all_pages = pages > UINT32_MAX - now->all_pages ? UINT32_MAX : now->all_pages + pages;
+	grow(&most->lanes, &use->most_lanes);
+	grow(&most->pages, &use->most_pages);
+	grow(&most->mappings, &use->most_mappings);
+}
+
 void counters_free(struct shadow_counters *shadow, struct engine *engine)
 {
+	struct vgpu_host_use now = { 0 };
+
 	counters_sum(&engine->ended, &shadow->counts->counters);
+	counters_use(shadow, &now, &engine->most);
 	denials_add(&engine->denied, shadow->counts);
 	LIST_REMOVE(shadow, node);
 	munmap((void *)(uintptr_t)shadow->counts, PAGE);

@@ -7,9 +7,10 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+struct engine;
 struct engine_counters;
 struct engine_counts;
-struct engine;
+struct vgpu_host_use;
 
 /**
  * struct shadow_counters - the counters of a shadow
@@ -35,6 +36,9 @@ void engine_shadow_ended(pid_t pid);
 
 /* Add the values of all counters to sums, which saturate. */
 void counters_sum(struct engine_counters *sum, const struct engine_counters *counters);
+/* Add what the shadow uses to the largest use of all shadows, now and so far. */
+void counters_use(const struct shadow_counters *shadow, struct vgpu_host_use *now,
+		  struct vgpu_host_use *most);
 /* Free the counters of a shadow that has ended, and add their values to the engine's sums. */
 void counters_free(struct shadow_counters *shadow, struct engine *engine);
 

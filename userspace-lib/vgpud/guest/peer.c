@@ -6,9 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "config/guests.h"
 #include "device/exporter.h"
 #include "engines/master.h"
+#include "guest/limit.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "shared/log.h"
@@ -46,7 +47,7 @@ int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 		.sock_fd = sock_fd,
 		.cid = peer->cid,
 		.port = peer->port,
-		.limits = settings.limits,
+		.limits = guest_limits(peer->cid, peer->port).host,
 		.features = features,
 	};
 	int ret = hostdev_peer_add(&arg, &peer->sandbox);
@@ -55,6 +56,8 @@ int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 		return ret;
 	peer->number = arg.out_peer;
 	peer->state = PEER_UP;
+	/* VGPU_HOST_PEER_ADD takes some of the limits only, and no session can begin before. */
+	peer_limit(peer);
 	log_limited(peer->cid, peer->port, "connected");
 	return 0;
 }

@@ -35,6 +35,7 @@ enum peer_state {
  * @number: number that the host module or engine.c gave the peer; valid while UP or GOING
  * @secret: bytes that a LANE has to repeat
  * @since: time of the connection, CLOCK_REALTIME in seconds
+ * @limits_changed: true while a reload changes the guest's limits
  * @sandbox: user, namespaces and control group of the guest's programs
  * @freed: function that is called when the peer was freed and the guest may return
  * @sessions: list of the sessions whose shadows are not reaped
@@ -51,6 +52,7 @@ struct peer {
 	uint32_t number;
 	uint8_t secret[VGPU_SECRET_LEN];
 	uint64_t since;
+	bool limits_changed;
 	struct sandbox sandbox;
 	void (*freed)(uint32_t cid, uint32_t port);
 	LIST_HEAD(, session) sessions;

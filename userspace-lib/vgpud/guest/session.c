@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/guests.h"
 #include "engine/base/packet.h"
 #include "engines/shadow.h"
 #include "guest/peer.h"
@@ -96,13 +97,15 @@ unsigned int sessions_count(const struct peer *peer, bool dead)
 static int session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
 		       struct session **made)
 {
+	const struct limits limits = guest_limits(peer->cid, peer->port);
+	const unsigned int zombies = room_zombies(&limits);
 	struct session *session;
 	int shadow_fd, ret;
 
-	if (sessions_count(peer, true) >= room_zombies()) {
+	if (sessions_count(peer, true) >= zombies) {
 		log_guest(peer->cid, peer->port,
 			  "cannot start a shadow: %u ended ones still have open files (raise 'sessions' or 'session-rate' in [limits])",
-			  room_zombies());
+			  zombies);
 		return -EMFILE;
 	}
 	session = calloc(1, sizeof(*session));

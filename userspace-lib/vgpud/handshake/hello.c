@@ -6,6 +6,7 @@
 #include "base/tsc.h"
 #include "base/unixsock.h"
 #include "config/config.h"
+#include "config/guests.h"
 #include "export/grant.h"
 #include "guest/peer.h"
 #include "guest/session.h"
@@ -24,6 +25,7 @@ static void handshake_peer_gone(uint32_t cid, uint32_t port);
 
 static bool send_welcome(int fd, const struct peer *peer, uint64_t features)
 {
+	const struct limits limits = guest_limits(peer->cid, peer->port);
 	struct vgpu_welcome welcome = {
 		.hdr.len = cpu_to_le32(sizeof(welcome)),
 		.hdr.type = cpu_to_le16(VGPU_MSG_WELCOME),
@@ -32,10 +34,10 @@ static bool send_welcome(int fd, const struct peer *peer, uint64_t features)
 		.features = cpu_to_le64(features),
 		.reserved_base = cpu_to_le64(SHADOW_RESERVED_BASE),
 		.reserved_size = cpu_to_le64(SHADOW_RESERVED_SIZE),
-		.call_bytes_max = cpu_to_le32(settings.limits.call_bytes),
+		.call_bytes_max = cpu_to_le32(limits.host.call_bytes),
 		.segs_max = cpu_to_le32(VGPU_SEGS_MAX),
 		.fixups_max = cpu_to_le32(VGPU_FIXUPS_MAX),
-		.lanes_max = cpu_to_le32(settings.limits.lanes),
+		.lanes_max = cpu_to_le32(limits.host.lanes),
 		.ping_timeout_ms = cpu_to_le32(settings.ping_timeout_ms),
 		.tsc_khz = cpu_to_le32(tsc_khz()),
 	};

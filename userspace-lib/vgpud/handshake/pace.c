@@ -6,24 +6,24 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "config/guests.h"
 #include "guest/peer.h"
 #include "handshake/handshake.h"
 #include "handshake/hello.h"
 #include "handshake/pace.h"
 #include "shared/log.h"
 
-/*
- * Cost of a session or connection, in units of which settings.session_rate are paid back each
- * millisecond.
- */
-#define PACE_COST	1000ULL
+/* Cost of all sessions and connections that a guest may begin in a second, in nanoseconds. */
+#define PACE_SECOND	1000000000ULL
+/* Longest time in milliseconds until waiting handshakes are looked at again. */
+#define TURN_MS		100
 
 /**
  * struct pace - a guest that has begun sessions or connections lately
  * @node: entry of paces
  * @cid: context ID of the guest
  * @port: vsock port of vgpud by which the guest connects
- * @paid: time at which all costs are paid back, in milliseconds times settings.session_rate
+ * @paid: time at which all costs are paid back, in nanoseconds of CLOCK_MONOTONIC
  */
 struct pace {
 	LIST_ENTRY(pace) node;
@@ -56,8 +56,8 @@ static struct pace *pace_find(uint32_t cid, uint32_t port, uint64_t now)
 
 bool pace_take(uint32_t cid, uint32_t port)
 {
-	uint64_t now = now_ms() * settings.session_rate;
-	uint64_t burst = PACE_BURST_S * PACE_COST * settings.session_rate;
+	const uint64_t cost = PACE_SECOND / guest_limits(cid, port).session_rate;
+	const uint64_t now = now_ns();
 	struct pace *pace = pace_find(cid, port, now);
 
 	if (!pace) {
@@ -70,16 +70,19 @@ bool pace_take(uint32_t cid, uint32_t port)
 	}
 	if (pace->paid < now)
 		pace->paid = now;
-	if (pace->paid + PACE_COST > now + burst)
+	if (pace->paid + cost > now + PACE_BURST_S * PACE_SECOND)
 		return false;
-	pace->paid += PACE_COST;
+	pace->paid += cost;
 	return true;
 }
 
-/* Return the milliseconds after which any guest may begin one more session or connection. */
-static unsigned int pace_wait_ms(void)
+/* Return the milliseconds after which the guest may begin one more session or connection. */
+static unsigned int pace_wait_ms(const struct handshake *handshake)
 {
-	return PACE_COST / settings.session_rate + 1;
+	unsigned int ms = 1000 / guest_limits(handshake->cid, handshake->port).session_rate + 1;
+
+	/* Another guest, with a higher rate, may come meanwhile. */
+	return ms < TURN_MS ? ms : TURN_MS;
 }
 
 /* --- turns -------------------------------------------------------------------- */
@@ -111,6 +114,8 @@ static struct handshake *turn_next(void)
 static void turn_come(struct timer *timer)
 {
 	struct handshake *handshake = turn_next();
+	unsigned int wait = TURN_MS, ms;
+	bool any = false;
 
 	/*
 	 * Each turn starts one process, which takes time: serve other events before the next
@@ -123,9 +128,12 @@ static void turn_come(struct timer *timer)
 	}
 	TAILQ_FOREACH(handshake, &handshakes, node)
 		if (turn_is_awaited(handshake)) {
-			timer_set(timer, pace_wait_ms());
-			return;
+			any = true;
+			ms = pace_wait_ms(handshake);
+			wait = ms < wait ? ms : wait;
 		}
+	if (any)
+		timer_set(timer, wait);
 }
 
 /* Timer that resumes a HELLO or LANE which waits for its guest's pace. */
@@ -135,8 +143,8 @@ void handshake_wait_turn(struct handshake *handshake)
 {
 	log_guest(handshake->cid, handshake->port,
 		  "starts more than %u programs and connections a second: the others wait (session-rate in [limits])",
-		  settings.session_rate);
+		  guest_limits(handshake->cid, handshake->port).session_rate);
 	handshake_wait(handshake);
 	if (!turn.set)
-		timer_set(&turn, pace_wait_ms());
+		timer_set(&turn, pace_wait_ms(handshake));
 }

@@ -86,7 +86,7 @@ int hostdev_open(const struct host_events *handlers)
 		.reserved_size = SHADOW_RESERVED_SIZE,
 		.fetch_timeout_ms = settings.fetch_timeout_ms,
 		.ping_timeout_ms = settings.ping_timeout_ms,
-		.patience_ms = settings.patience_ms,
+		.patience_ms = settings.limits.patience_ms,
 	};
 	int ret;
 
@@ -228,6 +228,28 @@ int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *com
 	if (engines)
 		return engine_spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
 	return spawn_shadow(sandbox, comm, shadow_fd, pid, lanes_fd);
+}
+
+int hostdev_peer_limit(uint32_t peer, const struct limits *limits)
+{
+	struct vgpu_host_peer_limit arg = {
+		.peer = peer,
+		.patience_ms = limits->patience_ms,
+		.limits = limits->host,
+	};
+
+	if (engines)
+		return engine_peer_limit(&arg);
+	return hostdev_ioctl(VGPU_HOST_PEER_LIMIT, &arg, sizeof(arg));
+}
+
+int hostdev_peer_use(uint32_t peer, struct vgpu_host_peer_use *use)
+{
+	memset(use, 0, sizeof(*use));
+	use->peer = peer;
+	if (engines)
+		return engine_peer_use(use);
+	return hostdev_ioctl(VGPU_HOST_PEER_USE, use, sizeof(*use));
 }
 
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)

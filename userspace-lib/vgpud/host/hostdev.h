@@ -13,6 +13,7 @@
 #include <linux/vgpu_host.h>
 
 struct host_events;
+struct limits;
 struct sandbox;
 
 /*
@@ -51,6 +52,10 @@ int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions);
  */
 int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *comm, int shadow_fd,
 			 pid_t *pid, int *lanes_fd);
+/* Tell the module or the guest's engine of the guest's limits, which may have changed. */
+int hostdev_peer_limit(uint32_t peer, const struct limits *limits);
+/* Get what a guest uses of what is limited, now and at most since it connected. */
+int hostdev_peer_use(uint32_t peer, struct vgpu_host_peer_use *use);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 /*
  * Return the bytes of device memory that a guest's engine owns; 0 with the module, which owns

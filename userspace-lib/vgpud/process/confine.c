@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "config/guests.h"
 #include "process/confine.h"
 #include "process/filter.h"
 #include "process/sandbox.h"
@@ -65,23 +66,24 @@ int confine_enter(const struct sandbox *sandbox)
 }
 
 /* Fill in @limits. Return: the number of entries. */
-static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
+static unsigned int limits_of(enum spawn_kind kind, const struct limits *guest,
+			      struct limit limits[LIMITS])
 {
 	const rlim_t page = 4096;
 	/* RLIMIT_NPROC counts by user: all shadows of the guest together, including zombies. */
-	rlim_t threads = (rlim_t)settings.limits.sessions *
-		(settings.limits.lanes + EXTRA_THREADS) +
-		room_zombies();
+	rlim_t threads = (rlim_t)guest->host.sessions *
+		(guest->host.lanes + EXTRA_THREADS) +
+		room_zombies(guest);
 	unsigned int nr = 0;
 
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };
-	limits[nr++] = (struct limit) { RLIMIT_NOFILE, room_files(kind),
+	limits[nr++] = (struct limit) { RLIMIT_NOFILE, room_files(kind, guest),
 		"open files",
 		kind == SPAWN_KEEPER || kind == SPAWN_MASTER ? NULL : "objects" };
 	/* Secret memory counts as locked memory, and each page is mapped twice. */
 	if (kind == SPAWN_ENGINE_SHADOW)
 		limits[nr++] = (struct limit) { RLIMIT_MEMLOCK,
-			(2 * (rlim_t)settings.limits.pages + 256) * page,
+			(2 * (rlim_t)guest->host.pages + 256) * page,
 			"bytes of locked memory", "pages" };
 	limits[nr++] = (struct limit) { RLIMIT_NPROC, threads, "threads", "sessions" };
 	/* A shadow maps memory anywhere in the address space of the guest process. */
@@ -89,15 +91,33 @@ static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 	return nr;
 }
 
-static int limits_each(enum spawn_kind kind, int (*fn)(const struct limit *limit))
+static int limits_each(enum spawn_kind kind, const struct limits *guest,
+		       int (*fn)(const struct limit *limit))
 {
 	struct limit limits[LIMITS];
-	unsigned int i, nr = limits_of(kind, limits);
+	unsigned int i, nr = limits_of(kind, guest, limits);
 	int ret = 0;
 
 	for (i = 0; !ret && i < nr; i++)
 		ret = fn(&limits[i]);
 	return ret;
+}
+
+void confine_raise(pid_t pid, enum spawn_kind kind, uint32_t cid, uint32_t port)
+{
+	const struct limits guest = guest_limits(cid, port);
+	struct limit limits[LIMITS];
+	unsigned int i, nr = limits_of(kind, &guest, limits);
+	struct rlimit old, new;
+
+	for (i = 0; i < nr; i++) {
+		new = (struct rlimit) { limits[i].value, limits[i].value };
+		if (prlimit(pid, limits[i].what, NULL, &old) || old.rlim_max >= new.rlim_max)
+			continue;
+		if (prlimit(pid, limits[i].what, &new, NULL))
+			log_guest(cid, port, "the limit of %s cannot be raised for a program that runs: %s",
+				  limits[i].means, strerror(errno));
+	}
 }
 
 static int limit_set(const struct limit *limit)
@@ -137,11 +157,12 @@ static int limit_check(const struct limit *limit)
  */
 static int limits_check(bool engines)
 {
-	int ret = limits_each(engines ? SPAWN_ENGINE : SPAWN_SHADOW, limit_check);
+	const struct limits *limits = &settings.limits;
+	int ret = limits_each(engines ? SPAWN_ENGINE : SPAWN_SHADOW, limits, limit_check);
 
 	if (!ret && engines)
-		ret = limits_each(SPAWN_ENGINE_SHADOW, limit_check);
-	return ret ? ret : limits_each(SPAWN_KEEPER, limit_check);
+		ret = limits_each(SPAWN_ENGINE_SHADOW, limits, limit_check);
+	return ret ? ret : limits_each(SPAWN_KEEPER, limits, limit_check);
 }
 
 static int drop_capabilities(enum spawn_kind kind)
@@ -192,10 +213,11 @@ static int become_user(const struct sandbox *sandbox)
 
 int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char **step)
 {
+	const struct limits limits = guest_limits(sandbox->cid, sandbox->port);
 	int ret;
 
 	*step = "limits";
-	ret = limits_each(kind, limit_set);
+	ret = limits_each(kind, &limits, limit_set);
 	if (ret)
 		return ret;
 

@@ -10,6 +10,9 @@
 #ifndef VGPUD_CONFINE_H
 #define VGPUD_CONFINE_H
 
+#include <stdint.h>
+#include <sys/types.h>
+
 #include "config/config.h"
 
 struct sandbox;
@@ -21,6 +24,12 @@ struct sandbox;
 int confine_init(bool engines);
 /* Return true if the processor has protection keys, which keep drivers from shadows' memory. */
 bool confine_has_keys(void);
+
+/*
+ * Raise the resource limits of a program of a guest that runs, as the guest's limits were raised.
+ * They are not lowered.
+ */
+void confine_raise(pid_t pid, enum spawn_kind kind, uint32_t cid, uint32_t port);
 
 /* Enter the guest's namespaces, leave the file tree. The child calls it before it closes files. */
 int confine_enter(const struct sandbox *sandbox);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Plans: what all files of exports.d together ask for, and the checks of it. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +7,10 @@
 #include <string.h>
 
 #include "base/answer.h"
+#include "base/confs.h"
 #include "base/users.h"
 #include "config/config.h"
+#include "config/guests.h"
 #include "export/cards.h"
 #include "export/check.h"
 #include "export/export.h"
@@ -129,18 +130,14 @@ static void plan_check(struct plan *plan, struct text *words)
 
 /* --- files ----------------------------------------------------------------- */
 
-static int is_conf(const struct dirent *entry)
-{
-	size_t len = strlen(entry->d_name);
-
-	return entry->d_name[0] != '.' && len > 5 && !strcmp(entry->d_name + len - 5, ".conf");
-}
-
-static int add_file(struct plan *plan, const char *name)
+static int add_file(void *data, const char *path)
 {
 	struct plan_file *file = calloc(1, sizeof(*file));
+	struct plan *plan = data;
 
-	if (!file || asprintf(&file->name, "%s/%s", settings.exports_dir, name) < 0) {
+	if (file)
+		file->name = strdup(path);
+	if (!file || !file->name) {
 		free(file);
 		return -ENOMEM;
 	}
@@ -161,25 +158,12 @@ static bool any_by_file(void)
 
 static int list_files(struct plan *plan, struct text *words)
 {
-	struct dirent **entries = NULL;
-	int i, nr, ret = 0;
+	int ret = confs_each(settings.exports_dir, add_file, plan);
 
-	nr = scandir(settings.exports_dir, &entries, is_conf, alphasort);
-	if (nr < 0) {
-		ret = -errno;
-		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
-		/* A missing directory counts as empty, unless files asked for exports before. */
-		return ret == -ENOENT && !any_by_file() ? 0 : ret;
-	}
-	for (i = 0; i < nr; i++) {
-		if (!ret)
-			ret = add_file(plan, entries[i]->d_name);
-		free(entries[i]);
-	}
-	free(entries);
 	if (ret)
 		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
-	return ret;
+	/* A missing directory counts as empty, unless files asked for exports before. */
+	return ret == -ENOENT && !any_by_file() ? 0 : ret;
 }
 
 /* Drop files with mistakes. The sections of a file belong together, so none of them is kept. */
@@ -227,13 +211,18 @@ int plan_read(struct plan *plan, struct text *words)
 	TAILQ_INIT(&plan->files);
 	TAILQ_INIT(&plan->sections);
 	TAILQ_INIT(&plan->cards);
+	/* Exports may name guests, so the guests come first. */
+	ret = guests_plan(words);
+	if (ret && ret != -EBADMSG)
+		return ret;
+	mistakes = ret;
 	ret = list_files(plan, words);
 	if (ret)
 		return ret;
 	TAILQ_FOREACH(file, &plan->files, node)
 		plan_read_file(plan, file, words);
 	plan_check(plan, words);
-	mistakes = drop_mistaken(plan);
+	mistakes |= drop_mistaken(plan);
 	ret = cards_plan(&plan->sections, &plan->cards);
 	if (ret) {
 		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
@@ -258,6 +247,7 @@ void plan_free(struct plan *plan)
 {
 	struct plan_file *file;
 
+	guests_plan_end();
 	specs_free(&plan->sections);
 	specs_free(&plan->cards);
 	while ((file = TAILQ_FIRST(&plan->files))) {

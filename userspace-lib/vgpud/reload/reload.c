@@ -11,6 +11,7 @@
 #include "export/grant.h"
 #include "export/spec.h"
 #include "guest/listener.h"
+#include "reload/named.h"
 #include "reload/plan.h"
 #include "reload/reload.h"
 #include "reload/wanted.h"
@@ -239,6 +240,7 @@ static void apply(struct sync *sync, const struct plan *plan)
 {
 	struct export_spec *spec = NULL;
 
+	named_sync(sync);
 	exports_sync_begin();
 	while ((spec = plan_next(plan, spec)))
 		exports_sync(sync, spec, origin_of(spec));

@@ -10,6 +10,7 @@
 #include "base/ini.h"
 #include "base/users.h"
 #include "config/config.h"
+#include "config/guests.h"
 #include "export/cards.h"
 #include "host/window.h"
 #include "ioctls/ioctls.h"
@@ -63,8 +64,8 @@ static int add_guest(struct export_spec *spec, const char *word, struct answer *
 {
 	uint32_t cid, port;
 
-	if (!number_parse_guest(word, &cid, &port))
-		return answer_say(words, -EINVAL, "'%s' is not a guest: give a context id, and a port if needed, such as 3 or 3:22590",
+	if (!number_parse_guest(word, &cid, &port) && !guest_by_name(word, &cid, &port))
+		return answer_say(words, -EINVAL, "'%s' is not a guest: give a context id, and a port if needed, such as 3 or 3:22590, or the name of a section [guest NAME]",
 				  word);
 	if (export_spec_has_guest(spec, cid, port ? port : settings.port))
 		return answer_say(words, -EEXIST, "guest %s is named twice", word);

@@ -18,7 +18,9 @@
 #include "request/asker.h"
 #include "request/control.h"
 #include "request/export.h"
+#include "request/guest.h"
 #include "request/json.h"
+#include "request/limit.h"
 #include "request/status.h"
 #include "request/window.h"
 #include "shared/loop.h"
@@ -109,6 +111,8 @@ static struct json_object *change_run(struct json_object *request, const char *o
 		return request_window_drain(request, who);
 	if (!strcmp(op, "window-destroy"))
 		return request_window_destroy(request, who);
+	if (!strcmp(op, "limit"))
+		return request_limit(request, who);
 	if (!strcmp(op, "reload"))
 		return do_reload(who);
 	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is vgpud older than the program that asks?");
@@ -174,6 +178,10 @@ static struct json_object *request_run(struct json_object *request, const struct
 		return request_list();
 	if (!strcmp(op, "status"))
 		return request_status(true);
+	if (!strcmp(op, "guest"))
+		return request_guest(request);
+	if (!strcmp(op, "limits"))
+		return request_limits(request);
 	if (!strcmp(op, "diff"))
 		return do_reload(NULL);
 	asker_words(cred, who);

@@ -4,6 +4,7 @@
 
 #include "base/users.h"
 #include "config/config.h"
+#include "config/guests.h"
 #include "device/identity.h"
 #include "export/denial.h"
 #include "export/export.h"
@@ -80,6 +81,7 @@ static struct json_object *list_grants(struct export *export)
 		object = json_object_new_object();
 		json_put_number(object, "cid", grant->cid);
 		json_put_number(object, "port", grant->port);
+		json_put_string(object, "guest_name", guest_name(grant->cid, grant->port));
 		json_put_bool(object, "any_port", grant->any_port);
 		json_put_bool(object, "read_only", grant->read_only);
 		json_put_bool(object, "connected", peer && peer->state == PEER_UP);
@@ -175,6 +177,7 @@ static struct json_object *status_guests(bool programs)
 		object = json_object_new_object();
 		json_put_number(object, "cid", peer->cid);
 		json_put_number(object, "port", peer->port);
+		json_put_string(object, "name", guest_name(peer->cid, peer->port));
 		json_put_string(object, "state", peer->state == PEER_UP ? "connected" : "ending");
 		json_put_number(object, "uid", peer->sandbox.uid);
 		json_put_number(object, "since", peer->since);

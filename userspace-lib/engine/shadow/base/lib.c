@@ -174,6 +174,7 @@ const struct engine_shared *shared;
 struct engine_counts *counts;
 struct engine_counters *counters;
 struct engine_patience *patience;
+struct eshadow_use *use;
 struct vgpu_wire_limits wire_limits;
 
 /* Maps a page of the file at @at in the reserved range, and closes the file. */
@@ -200,6 +201,7 @@ void shared_init(void)
 	counts = share_page(ESHADOW_FD_COUNTERS, PROT_READ | PROT_WRITE,
 			    slots_base - 2 * PAGE_SIZE);
 	counters = &counts->counters;
+	use = &counts->use;
 	patience = share_page(ESHADOW_FD_PATIENCE, PROT_READ | PROT_WRITE,
 			      slots_base - 3 * PAGE_SIZE);
 	wire_limits = (struct vgpu_wire_limits) {

@@ -69,6 +69,9 @@ extern struct engine_counters *counters;
  * it under its lock.
  */
 extern struct engine_patience *patience;
+extern struct eshadow_use *use;
+/* Read a limit of the guest (u32), which vgpud may change at any time. */
+#define limit_now(name)	__atomic_load_n(&shared->limits.name, __ATOMIC_RELAXED)
 extern struct vgpu_wire_limits wire_limits;
 
 /* Maps the shared memory. If that fails, exits with a status that says so. */

@@ -178,7 +178,7 @@ int fixups_answer(struct call *call, s64 *result)
 			memcpy(&value, field, sizeof(value));
 			if (!files_take(value))
 				break;
-			if (call->reply.nr_objects < shared->limits.fds_per_call) {
+			if (call->reply.nr_objects < limit_now(fds_per_call)) {
 				ret = give_fd(call, value, i);
 			} else {
 				files_give(value);

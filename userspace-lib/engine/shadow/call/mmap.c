@@ -93,7 +93,7 @@ static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 	long at;
 	int ret;
 
-	if (mapping_room() || nr_mappings >= shared->limits.mappings)
+	if (mapping_room() || nr_mappings >= limit_now(mappings))
 		return call_refuse(call, -ENOMEM);
 	if (!mapping_range_free(addr, len, false))
 		return call_refuse(call, -EINVAL);

@@ -187,8 +187,12 @@ void lanes_end(void)
 
 static void lane_over(void)
 {
+	u32 left;
+
 	channel_tell_usage(0, 0, -1);
-	if (!__atomic_sub_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST) &&
+	left = __atomic_sub_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST);
+	use->lanes = left;
+	if (!left &&
 	    __atomic_load_n(&ending, __ATOMIC_SEQ_CST))
 		sys_exit_group(SHADOW_EXIT_OK);
 }
@@ -221,7 +225,7 @@ static struct lane *lane_free(void)
 		else if (!lane)
 			lane = lane_by_index(i);
 	}
-	if (nr < shared->limits.lanes)
+	if (nr < limit_now(lanes))
 		return lane;
 	count(&counters->refused, 1);
 	return NULL;
@@ -279,7 +283,8 @@ void lane_start(int sock)
 	}
 	lane->sock = sock;
 	channel_tell_usage(0, 0, 1);
-	__atomic_add_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST);
+	use->lanes = __atomic_add_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST);
+	use->most_lanes = max(use->most_lanes, use->lanes);
 	if (!watch_lane(lane) && !thread_start(&lane->thread, lane_main, lane))
 		return;
 	sys2(__NR_close, sock, 0);

@@ -344,7 +344,7 @@ void fault_serve(struct lane *lane)
 	struct fault *fault = fault_of(lane);
 	int limited;
 	bool dirty;
-	struct page *page;
+	struct page *new = NULL, *page;
 
 	wait_over(lane);
 	lock_take(&demand.lock);
@@ -377,8 +377,11 @@ void fault_serve(struct lane *lane)
 		page_free(page);
 		page = NULL;
 	}
-	if (!limited && !page && !demand.free)
-		limited = -ENOBUFS;
+	if (!limited && !page && fault_may_ask(lane)) {
+		new = page_add(fault->addr, false);
+		if (!new)
+			limited = -ENOBUFS;
+	}
 	if (!fault_may_ask(lane) || limited) {
 		fault_fail(lane, fault_may_ask(lane) ? limited : 0);
 		return;
@@ -386,7 +389,7 @@ void fault_serve(struct lane *lane)
 	if (page)
 		page->busy = true;
 	else
-		page = page_add(fault->addr, false);
+		page = new;
 	fault->pages[0] = page;
 	fault->nr = 1;
 	dirty = page_differs(page);

@@ -60,6 +60,8 @@ void mapping_tell_usage(void)
 		channel_tell_usage(untold_bytes, untold_mappings, 0);
 	untold_bytes = 0;
 	untold_mappings = 0;
+	use->mappings = nr_mappings;
+	use->most_mappings = max(use->most_mappings, nr_mappings);
 }
 
 void mapping_account(s64 len, s32 nr)

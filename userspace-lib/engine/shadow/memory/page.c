@@ -135,7 +135,8 @@ struct page *page_add(u64 addr, bool bad)
 	struct page **list = bad ? &demand.free_bad : &demand.free, *page = *list;
 	struct page **bucket = page_bucket(addr);
 
-	if (!page)
+	/* The limit may have become lower than the number of entries. */
+	if (!page || (!bad && demand.nr_good >= limit_now(pages)))
 		return NULL;
 	*list = page->next;
 	*page = (struct page) {
@@ -143,8 +144,11 @@ struct page *page_add(u64 addr, bool bad)
 	};
 	*bucket = page;
 	demand.nr_pages++;
-	if (!bad)
+	if (!bad) {
 		demand.top = max(demand.top, (u32)(page - demand.pages) + 1);
+		use->pages = ++demand.nr_good;
+		use->most_pages = max(use->most_pages, demand.nr_good);
+	}
 	return page;
 }
 
@@ -157,6 +161,8 @@ void page_free(struct page *page)
 	*link = page->next;
 	page_release(page);
 	demand.nr_pages--;
+	if (page_has_bytes(page))
+		use->pages = --demand.nr_good;
 }
 
 u8 *page_live(const struct page *page)

@@ -42,6 +42,7 @@ struct page {
  * @claims: counter of claims that have ended; a futex
  * @gated: number of lanes that repeat a fetch while new calls are held back
  * @nr_pages: number of pages
+ * @nr_good: number of those that can have bytes
  * @nr_mapped: number of pages that are mapped
  * @waiting: true if faults wait for claims to end
  * @top: index in @pages after the last entry that was ever used and can have bytes
@@ -60,6 +61,7 @@ struct demand {
 	u32 claims;
 	u32 gated;
 	u32 nr_pages;
+	u32 nr_good;
 	u32 nr_mapped;
 	bool waiting;
 	u32 top;

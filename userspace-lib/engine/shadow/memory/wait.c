@@ -17,7 +17,7 @@
  */
 #define PATIENCE_SPINS	(1U << 20)
 
-static void patience_take(void)
+static void patience_lock(void)
 {
 	u32 i;
 
@@ -26,6 +26,18 @@ static void patience_take(void)
 			return;
 		__builtin_ia32_pause();
 	}
+}
+
+/* Takes the lock, and notices if vgpud has changed the time that drivers may wait in all. */
+static void patience_take(void)
+{
+	const u64 whole = __atomic_load_n(&shared->patience_us, __ATOMIC_RELAXED);
+
+	patience_lock();
+	if (patience->patience.whole == whole)
+		return;
+	vgpu_patience_pass(&patience->patience, now_ns() / NSEC_PER_US);
+	vgpu_patience_resize(&patience->patience, whole);
 }
 
 static void patience_drop(void)

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Names and limits of guests that change while the guest runs programs: by vgpuctl, by files of
+ * guests.d, and by files that vgpuctl writes. The guest is the kernel of this machine.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "agent_exports.h"
+
+#define DIR_GUESTS	"/etc/vgpu/guests.d"
+#define GUEST_CONF	DIR_GUESTS "/limits-1.conf"
+#define SAVED_CONF	DIR_GUESTS "/self.conf"
+#define PAGE		4096UL
+/* All limits that the tests change follow the files again. */
+#define FOLLOW		"sessions= lanes= objects= fds-per-call= pages= mappings= mapped-bytes= patience-ms= call-bytes="
+
+FIXTURE(limits) {
+	const char *name;
+	char node[64];
+	int fd;
+};
+
+FIXTURE_SETUP(limits)
+{
+	self->fd = -1;
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	self->name = getenv("VGPU_NAME");
+	ASSERT_EQ(0, tool_run("mkdir -p " DIR_GUESTS)->status);
+	ASSERT_TRUE(agent_node(self->name, self->node));
+	self->fd = open(self->node, O_RDWR);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(limits)
+{
+	if (!self->name)
+		return;
+	close(self->fd);
+	unlink(GUEST_CONF);
+	unlink(SAVED_CONF);
+	EXPECT_EQ(0, tool_run("vgpuctl limit 1 " FOLLOW)->status);
+	EXPECT_EQ(0, tool_run("vgpuctl reload")->status);
+}
+
+/* Changes limits of this machine's guest. Return: vgpuctl says that this is done. */
+static bool limit(const char *changes)
+{
+	const struct tool_run *run = tool_run("vgpuctl limit 1 %s", changes);
+
+	if (run->status)
+		fprintf(stderr, "# %s\n", run->out);
+	return !run->status;
+}
+
+/* Returns a number that vgpuctl shows for a limit: "value", "use" or "most"; -1: there is none. */
+static long shown(const char *name, const char *what)
+{
+	const char *at = tool_run("vgpuctl limit 1 --json")->out;
+	char key[40];
+
+	snprintf(key, sizeof(key), "\"name\":\"%s\"", name);
+	at = strstr(at, key);
+	snprintf(key, sizeof(key), "\"%s\":", what);
+	at = at ? strstr(at, key) : NULL;
+	return at && at[strlen(key)] != 'n' ? atol(at + strlen(key)) : -1;
+}
+
+/* Opens the node until that fails, or @most times, and closes it. Return: the number of opens. */
+static int opens(const char *node, int most)
+{
+	int fds[16], nr = 0, i, error;
+
+	while (nr < most && (fds[nr] = open(node, O_RDWR)) >= 0)
+		nr++;
+	error = errno;
+	for (i = 0; i < nr; i++)
+		close(fds[i]);
+	errno = error;
+	return nr;
+}
+
+/* Opens the node once. Return: 0, or the errno. The file is closed. */
+static int open_once(const char *node)
+{
+	int fd = open(node, O_RDWR), error = errno;
+
+	if (fd < 0)
+		return error;
+	close(fd);
+	return 0;
+}
+
+/* More files than a new limit allows stay open, and no others are opened until some are closed. */
+TEST_F_TIMEOUT(limits, objects, 120)
+{
+	int fds[5], i;
+
+	for (i = 0; i < 5; i++) {
+		fds[i] = open(self->node, O_RDWR);
+		ASSERT_GE(fds[i], 0);
+	}
+	ASSERT_TRUE(limit("objects=3"));
+	EXPECT_EQ(EMFILE, open_once(self->node));
+	for (i = 0; i < 5; i++)
+		EXPECT_EQ(0, ioctl(fds[i], VGPU_MOCK_IOC_NOOP, 0));
+	for (i = 0; i < 3; i++)
+		close(fds[i]);
+	/* The test has three files now, which is the limit. */
+	EXPECT_EQ(EMFILE, open_once(self->node));
+	close(fds[3]);
+	EXPECT_EQ(0, open_once(self->node));
+	ASSERT_TRUE(limit("objects=2"));
+	EXPECT_EQ(EMFILE, open_once(self->node));
+	ASSERT_TRUE(limit("objects=4"));
+	EXPECT_EQ(0, open_once(self->node));
+	close(fds[4]);
+	EXPECT_GE(shown("objects", "most"), 6);
+	EXPECT_EQ(4, shown("objects", "value"));
+	EXPECT_EQ(1, shown("objects", "use"));
+}
+
+TEST_F_TIMEOUT(limits, files_of_a_call, 60)
+{
+	int numbers[3];
+	struct vgpu_mock_fds fds = { .ptr = (uintptr_t)numbers, .count = 3 };
+	int i;
+
+	ASSERT_TRUE(limit("fds-per-call=2"));
+	EXPECT_EQ(-1, ioctl(self->fd, VGPU_MOCK_IOC_FDS_OUT, &fds));
+	EXPECT_EQ(EMFILE, errno);
+	ASSERT_TRUE(limit("fds-per-call=3"));
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_FDS_OUT, &fds));
+	for (i = 0; i < 3; i++)
+		close(numbers[i]);
+}
+
+TEST_F_TIMEOUT(limits, pages, 60)
+{
+	static unsigned char bytes[40 * PAGE];
+	struct vgpu_mock_large large = { .ptr = (uintptr_t)bytes, .length = sizeof(bytes) };
+
+	memset(bytes, 1, sizeof(bytes));
+	ASSERT_TRUE(limit("pages=16"));
+	EXPECT_EQ(-1, ioctl(self->fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
+	EXPECT_EQ(ENOBUFS, errno);
+	ASSERT_TRUE(limit("pages=64"));
+	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
+	EXPECT_GE(shown("pages", "most"), 16);
+}
+
+TEST_F_TIMEOUT(limits, mappings, 60)
+{
+	struct vgpu_mock_buf_create create = { .size = 16 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
+	volatile char *first, *second;
+
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	first = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, create.out_offset);
+	ASSERT_NE(MAP_FAILED, first);
+	ASSERT_TRUE(limit("mappings=1"));
+	second = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, create.out_offset);
+	EXPECT_EQ(MAP_FAILED, second);
+	EXPECT_EQ(ENOMEM, errno);
+	EXPECT_EQ(0, first[0]);
+	ASSERT_TRUE(limit("mappings=2 mapped-bytes=4K"));
+	second = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, create.out_offset);
+	EXPECT_EQ(MAP_FAILED, second);
+	EXPECT_EQ(ENOMEM, errno);
+	ASSERT_TRUE(limit("mapped-bytes=8K"));
+	second = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, create.out_offset);
+	ASSERT_NE(MAP_FAILED, second);
+	EXPECT_EQ(8192, shown("mapped-bytes", "use"));
+	EXPECT_EQ(2, shown("mappings", "most"));
+	munmap((void *)first, PAGE);
+	munmap((void *)second, PAGE);
+}
+
+/* Runs a program that opens the node and stays. Return: its pid, or 0 if the open fails. */
+static pid_t program(const char *node)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		return 0;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		if (open(node, O_RDWR) < 0)
+			_exit(1);
+		if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = 0;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+static void program_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+TEST_F_TIMEOUT(limits, sessions, 120)
+{
+	pid_t first, second;
+
+	first = program(self->node);
+	ASSERT_NE(0, first);
+	ASSERT_TRUE(limit("sessions=1"));
+	EXPECT_EQ(0, program(self->node));
+	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	ASSERT_TRUE(limit("sessions=3"));
+	second = program(self->node);
+	EXPECT_NE(0, second);
+	EXPECT_GE(shown("sessions", "use"), 3);
+	if (second)
+		program_end(second);
+	program_end(first);
+}
+
+TEST_F_TIMEOUT(limits, patience, 60)
+{
+	long before = tool_counter("patience_ms");
+
+	ASSERT_GT(before, 100);
+	ASSERT_TRUE(limit("patience-ms=100"));
+	EXPECT_LE(tool_counter("patience_ms"), 100);
+	ASSERT_TRUE(limit("patience-ms="));
+	EXPECT_GT(tool_counter("patience_ms"), 100);
+}
+
+/* A limit that the guest was told when it connected does not change before it connects again. */
+TEST_F_TIMEOUT(limits, told, 60)
+{
+	const struct tool_run *run = tool_run("vgpuctl limit 1 call-bytes=1M objects=100");
+
+	EXPECT_EQ(0, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "call-bytes: applies when the guest connects anew"));
+	EXPECT_EQ(NULL, strstr(run->out, "objects"));
+	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+}
+
+/* Either all limits of a command are changed, or none. */
+TEST_F_TIMEOUT(limits, mistakes, 60)
+{
+	static const char *const mistakes[] = {
+		"objects=0", "objects=x", "objects=9 foo=1", "objects=9 pages=1", "objects",
+		"objects=9 sessions=99999999", "objects=9 --save",
+	};
+	const long before = shown("objects", "value");
+	unsigned int i;
+
+	for (i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+		EXPECT_EQ(2, tool_run("vgpuctl limit 1 %s", mistakes[i])->status)
+			TH_LOG("%s", mistakes[i]);
+		EXPECT_EQ(before, shown("objects", "value")) TH_LOG("%s", mistakes[i]);
+	}
+	EXPECT_EQ(5, tool_run("vgpuctl limit nobody")->status);
+	EXPECT_EQ(5, tool_run("vgpuctl limit nobody objects=9")->status);
+	EXPECT_EQ(4, tool_run("setpriv --reuid 65534 --clear-groups vgpuctl limit 1 objects=9")->status);
+	EXPECT_EQ(before, shown("objects", "value"));
+}
+
+/* Files give the guest a name and limits, and a reload changes both without a new connection. */
+TEST_F_TIMEOUT(limits, reload, 120)
+{
+	const long before = shown("objects", "value");
+	const struct tool_run *run;
+
+	ASSERT_TRUE(write_file(GUEST_CONF, "[guest self]\ncid = 1\nobjects = 3\n"));
+	run = tool_run("vgpuctl reload");
+	ASSERT_EQ(0, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "guest self: is new: 1:"));
+	EXPECT_NE(NULL, strstr(run->out, "guest self: objects is 3, not"));
+	EXPECT_EQ(2, opens(self->node, 10));
+	EXPECT_EQ(EMFILE, errno);
+	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	EXPECT_TRUE(listed(" self (connected)"));
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "guest self, 1:"));
+	/* What vgpuctl sets goes before the files, until it lets the limit go. */
+	EXPECT_EQ(0, tool_run("vgpuctl limit self objects=5")->status);
+	EXPECT_EQ(4, opens(self->node, 10));
+	EXPECT_EQ(0, tool_run("vgpuctl limit self objects=")->status);
+	EXPECT_EQ(2, opens(self->node, 10));
+	/* A mistake changes nothing. */
+	ASSERT_TRUE(write_file(GUEST_CONF, "[guest self]\ncid = 1\nobjects = 0\n"));
+	EXPECT_EQ(1, tool_run("vgpuctl reload")->status);
+	EXPECT_EQ(2, opens(self->node, 10));
+	ASSERT_EQ(0, unlink(GUEST_CONF));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	EXPECT_EQ(before, shown("objects", "value"));
+	EXPECT_EQ(10, opens(self->node, 10));
+}
+
+/* Exports name guests, in files and in commands. */
+TEST_F_TIMEOUT(limits, names, 120)
+{
+	ASSERT_TRUE(write_file(GUEST_CONF, "[guest other]\ncid = 66\n[guest third]\ncid = 67:22612\n"));
+	ASSERT_TRUE(write_export(CONF, "config-a", "other, 68", ""));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	EXPECT_TRUE(listed("^config-a .* other, 68$"));
+	EXPECT_EQ(0, tool_run("vgpuctl export /dev/zero --to third --to other --name config-b")->status);
+	EXPECT_TRUE(listed("^config-b .* third, other$"));
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-b --to 66")->status);
+	EXPECT_TRUE(listed("^config-b .* third$"));
+	EXPECT_EQ(5, tool_run("vgpuctl unexport config-b --to nobody")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-b --to third")->status);
+	/* A name that exports use must not go. */
+	ASSERT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67:22612\n"));
+	EXPECT_EQ(1, tool_run("vgpuctl reload")->status);
+	EXPECT_TRUE(listed("^config-a .* other, 68$"));
+	ASSERT_EQ(0, unlink(CONF));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	EXPECT_FALSE(listed("^config-"));
+}
+
+/* Limits that are saved survive vgpud, and the other lines of the file stay. */
+TEST_F_TIMEOUT(limits, saved, 240)
+{
+	static const char conf[] = "# Written by hand.\n[guest third]\ncid = 67\n"
+		"[guest self]\ncid = 1\n; A comment.\nobjects = 9\nsessions = 20\n";
+	char text[512] = "";
+	FILE *file;
+	int fd;
+
+	ASSERT_TRUE(write_file(GUEST_CONF, conf));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	ASSERT_EQ(0, tool_run("vgpuctl limit self objects=3 pages=100 sessions= --save")->status);
+	EXPECT_EQ(2, opens(self->node, 10));
+	file = fopen(GUEST_CONF, "r");
+	ASSERT_NE(NULL, file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	EXPECT_EQ(0, strcmp("# Written by hand.\n[guest third]\ncid = 67\n"
+			    "[guest self]\ncid = 1\n; A comment.\nobjects = 3\npages = 100\n", text))
+		TH_LOG("%s", text);
+	/* A guest whose name is in no file of guests.d yet gets a file. */
+	EXPECT_EQ(5, tool_run("vgpuctl limit fourth objects=3 --save")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl limit third objects=7 --save; cat " GUEST_CONF)->status);
+
+	close(self->fd);
+	self->fd = -1;
+	ASSERT_TRUE(agent_keep_exports());
+	ASSERT_TRUE(agent_end(self->name, SIGTERM));
+	fd = agent_start(self->name);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(3, shown("objects", "value"));
+	EXPECT_EQ(100, shown("pages", "value"));
+	EXPECT_TRUE(agent_node(self->name, self->node));
+	EXPECT_EQ(2, opens(self->node, 10));
+	close(fd);
+	unlink(AGENT_CONF);
+	EXPECT_TRUE(agent_write_env());
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/* Guests by name, and the limits of guests. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/answer.h"
+#include "base/confs.h"
+#include "config/config.h"
+#include "config/guestfile.h"
+#include "config/guests.h"
+
+struct guest_sections guests_by_conf = TAILQ_HEAD_INITIALIZER(guests_by_conf);
+struct guest_sections guests_by_files = TAILQ_HEAD_INITIALIZER(guests_by_files);
+struct guest_sections guests_planned = TAILQ_HEAD_INITIALIZER(guests_planned);
+/**
+ * struct by_hand - limits of a guest that vgpuctl has set
+ * @node: entry of all_by_hand
+ * @cid: context ID of the guest
+ * @port: vsock port of vgpud by which the guest connects
+ * @limits: these limits
+ */
+struct by_hand {
+	LIST_ENTRY(by_hand) node;
+	uint32_t cid;
+	uint32_t port;
+	struct limits_given limits;
+};
+
+static LIST_HEAD(, by_hand) all_by_hand = LIST_HEAD_INITIALIZER(all_by_hand);
+
+/* True from guests_plan() to guests_plan_end(), unless guests_take() comes first. */
+static bool planning;
+
+bool guest_name_ok(const char *name)
+{
+	size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "abcdefghijklmnopqrstuvwxyz0123456789._-");
+
+	/* A name must not look like a context id, an option or a hidden file. */
+	return len && len < GUEST_NAME_LEN && !name[len] && !strchr(".-", name[0]) &&
+	       name[strspn(name, "0123456789")] && strncmp(name, "0x", 2);
+}
+
+struct guest_section *guest_section_find(const struct guest_sections *list, const char *name)
+{
+	struct guest_section *section;
+
+	TAILQ_FOREACH(section, list, node)
+		if (!strcmp(section->name, name))
+			return section;
+	return NULL;
+}
+
+void guest_sections_free(struct guest_sections *list)
+{
+	struct guest_section *section;
+
+	while ((section = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, section, node);
+		free(section->file);
+		free(section);
+	}
+}
+
+static const struct guest_sections *files_of(bool planned)
+{
+	return planned ? &guests_planned : &guests_by_files;
+}
+
+bool guest_by_name_in(bool planned, const char *name, uint32_t *cid, uint32_t *port)
+{
+	const struct guest_section *section = guest_section_find(files_of(planned), name);
+
+	/* A section of guests.d need not repeat what vgpud.conf says. */
+	if (!section || !section->cid)
+		section = guest_section_find(&guests_by_conf, name);
+	if (!section || !section->cid)
+		return false;
+	*cid = section->cid;
+	*port = section->port ? section->port : settings.port;
+	return true;
+}
+
+bool guest_by_name(const char *name, uint32_t *cid, uint32_t *port)
+{
+	return guest_by_name_in(planning, name, cid, port);
+}
+
+/* Return the section of a list that is about this guest, or NULL. */
+static const struct guest_section *section_of(const struct guest_sections *list, bool planned,
+					      uint32_t cid, uint32_t port)
+{
+	const struct guest_section *section;
+	uint32_t its_cid, its_port;
+
+	TAILQ_FOREACH(section, list, node)
+		if (guest_by_name_in(planned, section->name, &its_cid, &its_port) &&
+		    its_cid == cid && its_port == port)
+			return section;
+	return NULL;
+}
+
+const char *guest_name(uint32_t cid, uint32_t port)
+{
+	const struct guest_section *section = section_of(&guests_by_files, false, cid, port);
+
+	if (!section)
+		section = section_of(&guests_by_conf, false, cid, port);
+	return section ? section->name : NULL;
+}
+
+static struct by_hand *hand_of(uint32_t cid, uint32_t port)
+{
+	struct by_hand *hand;
+
+	LIST_FOREACH(hand, &all_by_hand, node)
+		if (hand->cid == cid && hand->port == port)
+			return hand;
+	return NULL;
+}
+
+static struct limits limits_in(bool planned, uint32_t cid, uint32_t port)
+{
+	const struct guest_section *conf = section_of(&guests_by_conf, planned, cid, port);
+	const struct guest_section *file = section_of(files_of(planned), planned, cid, port);
+	const struct by_hand *hand = hand_of(cid, port);
+	struct limits limits = settings.limits;
+
+	if (conf)
+		limits_change(&limits, &conf->limits);
+	if (file)
+		limits_change(&limits, &file->limits);
+	if (hand)
+		limits_change(&limits, &hand->limits);
+	return limits;
+}
+
+enum limit_origin guest_limit_origin(uint32_t cid, uint32_t port, unsigned int limit)
+{
+	const struct guest_section *conf = section_of(&guests_by_conf, false, cid, port);
+	const struct guest_section *file = section_of(&guests_by_files, false, cid, port);
+	const struct by_hand *hand = hand_of(cid, port);
+	const uint32_t bit = 1U << limit;
+
+	if (hand && hand->limits.given & bit)
+		return LIMIT_BY_HAND;
+	return (conf && conf->limits.given & bit) || (file && file->limits.given & bit) ?
+	       LIMIT_BY_FILE : LIMIT_BY_DEFAULT;
+}
+
+int guest_limits_by_hand(uint32_t cid, uint32_t port, const struct limits_given *given,
+			 uint32_t follow)
+{
+	struct by_hand *hand = hand_of(cid, port);
+
+	if (!hand && !given->given)
+		return 0;
+	if (!hand) {
+		hand = calloc(1, sizeof(*hand));
+		if (!hand)
+			return -ENOMEM;
+		hand->cid = cid;
+		hand->port = port;
+		LIST_INSERT_HEAD(&all_by_hand, hand, node);
+	}
+	limits_change(&hand->limits.values, given);
+	hand->limits.given = (hand->limits.given | given->given) & ~follow;
+	if (hand->limits.given)
+		return 0;
+	LIST_REMOVE(hand, node);
+	free(hand);
+	return 0;
+}
+
+struct limits guest_limits(uint32_t cid, uint32_t port)
+{
+	return limits_in(false, cid, port);
+}
+
+struct limits guest_limits_planned(uint32_t cid, uint32_t port)
+{
+	return limits_in(true, cid, port);
+}
+
+/* --- files of guests.d ------------------------------------------------------- */
+
+static int plan_file(void *data, const char *path)
+{
+	struct guest_sections sections = TAILQ_HEAD_INITIALIZER(sections);
+	struct text *words = data;
+	unsigned int mistakes;
+
+	mistakes = guestfile_read(path, &sections, words);
+	if (!mistakes)
+		TAILQ_CONCAT(&guests_planned, &sections, node);
+	guest_sections_free(&sections);
+	/* The other files are read nevertheless, to report all mistakes. */
+	return 0;
+}
+
+int guests_plan(struct text *words)
+{
+	const size_t before = words->len;
+	int ret;
+
+	guests_plan_end();
+	planning = true;
+	ret = confs_each(settings.guests_dir, plan_file, words);
+	/* The directory need not exist, unless its files are in use. */
+	if (ret == -ENOENT && TAILQ_EMPTY(&guests_by_files))
+		return 0;
+	if (ret) {
+		text_add(words, "%s: %s", settings.guests_dir, strerror(-ret));
+		return ret;
+	}
+	guestfile_check(&guests_planned, words);
+	return words->len != before ? -EBADMSG : 0;
+}
+
+void guests_take(void)
+{
+	guest_sections_free(&guests_by_files);
+	TAILQ_CONCAT(&guests_by_files, &guests_planned, node);
+	planning = false;
+}
+
+void guests_plan_end(void)
+{
+	guest_sections_free(&guests_planned);
+	planning = false;
+}

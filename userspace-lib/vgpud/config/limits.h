@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Limits of guests: their names in files and on the command line, their values and ranges. */
+#ifndef VGPUD_LIMITS_H
+#define VGPUD_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/vgpu_host.h>
+
+struct answer;
+
+/**
+ * struct limits - limits of a guest
+ * @host: limits that the host module or the guest's engine applies; no member is 0
+ * @session_rate: number of sessions and connections that the guest may begin each second, beyond
+ *	a burst (pace.h)
+ * @patience_ms: see struct vgpu_host_agent
+ */
+struct limits {
+	struct vgpu_host_limits host;
+	unsigned int session_rate;
+	unsigned int patience_ms;
+};
+
+/* Largest number of limits that a guest may have. */
+#define LIMITS_MAX	32
+
+/**
+ * struct limits_given - some limits
+ * @given: bit mask of the limits that are given, by their numbers
+ * @values: values of these limits; the others are 0
+ */
+struct limits_given {
+	uint32_t given;
+	struct limits values;
+};
+
+/* Find a limit by its name. Return: its number; -1: there is no such limit. */
+int limits_find(const char *name);
+/* Return the name of a limit; NULL: no limit has this number or a higher one. */
+const char *limits_name(unsigned int limit);
+/* Return true if the limit counts bytes. */
+bool limits_in_bytes(unsigned int limit);
+uint64_t limits_get(const struct limits *limits, unsigned int limit);
+/* Parse a value, and set the limit. Return: 0, or -EINVAL with words in @words. */
+int limits_parse(struct limits *limits, unsigned int limit, const char *text,
+		 struct answer *words);
+/* Return the value as text for a file; it is valid until the next call. */
+const char *limits_text(const struct limits *limits, unsigned int limit);
+/* Set one limit to the value that it has in @from. */
+void limits_copy(struct limits *limits, unsigned int limit, const struct limits *from);
+bool limits_equal(const struct limits *a, const struct limits *b);
+/* Change those limits that are given. */
+void limits_change(struct limits *limits, const struct limits_given *given);
+
+#endif /* VGPUD_LIMITS_H */

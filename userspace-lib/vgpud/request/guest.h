@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests about guests by name. */
+#ifndef VGPUD_REQUEST_GUEST_H
+#define VGPUD_REQUEST_GUEST_H
+
+struct json_object;
+
+/* Tell which guest has a name. Return: the answer. */
+struct json_object *request_guest(struct json_object *request);
+
+#endif /* VGPUD_REQUEST_GUEST_H */
