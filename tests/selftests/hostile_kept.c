@@ -467,6 +467,28 @@ TEST_F(kept, memory_that_it_does_not_have)
 	EXPECT_EQ(0, keep(self, &kept));
 }
 
+static bool kept_limit(const char *limit)
+{
+	return !tool_run("vgpuctl limit %d:%d kept-bytes=%s", LOOPBACK, PORT, limit)->status;
+}
+
+/* A limit that changes while memory is kept takes none of it back. */
+TEST_F_TIMEOUT(kept, limit_changes, 60)
+{
+	struct kept first = scattered(1, 3), second = scattered(2, 3), third = scattered(3, 3);
+
+	ASSERT_TRUE(kept_limit("16K"));
+	EXPECT_EQ(0, keep(self, &first));
+	EXPECT_EQ(-ENOMEM, keep(self, &second));
+	ASSERT_TRUE(kept_limit("24K"));
+	EXPECT_EQ(0, keep(self, &second));
+	ASSERT_TRUE(kept_limit("4K"));
+	EXPECT_EQ(6 * PAGE, guest().counters.kept_bytes);
+	EXPECT_EQ(-ENOMEM, keep(self, &third));
+	ASSERT_TRUE(kept_limit(""));
+	EXPECT_EQ(0, keep(self, &third));
+}
+
 /* Keeps @most runs, the limit of a shadow's mappings, and fails to keep one more. */
 static void fragment(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self,
 		     unsigned int most)

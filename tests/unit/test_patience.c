@@ -266,6 +266,26 @@ static void test_refill(void)
 	tap_subject("what comes back");
 }
 
+/* A budget of another size keeps what the guest has used of it. */
+static void test_resize(void)
+{
+	struct vgpu_patience patience;
+	u64 now = 5 * S;
+
+	vgpu_patience_init(&patience, WHOLE, now);
+	patience.left -= S / 2;
+	vgpu_patience_resize(&patience, S);
+	tap_expect(vgpu_patience_left(&patience, now) == S / 2, "%llu us are left, not half of all",
+		   (unsigned long long)patience.left);
+	vgpu_patience_resize(&patience, S / 4);
+	tap_expect(!vgpu_patience_left(&patience, now), "more is left than the budget has");
+	vgpu_patience_resize(&patience, 3 * S);
+	tap_expect(patience.left <= 3 * S && patience.left >= 2 * S, "%llu us are left",
+		   (unsigned long long)patience.left);
+	tap_expect(vgpu_patience_left(&patience, now + 100 * S) == 3 * S, "no refill");
+	tap_subject("a budget of another size");
+}
+
 int main(void)
 {
 	test_honest();
@@ -274,5 +294,6 @@ int main(void)
 	test_contended();
 	test_busy();
 	test_refill();
+	test_resize();
 	return tap_done();
 }

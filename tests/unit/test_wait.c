@@ -46,6 +46,18 @@ u64 now_ns(void)
 	return clock_ns;
 }
 
+void guest_lock_take(void)
+{
+	tap_expect(!budget.lock, "the budget's lock is free");
+	budget.lock = 1;
+}
+
+void guest_lock_drop(void)
+{
+	tap_expect(budget.lock, "the budget's lock is held");
+	budget.lock = 0;
+}
+
 /* --- tests ---------------------------------------------------------------------------------- */
 
 static void begin_call(u64 number)

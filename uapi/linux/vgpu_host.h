@@ -213,6 +213,24 @@ struct vgpu_host_peer_add {
 };
 
 /**
+ * struct vgpu_host_rates - how much a guest may do in a second; 0 means no limit
+ * @calls: maximum number of calls a second; at most VGPU_HOST_RATE_MAX
+ * @opens: maximum number of opens of devices a second; at most VGPU_HOST_RATE_MAX
+ * @bytes: maximum number of bytes a second of messages on lanes, in both directions together; at
+ *	most VGPU_HOST_RATE_MAX
+ *
+ * A call beyond a rate waits on its lane, except CLOSE and FDINFO, for which later calls wait. An
+ * idle guest may do at once what it may do in an eighth of a second.
+ */
+struct vgpu_host_rates {
+	__u64 calls;
+	__u64 opens;
+	__u64 bytes;
+};
+
+#define VGPU_HOST_RATE_MAX	(1ULL << 33)
+
+/**
  * struct vgpu_host_peer_limit - change the limits of a peer
  * @size: sizeof(struct vgpu_host_peer_limit)
  * @flags: 0
@@ -221,9 +239,13 @@ struct vgpu_host_peer_add {
  *	together, as in struct vgpu_host_agent; 0: that of the agent
  * @limits: limits of the peer; the guest was told the limit call_bytes when it connected, and
  *	keeps that
+ * @all_pages: maximum number of demand pages of all sessions together; 0: no limit
+ * @all_mappings: maximum number of device mappings of all sessions together; 0: no limit
+ * @rates: rates of the guest, over all of its connections
  *
  * If the peer has more of something than a new limit allows, it keeps what it has, and gets no
- * more until it has less. -EINVAL: @patience_ms is more than 3600000.
+ * more until it has less. -EINVAL: @patience_ms is more than 3600000, or a rate more than
+ * VGPU_HOST_RATE_MAX.
  */
 struct vgpu_host_peer_limit {
 	__u32 size;
@@ -231,6 +253,9 @@ struct vgpu_host_peer_limit {
 	__u32 peer;
 	__u32 patience_ms;
 	struct vgpu_host_limits limits;
+	__u32 all_pages;
+	__u32 all_mappings;
+	struct vgpu_host_rates rates;
 };
 
 /**
@@ -265,12 +290,14 @@ struct vgpu_host_use {
  * @peer: number of the peer
  * @out_now: current use
  * @out_most: largest use of each kind; threads that count at the same time may lose some
+ * @out_delayed: number of calls that had to wait for a rate
  */
 struct vgpu_host_peer_use {
 	__u32 size;
 	__u32 peer;
 	struct vgpu_host_use out_now;
 	struct vgpu_host_use out_most;
+	__u64 out_delayed;
 };
 
 /*

@@ -74,8 +74,10 @@ static void agent_ready(struct source *source, uint32_t events)
 		grant_file(&msg.file, len);
 		break;
 	case ENGINE_LIMITS:
-		if (len == sizeof(msg.limits))
-			limits_take(&msg.limits.limits);
+		if (len != sizeof(msg.limits))
+			break;
+		limits_take(&msg.limits.limits);
+		all_mappings_max = msg.limits.all_mappings;
 		break;
 	case ENGINE_SESSION:
 		session_add(msg.number.number, fd);

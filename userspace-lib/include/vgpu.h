@@ -226,6 +226,7 @@ struct vgpu_limit_info {
  * @cid: vsock context ID of the guest
  * @port: vsock port of the agent by which the guest connects
  * @connected: true if the guest is connected; if not, nothing is used
+ * @delayed: number of calls that had to wait for a rate since the guest connected
  * @limits: array of the limits
  * @nr_limits: number of entries of @limits
  */
@@ -234,6 +235,7 @@ struct vgpu_limits_info {
 	uint32_t cid;
 	uint32_t port;
 	bool connected;
+	uint64_t delayed;
 	struct vgpu_limit_info *limits;
 	size_t nr_limits;
 };

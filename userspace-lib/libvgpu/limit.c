@@ -77,6 +77,7 @@ VGPU_PUBLIC int vgpu_agent_limits(struct vgpu_agent *agent, const char *name,
 	limits->cid = json_object_get_int64(member(answer, "cid"));
 	limits->port = json_object_get_int64(member(answer, "port"));
 	limits->connected = json_object_get_boolean(member(answer, "connected"));
+	limits->delayed = json_object_get_int64(member(answer, "delayed"));
 	for (i = 0; i < limits->nr_limits; i++)
 		read_limit(json_object_array_get_idx(array, i), &limits->limits[i]);
 	json_object_put(answer);

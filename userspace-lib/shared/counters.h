@@ -48,13 +48,15 @@ struct engine_denial {
 };
 
 /**
- * struct eshadow_use - what a shadow uses, for people: nobody relies on these numbers
+ * struct eshadow_use - what a shadow uses, in numbers for people
  * @lanes: number of lanes
  * @pages: number of pages of the guest's process
  * @mappings: number of mappings
  * @most_lanes: largest @lanes so far
  * @most_pages: largest @pages so far
  * @most_mappings: largest @mappings so far
+ * @delayed: number of calls that had to wait for a rate; 32 bits, which may wrap around
+ * @counted_pages: number of pages that the shadow has in engine_patience.nr_pages
  */
 struct eshadow_use {
 	__u32 lanes;
@@ -63,6 +65,8 @@ struct eshadow_use {
 	__u32 most_lanes;
 	__u32 most_pages;
 	__u32 most_mappings;
+	__u32 delayed;
+	__u32 counted_pages;
 };
 
 /**

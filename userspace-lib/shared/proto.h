@@ -19,6 +19,7 @@
 #include <linux/vgpu_wire.h>
 
 #include "patience.h"
+#include "rate.h"
 #include "shared/counters.h"
 
 /* Files that vgpud leaves open for an engine. */
@@ -79,6 +80,10 @@ enum eshadow_exit {
  * @features: VGPU_FEATURE_* that WELCOME named
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @pieces: largest number of mappings of the guest's memory that a shadow may have at once
+ * @all_pages: see struct vgpu_host_peer_limit; vgpud may change it, and the next two fields, at any
+ *	time
+ * @rated: 1 if a rate is limited, else 0
+ * @rates: see struct vgpu_host_peer_limit
  * @patience_us: time in microseconds that drivers may wait for the guest in all; vgpud may change
  *	it at any time
  * @counters: counters of the engine itself
@@ -103,6 +108,9 @@ struct engine_shared {
 	__u64 features;
 	__u32 fetch_timeout_ms;
 	__u32 pieces;
+	__u32 all_pages;
+	__u32 rated;
+	struct vgpu_host_rates rates;
 	__u64 patience_us;
 	struct engine_counters counters;
 	__u64 mapped_bytes;
@@ -119,19 +127,26 @@ struct engine_shared {
 };
 
 /**
- * struct engine_patience - time that drivers may still wait for a guest
- * @lock: lock of the structure; 1: a shadow holds it
+ * struct engine_patience - time that drivers may still wait for a guest, and other things that all
+ *	shadows of the guest count together
+ * @lock: lock of @patience and @rates; 1: a shadow holds it
+ * @nr_pages: number of pages of all of the guest's processes; changed atomically
+ * @most_pages: largest @nr_pages so far
  * @reserved: 0
  * @patience: the guest's budget of time; see patience.h
+ * @rates: buckets of what the guest may do in a second; see rate.h
  *
- * vgpud makes one for each guest, which outlives the engine, and only reads it. All shadows of
- * the guest write to it. A malicious shadow can spoil it for the guest's other shadows, but such
+ * vgpud makes one for each guest, which outlives the engine, and only reads it, but for taking the
+ * pages of a shadow that has ended out of @nr_pages. All shadows of the guest write to it. A malicious shadow can spoil it for the guest's other shadows, but such
  * a shadow could as well let drivers wait without asking.
  */
 struct engine_patience {
 	__u32 lock;
+	__u32 nr_pages;
+	__u32 most_pages;
 	__u32 reserved;
 	struct vgpu_patience patience;
+	struct vgpu_rates rates;
 };
 
 /* --- vgpud and the engine --------------------------------------------------- */
@@ -178,12 +193,12 @@ struct engine_start {
 /**
  * struct engine_limits - new limits of the guest
  * @type: ENGINE_LIMITS
- * @reserved: 0
+ * @all_mappings: see struct vgpu_host_peer_limit
  * @limits: limits, with defaults filled in
  */
 struct engine_limits {
 	__u32 type;
-	__u32 reserved;
+	__u32 all_mappings;
 	struct vgpu_host_limits limits;
 };
 

@@ -328,6 +328,7 @@ void print_limits_json(const struct vgpu_limits_info *info)
 	put_number(object, "cid", info->cid);
 	put_number(object, "port", info->port);
 	put_bool(object, "connected", info->connected);
+	put_number(object, "delayed", info->delayed);
 	array = put_array(object, "limits");
 	for (i = 0; i < info->nr_limits; i++) {
 		limit = &info->limits[i];

@@ -25,7 +25,7 @@
  *   peer->tgids_lock, agent->events_lock, session->process.lock, grant->denials.lock
  *				spinlocks, never two at a time
  *   peer->events.lock		spinlock, taken where drivers signal
- *   guest->lock		spinlock, waiting time that a guest has left
+ *   guest->lock		spinlock, waiting time that a guest has left, and its rates
  *   lane->cancel.lock		spinlock, innermost, taken in socket callbacks
  *
  * peer->control.tx_lock serializes senders of the control connection. A sender holds it over a

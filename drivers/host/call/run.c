@@ -4,7 +4,9 @@
  * and is checked once. Then an entry of the table says which function runs it.
  */
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/wait.h>
 
@@ -21,6 +23,8 @@
 #include "memory/mmap.h"
 #include "object/close.h"
 #include "object/object.h"
+#include "peer/guest.h"
+#include "peer/limit.h"
 #include "session/call.h"
 #include "session/fdtable.h"
 #include "session/lane.h"
@@ -125,6 +129,42 @@ static int call_wait_control(struct vgpuh_lane *lane, u64 seq)
 	return 0;
 }
 
+/*
+ * Wait until the guest's rates allow the call. Bytes that arrive meanwhile are a CANCEL, and wake
+ * the thread by a signal, as the end of the lane does. A CLOSE does not wait, as it should not be
+ * lost, nor does an FDINFO, which the guest gives up soon: later calls wait for them.
+ *
+ * Return: 0, or -ERESTARTSYS if the call is to begin anew, or not at all.
+ */
+static int call_wait_turn(struct vgpuh_call *call)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	struct vgpu_host_rates rates = vgpuh_limits_rates(peer);
+	const u16 op = le16_to_cpu(call->view.call->op);
+	struct vgpu_turn turn;
+	bool delayed = false;
+	u64 ns;
+
+	vgpu_guest_turn_take(peer->guest, &rates, op == VGPU_OP_OPEN, call->msg_len, &turn);
+	call->paid = turn.nr_bytes;
+	if (op == VGPU_OP_CLOSE || op == VGPU_OP_FDINFO)
+		return 0;
+	while ((ns = vgpu_guest_turn_wait(peer->guest, &rates, &turn))) {
+		if (!delayed)
+			atomic64_inc(&peer->counters.delayed);
+		delayed = true;
+		schedule_timeout_interruptible(nsecs_to_jiffies(ns) + 1);
+		if (signal_pending(current) || READ_ONCE(call->lane->session->ending)) {
+			vgpu_guest_turn_return(peer->guest, &turn);
+			call->paid = 0;
+			return -ERESTARTSYS;
+		}
+		/* The agent may have changed the rates. */
+		rates = vgpuh_limits_rates(peer);
+	}
+	return 0;
+}
+
 static s64 call_do(struct vgpuh_call *call)
 {
 	const struct vgpu_call *msg = call->view.call;
@@ -191,6 +231,7 @@ static void call_reset(struct vgpuh_call *call)
 	call->room_stuck = false;
 	call->event = 0;
 	call->done = false;
+	call->paid = 0;
 }
 
 int vgpuh_call_run(struct vgpuh_call *call)
@@ -205,6 +246,14 @@ int vgpuh_call_run(struct vgpuh_call *call)
 	call->reply.pos = le64_to_cpu(call->view.call->pos);
 	atomic64_inc(&peer->counters.calls);
 
+	if (READ_ONCE(peer->bounds.rated) && call_wait_turn(call)) {
+		/* Nothing was run, so this is no refusal to count, but the reply of one. */
+		call->reply.flags |= VGPU_REPLY_REFUSED;
+		call->reply.result = -ERESTARTSYS;
+		vgpu_kept_refuse(call);
+		call->done = true;
+		return 0;
+	}
 	vgpu_room_begin(call);
 	call->reply.result = call_do(call);
 	if (call->reply.flags & VGPU_REPLY_REFUSED) {

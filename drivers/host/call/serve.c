@@ -23,6 +23,7 @@
 #include "call/run.h"
 #include "call/serve.h"
 #include "conn.h"
+#include "peer/guest.h"
 #include "peer/limit.h"
 #include "peer/peer.h"
 #include "session/call.h"
@@ -40,10 +41,17 @@ static void lane_malformed(struct vgpuh_lane *lane, u32 type)
 
 static void lane_count_bytes(struct vgpuh_lane *lane)
 {
-	struct vgpu_counters *counters = &lane->session->peer->counters;
+	struct vgpu_peer *peer = lane->session->peer;
+	u64 in = lane->conn.rx_bytes - lane->rx_counted;
+	u64 out = lane->conn.tx_bytes - lane->tx_counted;
+	u64 rate = READ_ONCE(peer->bounds.rates.bytes);
 
-	atomic64_add(lane->conn.rx_bytes - lane->rx_counted, &counters->bytes_in);
-	atomic64_add(lane->conn.tx_bytes - lane->tx_counted, &counters->bytes_out);
+	atomic64_add(in, &peer->counters.bytes_in);
+	atomic64_add(out, &peer->counters.bytes_out);
+	/* The guest's next call pays for the bytes that this one has not paid for. */
+	if (rate && in + out > lane->call.paid)
+		vgpu_guest_charge_bytes(peer->guest, rate, in + out - lane->call.paid);
+	lane->call.paid = 0;
 	lane->rx_counted = lane->conn.rx_bytes;
 	lane->tx_counted = lane->conn.tx_bytes;
 }
@@ -432,7 +440,7 @@ static int lane_publish(struct vgpuh_lane *lane)
 	} else {
 		list_add_tail(&lane->node, &session->lanes.list);
 		session->lanes.nr++;
-		vgpuh_use_most(&peer->most.lanes, session->lanes.nr);
+		vgpuh_use_most(&peer->bounds.most.lanes, session->lanes.nr);
 	}
 	mutex_unlock(&session->lanes.lock);
 	if (!ret)

@@ -62,6 +62,19 @@ bool vgpuh_page_usable(const struct vgpu_demand *demand, const struct vgpuh_page
 	return !page->busy && vgpu_fresh_usable(&demand->fresh, page->seq);
 }
 
+/* Count a page of the peer. Return: false if all sessions together may not have more. */
+static bool pages_charge(struct vgpu_peer *peer)
+{
+	u32 most = READ_ONCE(peer->bounds.all_pages), nr = atomic_inc_return(&peer->memory.nr_pages);
+
+	if (most && nr > most) {
+		atomic_dec(&peer->memory.nr_pages);
+		return false;
+	}
+	vgpuh_use_most(&peer->bounds.most.all_pages, nr);
+	return true;
+}
+
 struct vgpuh_page *vgpuh_page_add_locked(struct vgpuh_session *session, u64 addr)
 {
 	struct vgpu_demand *demand = &session->demand;
@@ -70,20 +83,22 @@ struct vgpuh_page *vgpuh_page_add_locked(struct vgpuh_session *session, u64 addr
 	int ret;
 
 	lockdep_assert_held(&demand->lock);
-	if (demand->nr_pages >= READ_ONCE(peer->limits.pages))
+	if (demand->nr_pages >= READ_ONCE(peer->limits.pages) || !pages_charge(peer))
 		return ERR_PTR(-ENOBUFS);
 	page = page_alloc(addr);
-	if (!page)
+	if (!page) {
+		atomic_dec(&peer->memory.nr_pages);
 		return ERR_PTR(-ENOMEM);
+	}
 	page->busy = true;
 	ret = xa_err(xa_store(&demand->pages, addr >> PAGE_SHIFT, page, GFP_KERNEL_ACCOUNT));
 	if (ret) {
 		page_free(page);
+		atomic_dec(&peer->memory.nr_pages);
 		return ERR_PTR(ret);
 	}
 	demand->nr_pages++;
-	vgpuh_use_most(&peer->most.pages, demand->nr_pages);
-	vgpuh_use_most(&peer->most.all_pages, atomic_inc_return(&peer->memory.nr_pages));
+	vgpuh_use_most(&peer->bounds.most.pages, demand->nr_pages);
 	return page;
 }
 

@@ -103,7 +103,7 @@ static int kept_add_locked(struct vgpuh_object *object, u64 number, u64 bytes)
 	memory->bytes = bytes;
 	peer->kept.nr++;
 	WRITE_ONCE(peer->kept.bytes, peer->kept.bytes + bytes);
-	vgpuh_use_most(&peer->most.kept_bytes, peer->kept.bytes);
+	vgpuh_use_most_bytes(&peer->bounds.most.kept_bytes, peer->kept.bytes);
 	return 0;
 }
 

@@ -35,7 +35,7 @@ bool vgpuh_mapping_charge(struct vgpu_peer *peer, u64 len)
 	u64 mapped = atomic64_fetch_add(len, &peer->memory.mapped_bytes);
 
 	if (vgpu_limits_map_ok(READ_ONCE(peer->limits.mapped_bytes), mapped, len)) {
-		vgpuh_use_most(&peer->most.mapped_bytes, mapped + len);
+		vgpuh_use_most_bytes(&peer->bounds.most.mapped_bytes, mapped + len);
 		return true;
 	}
 	atomic64_sub(len, &peer->memory.mapped_bytes);
@@ -56,8 +56,9 @@ void vgpuh_mapping_insert(struct vgpuh_session *session, struct vgpuh_mapping *m
 	mapping->node.last = mapping->addr + mapping->len - 1;
 	interval_tree_insert(&mapping->node, &session->mappings);
 	session->nr_mappings++;
-	vgpuh_use_most(&peer->most.mappings, session->nr_mappings);
-	vgpuh_use_most(&peer->most.all_mappings, atomic_inc_return(&peer->memory.nr_mappings));
+	vgpuh_use_most(&peer->bounds.most.mappings, session->nr_mappings);
+	vgpuh_use_most(&peer->bounds.most.all_mappings,
+		       atomic_inc_return(&peer->memory.nr_mappings));
 	vgpuh_control_due(session->peer);
 }
 

@@ -229,6 +229,14 @@ static bool mapping_over_args(u64 addr, u64 end)
 	return over;
 }
 
+/* Check whether all sessions of the peer together have as many mappings as they may have. */
+static bool mappings_full(struct vgpu_peer *peer)
+{
+	u32 most = READ_ONCE(peer->bounds.all_mappings);
+
+	return most && atomic_read(&peer->memory.nr_mappings) >= most;
+}
+
 s64 vgpuh_mapping_mmap(struct vgpuh_call *call)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
@@ -250,8 +258,12 @@ s64 vgpuh_mapping_mmap(struct vgpuh_call *call)
 		return vgpuh_call_refuse(call, -EINVAL);
 	if (!vgpuh_mapping_charge(peer, len))
 		return vgpuh_call_refuse(call, -ENOMEM);
-	/* The limit is checked again under map_lock. This check spares the driver useless work. */
-	if (READ_ONCE(session->nr_mappings) >= READ_ONCE(peer->limits.mappings)) {
+	/*
+	 * The limit of the session is checked again under map_lock. This check spares the driver
+	 * useless work. Sessions that map at the same time may exceed the limit of all by one each.
+	 */
+	if (READ_ONCE(session->nr_mappings) >= READ_ONCE(peer->limits.mappings) ||
+	    mappings_full(peer)) {
 		ret = vgpuh_call_refuse(call, -ENOMEM);
 		goto err_uncharge;
 	}

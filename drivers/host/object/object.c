@@ -255,7 +255,7 @@ static struct vgpuh_object *object_make_locked(struct vgpu_peer *peer, struct fi
 		object->origin = origin;
 	}
 	peer->objects.nr++;
-	vgpuh_use_most(&peer->most.objects, peer->objects.nr);
+	vgpuh_use_most(&peer->bounds.most.objects, peer->objects.nr);
 	xa_store(&peer->objects.table, object->id, object, GFP_KERNEL_ACCOUNT);
 	return object;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Guests: what the host remembers of a guest beyond its connection, which is the time that its
- * answers have taken while drivers waited for them (patience.h). A guest that connects anew
- * begins with the time that it had left, not with all of it.
+ * Guests: what the host remembers of a guest beyond its connection: the time that its answers have
+ * taken while drivers waited for them (patience.h), and what it has done lately of what its rates
+ * limit (rate.h). A guest that connects anew begins with what it had left, not with all of it.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -16,14 +16,15 @@ static u64 guest_now(void)
 	return ktime_to_us(ktime_get());
 }
 
-/* Forget guests that are not connected and have all of their time. */
+/* Forget guests that are not connected, have all of their time, and owe nothing to their rates. */
 static void guests_expire(struct vgpu_agent *agent)
 {
 	struct vgpu_guest *guest, *next;
 
 	lockdep_assert_held(&agent->guests_lock);
 	list_for_each_entry_safe(guest, next, &agent->guests, node) {
-		if (guest->peers || !vgpu_patience_is_whole(&guest->patience, guest_now()))
+		if (guest->peers || !vgpu_patience_is_whole(&guest->patience, guest_now()) ||
+		    !vgpu_rates_are_whole(&guest->rates, ktime_get_ns()))
 			continue;
 		list_del(&guest->node);
 		kfree(guest);
@@ -108,6 +109,46 @@ void vgpu_guest_set_patience(struct vgpu_guest *guest, u32 ms)
 	spin_lock(&guest->lock);
 	vgpu_patience_pass(&guest->patience, guest_now());
 	vgpu_patience_resize(&guest->patience, USEC_PER_MSEC * (u64)ms);
+	spin_unlock(&guest->lock);
+}
+
+void vgpu_guest_turn_take(struct vgpu_guest *guest, const struct vgpu_host_rates *rates,
+			  bool open, u32 bytes, struct vgpu_turn *turn)
+{
+	spin_lock(&guest->lock);
+	vgpu_turn_take(&guest->rates, rates, open, bytes, ktime_get_ns(), turn);
+	spin_unlock(&guest->lock);
+}
+
+u64 vgpu_guest_turn_wait(struct vgpu_guest *guest, const struct vgpu_host_rates *rates,
+			 const struct vgpu_turn *turn)
+{
+	u64 wait;
+
+	spin_lock(&guest->lock);
+	wait = vgpu_turn_wait(&guest->rates, rates, turn, ktime_get_ns());
+	spin_unlock(&guest->lock);
+	return wait;
+}
+
+void vgpu_guest_forget_rates(struct vgpu_guest *guest, const struct vgpu_host_rates *rates)
+{
+	spin_lock(&guest->lock);
+	vgpu_rates_forget(&guest->rates, rates);
+	spin_unlock(&guest->lock);
+}
+
+void vgpu_guest_turn_return(struct vgpu_guest *guest, const struct vgpu_turn *turn)
+{
+	spin_lock(&guest->lock);
+	vgpu_turn_return(&guest->rates, turn);
+	spin_unlock(&guest->lock);
+}
+
+void vgpu_guest_charge_bytes(struct vgpu_guest *guest, u64 rate, u64 bytes)
+{
+	spin_lock(&guest->lock);
+	vgpu_rate_take(&guest->rates.bytes, rate, bytes, ktime_get_ns());
 	spin_unlock(&guest->lock);
 }
 

@@ -11,6 +11,7 @@
 #include <uapi/linux/vgpu_host.h>
 
 #include "patience.h"
+#include "rate.h"
 
 struct vgpu_agent;
 
@@ -20,8 +21,9 @@ struct vgpu_agent;
  * @cid: context id of the guest
  * @port: port of the host to which the guest connects
  * @peers: number of the guest's connections; protected by agent->guests_lock
- * @lock: spinlock that protects @patience
+ * @lock: spinlock that protects @patience and @rates
  * @patience: budget of time that drivers may wait for the guest's answers
+ * @rates: buckets of what the guest may do in a second
  */
 struct vgpu_guest {
 	struct list_head node;
@@ -31,6 +33,7 @@ struct vgpu_guest {
 	/* Lanes whose drivers wait hold this lock for short times. */
 	spinlock_t lock;
 	struct vgpu_patience patience;
+	struct vgpu_rates rates;
 };
 
 /**
@@ -59,6 +62,18 @@ unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, u64 call,
 bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait *wait);
 /* Change the time for which drivers may wait for the guest, in milliseconds. */
 void vgpu_guest_set_patience(struct vgpu_guest *guest, u32 ms);
+/* Take what a call needs of the guest's rates (vgpu_turn_take()). */
+void vgpu_guest_turn_take(struct vgpu_guest *guest, const struct vgpu_host_rates *rates,
+			  bool open, u32 bytes, struct vgpu_turn *turn);
+/* Return the time in nanoseconds for which the call has to wait, a second at most; 0: it goes on. */
+u64 vgpu_guest_turn_wait(struct vgpu_guest *guest, const struct vgpu_host_rates *rates,
+			 const struct vgpu_turn *turn);
+/* Forget what the guest owes to rates that are 0, which means no limit. */
+void vgpu_guest_forget_rates(struct vgpu_guest *guest, const struct vgpu_host_rates *rates);
+/* Return what a call has taken that does not go on. */
+void vgpu_guest_turn_return(struct vgpu_guest *guest, const struct vgpu_turn *turn);
+/* Charge the guest for bytes that were received or sent. */
+void vgpu_guest_charge_bytes(struct vgpu_guest *guest, u64 rate, u64 bytes);
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat);
 
 #endif /* _VGPU_HOST_GUEST_H */

@@ -13,6 +13,7 @@
 #include "peer/limit.h"
 #include "peer/peer.h"
 #include "policy.h"
+#include "rate.h"
 
 #define LIMIT_PATIENCE_MAX_MS	3600000
 
@@ -23,13 +24,15 @@ int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limi
 
 	if (args->flags || args->limits.reserved)
 		return -EOPNOTSUPP;
-	if (args->patience_ms > LIMIT_PATIENCE_MAX_MS)
+	if (args->patience_ms > LIMIT_PATIENCE_MAX_MS ||
+	    args->rates.calls > VGPU_HOST_RATE_MAX || args->rates.opens > VGPU_HOST_RATE_MAX ||
+	    args->rates.bytes > VGPU_HOST_RATE_MAX)
 		return -EINVAL;
 	vgpu_limits_fill(&new, &args->limits, &wire);
 	/* Agents are serialized by agent->lock, so the largest value does not get lost. */
 	lockdep_assert_held(&peer->agent->lock);
-	if (new.mappings > peer->mappings_ever)
-		WRITE_ONCE(peer->mappings_ever, new.mappings);
+	if (new.mappings > peer->bounds.mappings_ever)
+		WRITE_ONCE(peer->bounds.mappings_ever, new.mappings);
 	WRITE_ONCE(limits->sessions, new.sessions);
 	WRITE_ONCE(limits->lanes, new.lanes);
 	WRITE_ONCE(limits->objects, new.objects);
@@ -38,15 +41,32 @@ int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limi
 	WRITE_ONCE(limits->mappings, new.mappings);
 	WRITE_ONCE(limits->mapped_bytes, new.mapped_bytes);
 	WRITE_ONCE(limits->kept_bytes, new.kept_bytes);
+	WRITE_ONCE(peer->bounds.all_pages, args->all_pages);
+	WRITE_ONCE(peer->bounds.all_mappings, args->all_mappings);
+	WRITE_ONCE(peer->bounds.rates.calls, args->rates.calls);
+	WRITE_ONCE(peer->bounds.rates.opens, args->rates.opens);
+	WRITE_ONCE(peer->bounds.rates.bytes, args->rates.bytes);
+	WRITE_ONCE(peer->bounds.rated, vgpu_rates_any(&args->rates));
+	vgpu_guest_forget_rates(peer->guest, &args->rates);
 	/* call_bytes stays: messages are checked against it, and buffers are charged by it. */
 	vgpu_guest_set_patience(peer->guest, args->patience_ms ?: peer->agent->patience_ms);
 	return 0;
+}
+
+struct vgpu_host_rates vgpuh_limits_rates(const struct vgpu_peer *peer)
+{
+	return (struct vgpu_host_rates) {
+		.calls = READ_ONCE(peer->bounds.rates.calls),
+		.opens = READ_ONCE(peer->bounds.rates.opens),
+		.bytes = READ_ONCE(peer->bounds.rates.bytes),
+	};
 }
 
 void vgpuh_limits_use(struct vgpu_peer *peer, struct vgpu_host_peer_use *use)
 {
 	struct vgpu_host_use *now = &use->out_now, *most = &use->out_most;
 
+	use->out_delayed = atomic64_read(&peer->counters.delayed);
 	now->sessions = READ_ONCE(peer->sessions.nr);
 	now->objects = READ_ONCE(peer->objects.nr);
 	now->all_pages = atomic_read(&peer->memory.nr_pages);
@@ -54,13 +74,13 @@ void vgpuh_limits_use(struct vgpu_peer *peer, struct vgpu_host_peer_use *use)
 	now->mapped_bytes = atomic64_read(&peer->memory.mapped_bytes);
 	now->kept_bytes = READ_ONCE(peer->kept.bytes);
 
-	most->sessions = READ_ONCE(peer->most.sessions);
-	most->lanes = READ_ONCE(peer->most.lanes);
-	most->objects = READ_ONCE(peer->most.objects);
-	most->pages = READ_ONCE(peer->most.pages);
-	most->mappings = READ_ONCE(peer->most.mappings);
-	most->all_pages = READ_ONCE(peer->most.all_pages);
-	most->all_mappings = READ_ONCE(peer->most.all_mappings);
-	most->mapped_bytes = READ_ONCE(peer->most.mapped_bytes);
-	most->kept_bytes = READ_ONCE(peer->most.kept_bytes);
+	most->sessions = READ_ONCE(peer->bounds.most.sessions);
+	most->lanes = READ_ONCE(peer->bounds.most.lanes);
+	most->objects = READ_ONCE(peer->bounds.most.objects);
+	most->pages = READ_ONCE(peer->bounds.most.pages);
+	most->mappings = READ_ONCE(peer->bounds.most.mappings);
+	most->all_pages = READ_ONCE(peer->bounds.most.all_pages);
+	most->all_mappings = READ_ONCE(peer->bounds.most.all_mappings);
+	most->mapped_bytes = READ_ONCE(peer->bounds.most.mapped_bytes);
+	most->kept_bytes = READ_ONCE(peer->bounds.most.kept_bytes);
 }

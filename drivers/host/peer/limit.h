@@ -13,17 +13,26 @@
 struct vgpu_peer;
 
 /*
- * Note that something is used. @most: a member of peer->most. Two threads may do so at the same
- * time, and the smaller number may remain: the numbers are for people.
+ * Note that something is used. @most: a member of peer->bounds.most. Two threads may do so at the
+ * same time, and the smaller number may remain: the numbers are for people.
  */
-#define vgpuh_use_most(most, now) do { \
-	typeof(*(most)) __now = (now); \
-	if (__now > READ_ONCE(*(most))) \
-		WRITE_ONCE(*(most), __now); \
-} while (0)
+static inline void vgpuh_use_most(__u32 *most, u32 now)
+{
+	if (now > READ_ONCE(*most))
+		WRITE_ONCE(*most, now);
+}
+
+/* Do the same for a number of bytes. */
+static inline void vgpuh_use_most_bytes(__u64 *most, u64 now)
+{
+	if (now > READ_ONCE(*most))
+		WRITE_ONCE(*most, now);
+}
 
 /* Change the limits of a peer. Return: 0 or a negative errno. */
 int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limit *args);
+/* Get a copy of the peer's rates. */
+struct vgpu_host_rates vgpuh_limits_rates(const struct vgpu_peer *peer);
 /* Fill in what is counted for all sessions together, and the largest use of all kinds. */
 void vgpuh_limits_use(struct vgpu_peer *peer, struct vgpu_host_peer_use *use);
 

@@ -51,7 +51,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	kref_get(&agent->ref);
 	peer->agent = agent;
 	vgpu_limits_fill(&peer->limits, &args->limits, &peer->wire);
-	peer->mappings_ever = peer->limits.mappings;
+	peer->bounds.mappings_ever = peer->limits.mappings;
 	peer->wire.features = args->features;
 	mutex_init(&peer->control.tx_lock);
 	mutex_init(&peer->lock);
@@ -197,7 +197,7 @@ void vgpuh_control_due(struct vgpu_peer *peer)
 	 * A mapping has two ends, its own and that of its range in a window; its pieces have
 	 * more.
 	 */
-	s64 most = 4LL * READ_ONCE(peer->mappings_ever) + READ_ONCE(peer->limits.sessions);
+	s64 most = 4LL * READ_ONCE(peer->bounds.mappings_ever) + READ_ONCE(peer->limits.sessions);
 
 	if (atomic_read(&peer->control.dues) < min_t(s64, most, INT_MAX / 2))
 		atomic_inc(&peer->control.dues);

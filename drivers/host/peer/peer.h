@@ -39,6 +39,7 @@ struct vgpu_counters {
 	atomic64_t malformed;
 	atomic64_t stray_fds;
 	atomic64_t cancels;
+	atomic64_t delayed;
 };
 
 /*
@@ -232,6 +233,26 @@ struct vgpu_peer_unbinds {
 	u64 gone;
 };
 
+/**
+ * struct vgpu_peer_bounds - limits of all sessions together, rates, and largest use; see limit.c
+ * @all_pages: maximum number of demand pages; as the next three fields, written under agent->lock,
+ *	and read once by READ_ONCE(); 0: no limit
+ * @all_mappings: maximum number of mappings; 0: no limit
+ * @rates: rates of calls
+ * @rated: true if a rate is limited: calls look at no rate otherwise
+ * @mappings_ever: largest value that limits.mappings has had, in the same way: no honest guest has
+ *	more to unmap
+ * @most: largest use; written without a common lock, see vgpuh_use_most()
+ */
+struct vgpu_peer_bounds {
+	u32 all_pages;
+	u32 all_mappings;
+	struct vgpu_host_rates rates;
+	bool rated;
+	u32 mappings_ever;
+	struct vgpu_host_use most;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -242,10 +263,7 @@ struct vgpu_peer {
 	 * under the lock of what is counted.
 	 */
 	struct vgpu_host_limits limits;
-	/* Largest value that limits.mappings has had: no honest guest has more to unmap. */
-	u32 mappings_ever;
-	/* Largest use; written without a common lock, see vgpuh_use_most(). */
-	struct vgpu_host_use most;
+	struct vgpu_peer_bounds bounds;
 	struct vgpu_wire_limits wire;
 	struct vgpu_counters counters;
 	struct vgpu_agent_event *gone;

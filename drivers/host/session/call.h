@@ -84,6 +84,7 @@ struct vgpuh_call_fds {
  * @owned_client: handle of the RM client that has the memory of a MMAP, or 0
  * @event: number of the event of the EVENT fixup, or 0
  * @closed_fd: fd number of a file that the call has closed, to be freed; or 0
+ * @paid: number of bytes that the call has taken of the guest's rate of bytes
  * @done: true if the call ran and its reply is not sent yet
  */
 struct vgpuh_call {
@@ -106,6 +107,7 @@ struct vgpuh_call {
 	u32 owned_client;
 	u32 event;
 	u32 closed_fd;
+	u32 paid;
 	bool done;
 };
 

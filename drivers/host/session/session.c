@@ -125,7 +125,7 @@ int vgpuh_session_publish(struct vgpuh_session *session)
 	if (!ret) {
 		list_add_tail(&session->node, &peer->sessions.list);
 		peer->sessions.nr++;
-		vgpuh_use_most(&peer->most.sessions, peer->sessions.nr);
+		vgpuh_use_most(&peer->bounds.most.sessions, peer->sessions.nr);
 	}
 	mutex_unlock(&peer->lock);
 	if (ret == -EMFILE)

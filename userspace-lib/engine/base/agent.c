@@ -12,6 +12,7 @@ struct vgpu_wire_limits wire_limits;
 void (*progress_notify)(void);
 
 struct vgpu_host_limits limits_ever;
+uint32_t all_mappings_max;
 
 void limits_take(const struct vgpu_host_limits *limits)
 {

@@ -20,6 +20,8 @@ extern struct vgpu_wire_limits wire_limits;
  */
 extern void (*progress_notify)(void);
 
+/* Limit of the mappings of all shadows together; 0: none. */
+extern uint32_t all_mappings_max;
 /* Use the limits that vgpud has sent (struct engine_start, engine_limits). */
 void limits_take(const struct vgpu_host_limits *limits);
 

@@ -259,6 +259,7 @@ void usage_ask(struct shadow *shadow, const struct eshadow_msg *msg)
 	int ret = 0;
 
 	if (!vgpu_limits_map_ok(start.limits.mapped_bytes, mapped_bytes, msg->value) ||
+	    (all_mappings_max && nr_mappings >= all_mappings_max) ||
 	    shadow->nr_mappings >= eshadow_mappings_max(&start.limits))
 		ret = -ENOMEM;
 	else

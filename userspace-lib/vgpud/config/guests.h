@@ -64,7 +64,7 @@ struct limits guest_limits(uint32_t cid, uint32_t port);
 /* Return the limits that the guest will have when what was read takes effect. */
 struct limits guest_limits_planned(uint32_t cid, uint32_t port);
 
-/* Where a limit of a guest comes from. */
+/* Origins of the value of a guest's limit. */
 enum limit_origin { LIMIT_BY_DEFAULT, LIMIT_BY_FILE, LIMIT_BY_HAND };
 
 enum limit_origin guest_limit_origin(uint32_t cid, uint32_t port, unsigned int limit);

@@ -30,8 +30,13 @@ static const struct row {
 	ROW("call-bytes", BYTES, host.call_bytes, VGPU_CALL_BYTES_MIN, VGPU_CALL_BYTES_MAX),
 	ROW("pages", 0, host.pages, 16, 1 << 20),
 	ROW("mappings", 0, host.mappings, 1, 32768),
+	ROW("all-pages", 0, all_pages, 0, UINT32_MAX),
+	ROW("all-mappings", 0, all_mappings, 0, UINT32_MAX),
 	ROW("mapped-bytes", BYTES | WIDE, host.mapped_bytes, 4096, 1ULL << 46),
 	ROW("kept-bytes", BYTES | WIDE, host.kept_bytes, 4096, 1ULL << 46),
+	ROW("call-rate", WIDE, rates.calls, 0, VGPU_HOST_RATE_MAX),
+	ROW("open-rate", WIDE, rates.opens, 0, VGPU_HOST_RATE_MAX),
+	ROW("byte-rate", BYTES | WIDE, rates.bytes, 0, VGPU_HOST_RATE_MAX),
 	ROW("patience-ms", 0, patience_ms, 0, 3600000),
 #undef ROW
 };

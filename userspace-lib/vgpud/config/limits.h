@@ -16,11 +16,17 @@ struct answer;
  * @session_rate: number of sessions and connections that the guest may begin each second, beyond
  *	a burst (pace.h)
  * @patience_ms: see struct vgpu_host_agent
+ * @all_pages: see struct vgpu_host_peer_limit; 0: no limit
+ * @all_mappings: see struct vgpu_host_peer_limit; 0: no limit
+ * @rates: see struct vgpu_host_peer_limit
  */
 struct limits {
 	struct vgpu_host_limits host;
 	unsigned int session_rate;
 	unsigned int patience_ms;
+	unsigned int all_pages;
+	unsigned int all_mappings;
+	struct vgpu_host_rates rates;
 };
 
 /* Largest number of limits that a guest may have. */

@@ -321,7 +321,7 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 int engine_peer_limit(const struct vgpu_host_peer_limit *arg)
 {
 	struct engine *engine = engine_find(arg->peer);
-	struct engine_limits msg = { .type = ENGINE_LIMITS };
+	struct engine_limits msg = { .type = ENGINE_LIMITS, .all_mappings = arg->all_mappings };
 	struct vgpu_host_limits *limits;
 	struct vgpu_wire_limits wire;
 
@@ -335,8 +335,14 @@ int engine_peer_limit(const struct vgpu_host_peer_limit *arg)
 	__atomic_store_n(&limits->pages, msg.limits.pages, __ATOMIC_RELAXED);
 	__atomic_store_n(&limits->mappings, msg.limits.mappings, __ATOMIC_RELAXED);
 	__atomic_store_n(&limits->objects, msg.limits.objects, __ATOMIC_RELAXED);
+	__atomic_store_n(&engine->shared->all_pages, arg->all_pages, __ATOMIC_RELAXED);
+	__atomic_store_n(&engine->shared->rates.calls, arg->rates.calls, __ATOMIC_RELAXED);
+	__atomic_store_n(&engine->shared->rates.opens, arg->rates.opens, __ATOMIC_RELAXED);
+	__atomic_store_n(&engine->shared->rates.bytes, arg->rates.bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&engine->shared->rated, vgpu_rates_any(&arg->rates), __ATOMIC_RELAXED);
 	__atomic_store_n(&engine->shared->patience_us, patience_whole(engine->cid, engine->port),
 			 __ATOMIC_RELAXED);
+	patience_forget_rates(engine->guest, &arg->rates);
 	confine_raise(engine->pid, SPAWN_ENGINE, engine->cid, engine->port);
 	return engine_tell(engine, &msg, sizeof(msg), -1);
 }
@@ -358,11 +364,13 @@ int engine_peer_use(struct vgpu_host_peer_use *use)
 		.kept_bytes = shared->kept_bytes,
 	};
 	use->out_most = shared->most;
+	use->out_delayed = engine->delayed;
+	use->out_most.all_pages = patience_most_pages(engine->guest);
 	use->out_most.lanes = engine->most.lanes;
 	use->out_most.pages = engine->most.pages;
 	use->out_most.mappings = engine->most.mappings;
 	LIST_FOREACH(shadow, &engine->shadows, node)
-		counters_use(shadow, &use->out_now, &use->out_most);
+		counters_use(shadow, &use->out_now, &use->out_most, &use->out_delayed);
 	return 0;
 }
 

@@ -51,6 +51,7 @@ struct host_events {
  * @ended: sums of the counters of shadows that have ended
  * @denied: counts of denied ioctls of shadows that have ended
  * @most: largest use of these shadows
+ * @delayed: number of calls of these shadows that had to wait for a rate
  * @nodes_fd: directory of the nodes of the guest's exports
  * @pid: process ID of the engine
  */
@@ -70,6 +71,7 @@ struct engine {
 	struct engine_counters ended;
 	struct denials denied;
 	struct vgpu_host_use most;
+	__u64 delayed;
 	int nodes_fd;
 	pid_t pid;
 };

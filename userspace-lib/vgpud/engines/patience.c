@@ -43,11 +43,14 @@ static void guests_expire(void)
 {
 	struct remembered *guest = LIST_FIRST(&guests), *next;
 	struct vgpu_patience patience;
+	struct vgpu_rates rates;
 
 	for (; guest; guest = next) {
 		next = LIST_NEXT(guest, node);
 		patience = patience_copy(guest);
-		if (guest->engines || !vgpu_patience_is_whole(&patience, now_us()))
+		rates = guest->memory->rates;
+		if (guest->engines || !vgpu_patience_is_whole(&patience, now_us()) ||
+		    !vgpu_rates_are_whole(&rates, now_ns()))
 			continue;
 		LIST_REMOVE(guest, node);
 		munmap(guest->memory, PAGE);
@@ -92,6 +95,27 @@ void patience_stat(const struct remembered *guest, struct vgpu_host_peer_stat *s
 	stat->out_patience_ms = vgpu_patience_left(&patience, now_us()) / 1000;
 	stat->out_spent = patience.total;
 	stat->out_cut_off = vgpu_patience_is_cut_off(&patience);
+}
+
+void patience_return_pages(struct remembered *guest, uint32_t pages)
+{
+	__u32 *nr = &guest->memory->nr_pages, old = __atomic_load_n(nr, __ATOMIC_RELAXED);
+
+	/* The numbers are those of shadows, which may say anything: none may wrap around. */
+	while (!__atomic_compare_exchange_n(nr, &old, pages < old ? old - pages : 0, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+uint32_t patience_most_pages(const struct remembered *guest)
+{
+	return __atomic_load_n(&guest->memory->most_pages, __ATOMIC_RELAXED);
+}
+
+void patience_forget_rates(struct remembered *guest, const struct vgpu_host_rates *rates)
+{
+	/* No lock of shadows is waited for. A shadow that looks at the same time may undo it. */
+	vgpu_rates_forget(&guest->memory->rates, rates);
 }
 
 void patience_put(struct remembered *guest)

@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 struct vgpu_host_peer_stat;
+struct vgpu_host_rates;
 
 /**
  * struct remembered - state of a guest that outlives its engines
@@ -30,6 +31,12 @@ struct remembered {
 uint64_t patience_whole(uint32_t cid, uint32_t port);
 /* Find or make the state of a guest that gets an engine. Return: 0 or a negative errno. */
 int patience_get(uint32_t cid, uint32_t port, struct remembered **found);
+/* Take the pages of a shadow that has ended out of the number of pages of the guest. */
+void patience_return_pages(struct remembered *guest, uint32_t pages);
+/* Return the largest number of pages that all shadows of the guest have had together. */
+uint32_t patience_most_pages(const struct remembered *guest);
+/* Forget what the guest owes to rates that are 0, which means no limit. */
+void patience_forget_rates(struct remembered *guest, const struct vgpu_host_rates *rates);
 /* Note the end of an engine of the guest. */
 void patience_put(struct remembered *guest);
 /* Fill in the fields of @stat that say how long drivers may still wait for the guest. */

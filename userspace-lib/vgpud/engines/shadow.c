@@ -116,7 +116,7 @@ static void grow(__u32 *most, const __u32 *value)
 }
 
 void counters_use(const struct shadow_counters *shadow, struct vgpu_host_use *now,
-		  struct vgpu_host_use *most)
+		  struct vgpu_host_use *most, __u64 *delayed)
 {
 	const struct eshadow_use *use = &shadow->counts->use;
 	uint32_t pages = __atomic_load_n(&use->pages, __ATOMIC_RELAXED);
@@ -129,6 +129,7 @@ void counters_use(const struct shadow_counters *shadow, struct vgpu_host_use *no
 	grow(&most->lanes, &use->most_lanes);
 	grow(&most->pages, &use->most_pages);
 	grow(&most->mappings, &use->most_mappings);
+	*delayed += __atomic_load_n(&use->delayed, __ATOMIC_RELAXED);
 }
 
 void counters_free(struct shadow_counters *shadow, struct engine *engine)
@@ -136,7 +137,9 @@ void counters_free(struct shadow_counters *shadow, struct engine *engine)
 	struct vgpu_host_use now = { 0 };
 
 	counters_sum(&engine->ended, &shadow->counts->counters);
-	counters_use(shadow, &now, &engine->most);
+	counters_use(shadow, &now, &engine->most, &engine->delayed);
+	if (engine->guest)
+		patience_return_pages(engine->guest, shadow->counts->use.counted_pages);
 	denials_add(&engine->denied, shadow->counts);
 	LIST_REMOVE(shadow, node);
 	munmap((void *)(uintptr_t)shadow->counts, PAGE);

@@ -36,9 +36,12 @@ void engine_shadow_ended(pid_t pid);
 
 /* Add the values of all counters to sums, which saturate. */
 void counters_sum(struct engine_counters *sum, const struct engine_counters *counters);
-/* Add what the shadow uses to the largest use of all shadows, now and so far. */
+/*
+ * Add what the shadow uses to the largest use of all shadows, now and so far, and its calls that
+ * were delayed to a sum.
+ */
 void counters_use(const struct shadow_counters *shadow, struct vgpu_host_use *now,
-		  struct vgpu_host_use *most);
+		  struct vgpu_host_use *most, __u64 *delayed);
 /* Free the counters of a shadow that has ended, and add their values to the engine's sums. */
 void counters_free(struct shadow_counters *shadow, struct engine *engine);
 

@@ -236,6 +236,9 @@ int hostdev_peer_limit(uint32_t peer, const struct limits *limits)
 		.peer = peer,
 		.patience_ms = limits->patience_ms,
 		.limits = limits->host,
+		.all_pages = limits->all_pages,
+		.all_mappings = limits->all_mappings,
+		.rates = limits->rates,
 	};
 
 	if (engines)

@@ -26,6 +26,8 @@ static const struct {
 	{ "objects", false, offsetof(struct vgpu_host_use, objects) },
 	{ "pages", false, offsetof(struct vgpu_host_use, pages) },
 	{ "mappings", false, offsetof(struct vgpu_host_use, mappings) },
+	{ "all-pages", false, offsetof(struct vgpu_host_use, all_pages) },
+	{ "all-mappings", false, offsetof(struct vgpu_host_use, all_mappings) },
 	{ "mapped-bytes", true, offsetof(struct vgpu_host_use, mapped_bytes) },
 	{ "kept-bytes", true, offsetof(struct vgpu_host_use, kept_bytes) },
 };
@@ -139,6 +141,7 @@ struct json_object *request_limits(struct json_object *request)
 	json_put_number(answer, "cid", asked.cid);
 	json_put_number(answer, "port", asked.port);
 	json_put_bool(answer, "connected", peer && peer->state == PEER_UP);
+	json_put_number(answer, "delayed", use.out_delayed);
 	json_object_object_add(answer, "limits", list_limits(&asked, &use));
 	return answer;
 }
@@ -242,7 +245,7 @@ struct json_object *request_limit(struct json_object *request, const char *who)
 	old = guest_limits(asked.cid, asked.port);
 	if (save)
 		ret = guest_save(asked.name, &given, follow, &words);
-	/* What is saved follows the file from now on. */
+	/* Limits that are saved follow the file from now on. */
 	if (!ret && guest_limits_by_hand(asked.cid, asked.port, save ? &none : &given,
 					 follow | (save ? given.given : 0)))
 		ret = answer_say(&words, -ENOMEM, "out of memory");

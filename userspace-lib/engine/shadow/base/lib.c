@@ -177,6 +177,28 @@ struct engine_patience *patience;
 struct eshadow_use *use;
 struct vgpu_wire_limits wire_limits;
 
+/*
+ * Number of attempts to take the guest's lock. It is bounded, as a shadow that held the lock may
+ * have been killed.
+ */
+#define GUEST_SPINS	(1U << 20)
+
+void guest_lock_take(void)
+{
+	u32 i;
+
+	for (i = 0; i < GUEST_SPINS; i++) {
+		if (!__atomic_exchange_n(&patience->lock, 1, __ATOMIC_ACQUIRE))
+			return;
+		__builtin_ia32_pause();
+	}
+}
+
+void guest_lock_drop(void)
+{
+	__atomic_store_n(&patience->lock, 0, __ATOMIC_RELEASE);
+}
+
 /* Maps a page of the file at @at in the reserved range, and closes the file. */
 static void *share_page(int fd, int prot, u64 at)
 {

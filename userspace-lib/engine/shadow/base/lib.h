@@ -70,6 +70,9 @@ extern struct engine_counters *counters;
  */
 extern struct engine_patience *patience;
 extern struct eshadow_use *use;
+/* Take and drop the lock of @patience, which all shadows of the guest share. */
+void guest_lock_take(void);
+void guest_lock_drop(void);
 /* Read a limit of the guest (u32), which vgpud may change at any time. */
 #define limit_now(name)	__atomic_load_n(&shared->limits.name, __ATOMIC_RELAXED)
 extern struct vgpu_wire_limits wire_limits;

@@ -15,6 +15,7 @@
 #include "engine/shadow/call/pages.h"
 #include "engine/shadow/call/room.h"
 #include "engine/shadow/call/run.h"
+#include "engine/shadow/call/turn.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/memory/demand.h"
@@ -161,6 +162,12 @@ int call_run(struct call *call)
 	call->lane->mm = call_ops[le16_to_cpu(call->view.call->op)].mm;
 	call->reply.pos = le64_to_cpu(call->view.call->pos);
 	count(&counters->calls, 1);
+	if (turn_begin(call)) {
+		/* The call was not run, which the guest must know, but no limit has refused it. */
+		call->reply.flags |= VGPU_REPLY_REFUSED;
+		call->reply.result = -ERESTARTSYS;
+		return 0;
+	}
 	call->reply.result = call_do(call);
 	if (call->reply.flags & VGPU_REPLY_REFUSED)
 		call->reply.data_len = 0;

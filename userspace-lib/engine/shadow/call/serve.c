@@ -7,6 +7,7 @@
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/run.h"
 #include "engine/shadow/call/serve.h"
+#include "engine/shadow/call/turn.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
@@ -163,6 +164,7 @@ static int lane_serve(struct lane *lane)
 	lane->unacked = call->reply.nr_objects;
 	ret = call_send_reply(call);
 	call_finish(call);
+	turn_end(lane);
 	return ret;
 }
 
@@ -261,6 +263,7 @@ static int lane_prepare(struct lane *lane)
 	lane->cancelled = false;
 	lane->last = false;
 	lane->down = false;
+	lane->bytes = 0;
 	lane->fetch.gating = false;
 	lane->buf = thread_buf(&lane->thread, 0);
 	lane->reply_buf = thread_buf(&lane->thread, 1);

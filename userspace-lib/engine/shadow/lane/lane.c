@@ -151,6 +151,7 @@ int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline)
 		if (ret < 0)
 			return ret;
 		count(&counters->bytes_out, ret);
+		lane->bytes += ret;
 		while (ret) {
 			u64 part = min((u64)ret, header.iov->iov_len);
 
@@ -184,6 +185,7 @@ int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline)
 		if (ret <= 0)
 			return -ENODEV;
 		count(&counters->bytes_in, ret);
+		lane->bytes += ret;
 		to += ret;
 		len -= ret;
 	}

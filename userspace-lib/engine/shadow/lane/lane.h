@@ -78,6 +78,7 @@ struct lane_driver {
  * @buf: buffer for the guest's messages
  * @reply_buf: buffer for the data of replies
  * @call: the call that the thread runs; no other thread accesses it meanwhile
+ * @bytes: number of bytes that the lane has received and sent since turn_end()
  * @mm: true if the call is of class mm, which never asks the guest; only the thread writes it
  * @no_demand: true if the driver of the call does not wait for the guest's memory; only the thread
  *	writes it
@@ -89,7 +90,7 @@ struct lane_driver {
  * @request: request of the thread to the engine; NULL: none
  *
  * The pager serves upcalls while the thread waits for their end in a driver. It writes @cancelled,
- * @last and @down then, and the thread writes them otherwise.
+ * @last, @down and @bytes then, and the thread writes them otherwise.
  */
 struct lane {
 	struct thread thread;
@@ -103,6 +104,7 @@ struct lane {
 	u8 *buf;
 	u8 *reply_buf;
 	struct call *call;
+	u64 bytes;
 	bool mm;
 	bool no_demand;
 	struct writeback *batch;

@@ -141,8 +141,10 @@ static bool upcall_send(struct lane *lane, struct iovec *iov, u32 nr, u32 len)
 	struct user_msghdr header = { .iov = iov, .iovlen = nr };
 	long ret = sys3(__NR_sendmsg, lane->sock, (long)&header, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	if (ret > 0)
+	if (ret > 0) {
 		count(&counters->bytes_out, ret);
+		lane->bytes += ret;
+	}
 	return ret == len;
 }
 

@@ -130,13 +130,32 @@ struct page *page_find(u64 addr)
 	return page;
 }
 
+/*
+ * Counts a page among those of all processes of the guest. Return: false if these may not have
+ * more. Context: demand.lock is held.
+ */
+static bool page_charge(void)
+{
+	const u32 most = __atomic_load_n(&shared->all_pages, __ATOMIC_RELAXED);
+	const u32 nr = __atomic_add_fetch(&patience->nr_pages, 1, __ATOMIC_RELAXED);
+
+	if (most && nr > most) {
+		__atomic_sub_fetch(&patience->nr_pages, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	use->counted_pages++;
+	if (nr > patience->most_pages)
+		patience->most_pages = nr;
+	return true;
+}
+
 struct page *page_add(u64 addr, bool bad)
 {
 	struct page **list = bad ? &demand.free_bad : &demand.free, *page = *list;
 	struct page **bucket = page_bucket(addr);
 
 	/* The limit may have become lower than the number of entries. */
-	if (!page || (!bad && demand.nr_good >= limit_now(pages)))
+	if (!page || (!bad && (demand.nr_good >= limit_now(pages) || !page_charge())))
 		return NULL;
 	*list = page->next;
 	*page = (struct page) {
@@ -161,8 +180,11 @@ void page_free(struct page *page)
 	*link = page->next;
 	page_release(page);
 	demand.nr_pages--;
-	if (page_has_bytes(page))
-		use->pages = --demand.nr_good;
+	if (!page_has_bytes(page))
+		return;
+	use->pages = --demand.nr_good;
+	use->counted_pages--;
+	__atomic_sub_fetch(&patience->nr_pages, 1, __ATOMIC_RELAXED);
 }
 
 u8 *page_live(const struct page *page)

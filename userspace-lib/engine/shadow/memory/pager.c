@@ -114,6 +114,7 @@ static int answer_read(struct lane *lane)
 		if (ret <= 0)
 			return -ENODEV;
 		count(&counters->bytes_in, ret);
+		lane->bytes += ret;
 		fault->have += ret;
 		if (before < sizeof(fault->answer.hdr) &&
 		    fault->have == sizeof(fault->answer.hdr)) {

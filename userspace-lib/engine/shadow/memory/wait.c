@@ -11,38 +11,16 @@
 #include "engine/shadow/memory/page.h"
 #include "engine/shadow/memory/wait.h"
 
-/*
- * Number of attempts to take the lock of the budget. It is bounded, as a shadow that held the lock
- * may have been killed.
- */
-#define PATIENCE_SPINS	(1U << 20)
-
-static void patience_lock(void)
-{
-	u32 i;
-
-	for (i = 0; i < PATIENCE_SPINS; i++) {
-		if (!__atomic_exchange_n(&patience->lock, 1, __ATOMIC_ACQUIRE))
-			return;
-		__builtin_ia32_pause();
-	}
-}
-
 /* Takes the lock, and notices if vgpud has changed the time that drivers may wait in all. */
 static void patience_take(void)
 {
 	const u64 whole = __atomic_load_n(&shared->patience_us, __ATOMIC_RELAXED);
 
-	patience_lock();
+	guest_lock_take();
 	if (patience->patience.whole == whole)
 		return;
 	vgpu_patience_pass(&patience->patience, now_ns() / NSEC_PER_US);
 	vgpu_patience_resize(&patience->patience, whole);
-}
-
-static void patience_drop(void)
-{
-	__atomic_store_n(&patience->lock, 0, __ATOMIC_RELEASE);
 }
 
 void wait_call_begins(struct lane *lane)
@@ -62,7 +40,7 @@ u64 wait_begin(const struct lane *lane, struct vgpu_patience_wait *wait)
 	patience_take();
 	may = vgpu_patience_begin(&patience->patience, now_ns() / NSEC_PER_US,
 				  lane->fetch.guest_call, wait);
-	patience_drop();
+	guest_lock_drop();
 	return may * NSEC_PER_US;
 }
 
@@ -75,5 +53,5 @@ void wait_count(struct lane *lane, u64 call, const struct vgpu_patience_wait *wa
 	patience_take();
 	vgpu_patience_end(&patience->patience, wait, took / NSEC_PER_US,
 			  now_ns() / NSEC_PER_US);
-	patience_drop();
+	guest_lock_drop();
 }

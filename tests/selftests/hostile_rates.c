@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A guest that is at its rate waits alone: other guests do not notice, and a new connection does not
+ * help it. Lanes that are too many stay. The tests run where those of hostile.h do.
+ */
+#include "hostile_limits.h"
+
+/* Sends a call of some hundred bytes, and does not wait for the reply. */
+static bool send_call(int lane, uint32_t object, uint64_t seq)
+{
+	struct vgpu_mock_array arg = { .count = 0 };
+
+	return peer_ioctl_send(lane, object, seq, VGPU_MOCK_IOC_ARRAY_IN, &arg, 0x10000000,
+			       sizeof(arg));
+}
+
+/* Sends a call that opens the device, and does not wait for the reply. */
+static bool send_open(const struct peer *peer, int lane, uint64_t seq)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_OPEN, 0, seq);
+	call.msg.args.open.export = htole32(peer->export);
+	call.msg.f_flags = htole32(O_RDWR);
+	call.msg.args.open.flags = htole32(O_RDWR);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+static bool reply_comes(int lane, int timeout_ms)
+{
+	char answer[4096];
+
+	return peer_reply(lane, answer, sizeof(answer), timeout_ms) != INT64_MIN;
+}
+
+static bool set_limit(const char *limit)
+{
+	return !tool_run("vgpuctl limit %d:%d %s", LOOPBACK, PORT, limit)->status;
+}
+
+static bool delayed(void *unused)
+{
+	const char *out = tool_run("vgpuctl limit %d:%d --json", LOOPBACK, PORT)->out;
+	const char *at = strstr(out, "\"delayed\":");
+
+	return at && atol(at + strlen("\"delayed\":"));
+}
+
+/* While a guest waits for minutes, another one makes calls. */
+TEST_F_TIMEOUT(limits, other_guests, 120)
+{
+	uint32_t object;
+	int lane, fd, i;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	/* Each call has some hundred bytes, so the second one waits for minutes. */
+	ASSERT_TRUE(set_limit("byte-rate=1"));
+	ASSERT_TRUE(send_call(lane, object, 2));
+	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
+	ASSERT_TRUE(send_call(lane, object, 3));
+	ASSERT_TRUE(eventually(delayed, NULL, SLACK_MS));
+	fd = open(fwd_path, O_RDWR);
+	ASSERT_GE(fd, 0);
+	for (i = 0; i < 200; i++)
+		ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
+	close(fd);
+	EXPECT_FALSE(reply_comes(lane, 100));
+	ASSERT_TRUE(set_limit("byte-rate="));
+	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
+	close(lane);
+}
+
+/* A guest that connects anew owes what it owed before. */
+TEST_F_TIMEOUT(limits, connects_anew, 120)
+{
+	uint32_t object;
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_TRUE(set_limit("byte-rate=1"));
+	ASSERT_TRUE(send_call(lane, object, 2));
+	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
+	close(lane);
+	peer_close(&self->peer);
+	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	/* This OPEN has to wait. */
+	ASSERT_TRUE(send_open(&self->peer, lane, 1));
+	EXPECT_TRUE(eventually(delayed, NULL, SLACK_MS));
+	EXPECT_FALSE(reply_comes(lane, 500));
+	/* The guest goes while its lane waits. */
+	close(lane);
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	ASSERT_TRUE(set_limit("byte-rate="));
+}
+
+/* A call that waits for its turn is cancelled as one that waits in a driver. */
+TEST_F_TIMEOUT(limits, cancelled, 60)
+{
+	struct vgpu_hdr cancel = {
+		.len = htole32(sizeof(cancel)),
+		.type = htole16(VGPU_MSG_CANCEL),
+		.seq = htole64(3),
+	};
+	char answer[4096];
+	uint32_t object;
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_TRUE(set_limit("byte-rate=1"));
+	ASSERT_TRUE(send_call(lane, object, 2));
+	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
+	ASSERT_TRUE(send_call(lane, object, 3));
+	ASSERT_TRUE(eventually(delayed, NULL, SLACK_MS));
+	ASSERT_TRUE(peer_send(lane, &cancel, sizeof(cancel)));
+	/* -ERESTARTSYS, as nothing was run. */
+	EXPECT_EQ(-512, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(set_limit("byte-rate="));
+	ASSERT_TRUE(send_call(lane, object, 4));
+	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
+	close(lane);
+}
+
+/* Lanes beyond a new limit stay, and a guest gets no more. */
+TEST_F_TIMEOUT(limits, lanes, 60)
+{
+	uint32_t object;
+	int lane[3];
+
+	HOST_BEGIN(&self->peer, lane[0], object);
+	lane[1] = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane[1], 0);
+	ASSERT_TRUE(set_limit("lanes=2"));
+	EXPECT_LT(peer_lane(&self->peer, 1), 0);
+	ASSERT_TRUE(set_limit("lanes=3"));
+	lane[2] = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane[2], 0);
+	ASSERT_TRUE(set_limit("lanes=2"));
+	EXPECT_LT(peer_lane(&self->peer, 1), 0);
+	ASSERT_TRUE(send_call(lane[2], object, 1));
+	EXPECT_TRUE(reply_comes(lane[2], SLACK_MS));
+	ASSERT_TRUE(set_limit("lanes="));
+	close(lane[0]);
+	close(lane[1]);
+	close(lane[2]);
+}
+
+TEST_HARNESS_MAIN
