@@ -21,7 +21,7 @@ import time
 sys.dont_write_bytecode = True
 from engine_case import (
     ACKED, AGENT_MASTER, ANSWER, BIND, CLOSE, DRM_PRIMARY, DROP, DROPPED, EACCES, EBADF, EBUSY,
-    EINTR, END, ENODEV, ENOMEM, EVENT, FDINFO, FIND, KEEP, KEPT, KEPT_NUMBERS, LANES, MADE, MAPPED,
+    EINTR, END, ENODEV, ENOMEM, EVENT, FDINFO, FIND, KEEP, KEPT, KEPT_NUMBERS, LANES, LIMITS, MADE, MAPPED,
     MAPS, MASTER, MSG_CLOSE, MSG_EVENT, MSG_EXPORT_DEL, MSG_RELEASE, NOTHING, NOW, NVIDIA, OBJECTS, OPEN,
     OPENED, OWNER, POLL, QUIET, RAM, RELEASE, REVOKE, ROOM, SET_MASTER, SHOW, SHOWN, SYNC,
     TAKE_BACK, UNEVENT, UNMAP, UNSYNC, USAGE, WAIT, Engine, Shadow, message)
@@ -78,6 +78,60 @@ class Full(Engine):
                     self.bad.ask(OPENED, number=self.null, fds=[file.fileno()])
         self.assertEqual(files, self.files())
         self.assertEqual(-errno.EMFILE, self.bad.ask(OPEN, number=self.null, value=os.O_RDWR)[0])
+
+
+class Limits(Engine):
+    """vgpud changes the guest's limits while the guest has objects and mappings."""
+
+    extra = 20
+
+    def limit(self, objects=64, mappings=100, mapped=MAPPED, all_mappings=0):
+        self.agent.send(struct.pack("=II8I2Q", LIMITS, all_mappings, 64, 8, objects, 64, 1 << 20, 1024, mappings, 0,
+                                    mapped, KEPT))
+        # The guest is told of this export after the engine has read the limits.
+        self.grant(self.extra, 1, 3)
+        self.extra += 1
+
+    def room(self, shadow, length=4096):
+        return shadow.ask(ROOM, value=length)[0]
+
+    def test_objects(self):
+        """Objects beyond a new limit stay, and the guest gets no more."""
+        for _ in range(4):
+            self.open(self.bad)
+        self.limit(objects=2)
+        self.assertEqual(-errno.EMFILE, self.bad.ask(OPEN, number=self.null, value=os.O_RDWR)[0])
+        self.assertEqual(4, self.counts()[3])
+        self.limit(objects=5)
+        self.open(self.bad)
+        self.assertEqual(-errno.EMFILE, self.bad.ask(OPEN, number=self.null, value=os.O_RDWR)[0])
+
+    def test_mappings(self):
+        """A shadow that had more mappings than a new limit allows is not taken for a liar."""
+        for _ in range(150):
+            self.assertEqual(0, self.room(self.bad))
+        self.limit(mappings=1)
+        self.assertEqual(-errno.ENOMEM, self.room(self.bad))
+        self.bad.say(USAGE, value=(1 << 64) - 4096, extra=(1 << 32) - 1)
+        self.counts_become((149 * 4096, None, None, None, 149))
+        self.assertEqual(-errno.ENOMEM, self.room(self.bad))
+
+    def test_bytes(self):
+        self.assertEqual(0, self.room(self.bad, 3 * 4096))
+        self.limit(mapped=4 * 4096)
+        self.assertEqual(-errno.ENOMEM, self.room(self.other, 2 * 4096))
+        self.limit(mapped=4096)
+        self.assertEqual(-errno.ENOMEM, self.room(self.other))
+        self.limit(mapped=4 * 4096)
+        self.assertEqual(0, self.room(self.other))
+
+    def test_all(self):
+        """The mappings of all shadows count."""
+        self.limit(all_mappings=2)
+        self.assertEqual([0, 0, -errno.ENOMEM, -errno.ENOMEM],
+                         [self.room(shadow) for shadow in (self.bad, self.other, self.bad, self.other)])
+        self.limit(all_mappings=3)
+        self.assertEqual(0, self.room(self.other))
 
 
 class Numbers(Engine):
