@@ -492,7 +492,8 @@ class Machine:
         objects, pages = self.room()
         path = self.path(name + ".conf")
         with open(path, "w", encoding="ascii") as file:
-            file.write(f"{lines}[limits]\nobjects = {objects}\npages = {pages}\n")
+            # The groups of this machine belong to its systemd, which has delegated none here.
+            file.write(f"{lines}[limits]\nobjects = {objects}\npages = {pages}\n[shadow]\ncgroups = no\n")
         vgpud = [*self.kit("vgpu", "vgpud"), "--config", path,
                  "--exports-dir", self.path("exports.d"), "--socket", self.path(name + ".sock"),
                  "--shadow", self.path("kit/vgpu/vgpu-shadow"), "--debug"]

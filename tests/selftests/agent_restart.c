@@ -312,37 +312,6 @@ TEST_F_TIMEOUT(agent, mapped_bytes_of_two_programs, 120)
 	EXPECT_TRUE(agent_start_with(getenv("VGPU_NAME"), ""));
 }
 
-#define CGROUPS		"/sys/fs/cgroup"
-#define GUEST_LIMIT	CGROUPS "/vgpu-guest-1-22586/memory.max"
-
-/*
- * The control group of a guest stays when vgpud ends. The next vgpud gives it the limit of its own
- * settings, also if they have none.
- */
-TEST_F_TIMEOUT(agent, group_left_over, 120)
-{
-	const char *name = getenv("VGPU_NAME");
-	char line[32];
-	int fd;
-
-	tool_read_line("/proc/self/cgroup", line, sizeof(line));
-	if (strcmp(line, "0::/") || !tool_write(CGROUPS "/cgroup.subtree_control", "+memory"))
-		SKIP(return, "needs vgpud in the root group, and a memory controller");
-	ASSERT_TRUE(agent_start_with(name, "[limits]\nmemory = 1G\n[shadow]\ncgroups = yes\n"));
-	fd = agent_open(name);
-	EXPECT_GE(fd, 0);
-	tool_read_line(GUEST_LIMIT, line, sizeof(line));
-	EXPECT_STREQ("1073741824", line);
-	close(fd);
-	EXPECT_TRUE(agent_start_with(name, "[shadow]\ncgroups = yes\n"));
-	fd = agent_open(name);
-	EXPECT_GE(fd, 0);
-	tool_read_line(GUEST_LIMIT, line, sizeof(line));
-	EXPECT_STREQ("max", line);
-	close(fd);
-	EXPECT_TRUE(agent_start_with(name, ""));
-}
-
 /*
  * vgpud without the right to raise limits does not start if the process for a guest's window could
  * not have its files. The shadows of the module could have theirs.

@@ -202,7 +202,10 @@ check "shadow: no new privileges" confined NoNewPrivs 1
 check "shadow: filtered system calls" confined Seccomp 2
 check "shadow: namespaces" own_namespaces
 check "shadow: an empty root" empty_root
-check "shadow: its guest's control group" grep vgpud.service/vgpu-guest-1- "/proc/$held/cgroup"
+check "shadow: its guest's control group" grep vgpud.service/guests/vgpu-guest-1- "/proc/$held/cgroup"
+check "its groups have all controllers" sh -c 'cd /sys/fs/cgroup/system.slice/vgpud.service && for name in cpu io memory pids; do
+	grep -w $name guests/cgroup.subtree_control || exit 1; done'
+check "all guests together have a limit" grep -x '[0-9]*' /sys/fs/cgroup/system.slice/vgpud.service/guests/memory.max
 check "vgpuctl status knows of it" not sh -c 'vgpuctl status | grep "no control groups"'
 
 printf '[null]\npath = /dev/null\nto = 1\n' >>"$conf"
@@ -243,7 +246,7 @@ printf '[limits]\nmemory = 256M\n' >/etc/vgpu/vgpud.conf
 check "control groups: restart" systemctl restart vgpud
 check "control groups: opens work" await 60 mock_opens
 check "control groups: a shadow" hold
-check "control groups: one for the guest" grep vgpud.service/vgpu-guest-1- "/proc/$held/cgroup"
+check "control groups: one for the guest" grep vgpud.service/guests/vgpu-guest-1- "/proc/$held/cgroup"
 check "control groups: its limit" grep -x 268435456 \
 	"/sys/fs/cgroup/$(cut -d: -f3 "/proc/$held/cgroup")/memory.max"
 
@@ -256,10 +259,24 @@ cp /run/vgpud.conf.old /etc/vgpu/vgpud.conf
 
 check "vgpud: not root" says 4 "only root" \
 	setpriv --reuid=tester --regid=tester --clear-groups vgpud
-check "vgpud: no shadow program" says 1 "/nonexistent" vgpud --shadow /nonexistent
-check "vgpud: no place for its socket" says 1 "/nonexistent/s" vgpud --socket /nonexistent/s
+check "vgpud by hand: no group of its own" says 1 \
+	"systemd has not delegated the group that vgpud runs in: start vgpud by 'systemctl start vgpud'" vgpud
+systemd-run -q --scope -p Delegate=yes vgpud --exports-dir /nonexistent >"$dir/scope.log" 2>&1 &
+scope=$!
+check "vgpud by hand, in a scope: starts" await 20 grep 'listening on vsock port' "$dir/scope.log"
+check "vgpud by hand, in a scope: groups of guests" sh -c '
+	test -d "/sys/fs/cgroup/$(cut -d: -f3 "/proc/$1/cgroup" | sed "s,/agent\$,/guests,")"' sh "$scope"
+kill "$scope"
+wait "$scope"
+printf '[shadow]\ncgroups = no\n' >"$dir/hand.conf"
+hand="--config $dir/hand.conf"
+# shellcheck disable=SC2086	# the option and its value
+{
+	check "vgpud: no shadow program" says 1 "/nonexistent" vgpud $hand --shadow /nonexistent
+	check "vgpud: no place for its socket" says 1 "/nonexistent/s" vgpud $hand --socket /nonexistent/s
+	check "vgpud: no exports" says 124 "/nonexistent" vgpud $hand --exports-dir /nonexistent
+}
 check "vgpud: no settings" says 3 "/nonexistent" vgpud --config /nonexistent
-check "vgpud: no exports" says 124 "/nonexistent" vgpud --exports-dir /nonexistent
 
 printf '[shadow]\nsecomp = yes\n' >/etc/vgpu/vgpud.conf
 check "settings with a mistake: no start" not systemctl start vgpud
@@ -281,7 +298,7 @@ check "no module: status says so" sh -c 'vgpuctl status --json | grep "\"engine\
 modprobe vgpu_guest cid=1
 check "no module: exports reach the guest" await 60 mock_opens
 check "no module: the guest's control group has its engine" \
-	sh -c 'grep . /sys/fs/cgroup/system.slice/vgpud.service/vgpu-guest-1-*/cgroup.procs'
+	sh -c 'grep . /sys/fs/cgroup/system.slice/vgpud.service/guests/vgpu-guest-1-*/cgroup.procs'
 check "no module: systemctl stop" systemctl stop vgpud
 check "no module: it is no failure" test "$(systemctl is-failed vgpud)" = inactive
 check "no module: unloads" await 20 rmmod vgpu_guest

@@ -313,7 +313,8 @@ int main(int argc, char **argv)
 	check(signals_init(), "signals");
 	open_module();
 	make_run_dir();
-	check(cgroup_init(), "control groups (does vgpud own its own? see Delegate= in vgpud.service)");
+	if (cgroup_init())
+		return EXIT_FAILURE;
 	check(spawn_init(), settings.shadow);
 	check(confine_init(hostdev_is_engine()), "the confinement of guests' programs");
 	tsc_init();

@@ -40,6 +40,12 @@
 /* Number of files of vgpu-engine-master: its own, and one that the engine sent. */
 #define MASTER_FILES	16
 
+/*
+ * Number of threads of a shadow beside its lanes: the main thread, the service thread (host
+ * module) or the pager and the tracer (engine), and some to spare while lanes come and go.
+ */
+#define EXTRA_THREADS	16
+
 /* Number of zombies that a guest may have for each session that its limit allows. */
 #define ZOMBIES_OF_A_SESSION	4
 /* Most seconds for which the shadow of a session that shared no file stays a zombie. */
@@ -72,10 +78,10 @@ struct settings settings = {
 	.uid_count = SETTINGS_UIDS_MAX,
 	.gid = 65534,
 	.namespaces = true,
-	.cgroups = CGROUPS_AUTO,
+	.cgroups = CGROUPS_YES,
 };
 
-enum type { TYPE_UINT, TYPE_U64, TYPE_BOOL, TYPE_CGROUPS, TYPE_STRING };
+enum type { TYPE_UINT, TYPE_U64, TYPE_MEMORY, TYPE_BOOL, TYPE_CGROUPS, TYPE_STRING };
 
 /*
  * Table of all settings except limits (limits.c): name in the file, place in struct settings, and
@@ -104,7 +110,17 @@ static const struct key {
 	KEY("agent", "fetch-timeout-ms", TYPE_UINT, fetch_timeout_ms, 1, 60000),
 	KEY("agent", "patience-ms", TYPE_UINT, limits.patience_ms, 0, 3600000),
 	KEY("agent", "ping-timeout-ms", TYPE_UINT, ping_timeout_ms, 0, 3600000),
-	KEY("limits", "memory", TYPE_U64, memory_max, 0, 1ULL << 46),
+	KEY("limits", "memory", TYPE_MEMORY, group.memory, 0, 1ULL << 46),
+	KEY("limits", "device-memory", TYPE_U64, group.device_memory, 0, 1ULL << 46),
+	KEY("limits", "tasks", TYPE_UINT, group.tasks, 0, GROUP_TASKS_MAX),
+	KEY("limits", "cpu-weight", TYPE_UINT, group.cpu_weight, 1, 10000),
+	KEY("limits", "io-weight", TYPE_UINT, group.io_weight, 1, 10000),
+	KEY("all-guests", "memory", TYPE_MEMORY, all_groups.memory, 0, 1ULL << 46),
+	KEY("all-guests", "swap", TYPE_MEMORY, swap, 0, 1ULL << 46),
+	KEY("all-guests", "device-memory", TYPE_U64, all_groups.device_memory, 0, 1ULL << 46),
+	KEY("all-guests", "tasks", TYPE_UINT, all_groups.tasks, 0, GROUP_TASKS_MAX),
+	KEY("all-guests", "cpu-weight", TYPE_UINT, all_groups.cpu_weight, 1, 10000),
+	KEY("all-guests", "io-weight", TYPE_UINT, all_groups.io_weight, 1, 10000),
 	KEY("shadow", "program", TYPE_STRING, shadow, 0, 0),
 	KEY("shadow", "uid-base", TYPE_UINT, uid_base, 1, UINT_MAX - 65537),
 	KEY("shadow", "uid-count", TYPE_UINT, uid_count, 1, SETTINGS_UIDS_MAX),
@@ -170,6 +186,12 @@ static int set_key(const struct key *key, const char *text, struct answer *words
 		free(*(char **)member);
 		*(char **)member = strdup(text);
 		return *(char **)member ? 0 : answer_say(words, -EINVAL, "out of memory");
+	case TYPE_MEMORY:
+		if (config_memory(text, key->min, key->max, &number))
+			return answer_say(words, -EINVAL, "'%s' is neither a number from %llu to %llu nor a percentage of memory up to 100%%",
+					  text, key->min, key->max);
+		*(uint64_t *)member = number;
+		return 0;
 	default:
 		if (config_number(text, key->min, key->max, &number))
 			return answer_say(words, -EINVAL, "'%s' is not a number from %llu to %llu",
@@ -303,6 +325,23 @@ unsigned int room_zombies(const struct limits *limits)
 	return shared > paced ? shared : paced;
 }
 
+unsigned long long room_threads(const struct limits *limits)
+{
+	return (unsigned long long)limits->host.sessions *
+		(limits->host.lanes + EXTRA_THREADS) + room_zombies(limits);
+}
+
+/* Return the number of the line that has set @member; 0 if the file did not set it. */
+static unsigned int settings_line_of(const struct settings_file *file, const void *member)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if ((const char *)&settings + keys[i].offset == member)
+			return file->lines[i];
+	return 0;
+}
+
 int room_check(unsigned int objects, struct answer *words)
 {
 	const struct limits limits = { .host.objects = objects };
@@ -350,8 +389,10 @@ static int set_default(char **member, const char *text)
 int config_read(const char *path, bool must_exist)
 {
 	struct settings_file file = { .name = path };
-	int ret = ini_read(path, read_line, &file);
+	int ret;
 
+	groups_default();
+	ret = ini_read(path, read_line, &file);
 	if (ret && (ret != -ENOENT || must_exist)) {
 		log_error("%s: cannot be read: %s", path, strerror(-ret));
 		return -EINVAL;
@@ -359,13 +400,15 @@ int config_read(const char *path, bool must_exist)
 	settings_check(&file);
 	if (file.mistakes)
 		return -EINVAL;
+	groups_complete();
 	if (set_default(&settings.socket, "/run/vgpu/vgpud.sock") ||
 	    set_default(&settings.control_group, CONTROL_GROUP) ||
 	    set_default(&settings.exports_dir, "/etc/vgpu/exports.d") ||
 	    set_default(&settings.guests_dir, "/etc/vgpu/guests.d") ||
 	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
 		return -ENOMEM;
-	if (settings.memory_max && settings.cgroups == CGROUPS_NO) {
+	if (settings.cgroups == CGROUPS_NO && settings.group.memory &&
+	    settings_line_of(&file, &settings.group.memory)) {
 		log_error("the limit 'memory' needs control groups: remove 'cgroups = no' from [shadow]");
 		return -EINVAL;
 	}

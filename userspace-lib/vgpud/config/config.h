@@ -21,9 +21,28 @@
  * enum cgroups - use of control groups of guests (process/cgroup.h)
  * @CGROUPS_NO: no groups are made
  * @CGROUPS_YES: groups are made, or vgpud does not start
- * @CGROUPS_AUTO: groups are made if the group that vgpud runs in was delegated to vgpud
+ * @CGROUPS_AUTO: groups are made if there is a place for them (process/hierarchy.h)
  */
 enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
+
+/* Largest value of tasks, PID_MAX_LIMIT of a 64-bit kernel: pids.max takes no larger number. */
+#define GROUP_TASKS_MAX		(4 << 20)
+
+/**
+ * struct group_limits - limits of a control group
+ * @memory: bytes of memory (memory.max); 0: no limit
+ * @device_memory: bytes of each region of device memory (dmem.max); 0: no limit
+ * @tasks: number of threads and zombies (pids.max); 0: no limit
+ * @cpu_weight: share of the processors beside sibling groups (cpu.weight), 1 to 10000
+ * @io_weight: share of block devices beside sibling groups (io.weight), 1 to 10000
+ */
+struct group_limits {
+	uint64_t memory;
+	uint64_t device_memory;
+	unsigned int tasks;
+	unsigned int cpu_weight;
+	unsigned int io_weight;
+};
 
 /**
  * struct settings - settings of vgpud.conf
@@ -49,7 +68,9 @@ enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
  * @gid: group ID of these processes
  * @namespaces: true to run them in namespaces other than the host's
  * @cgroups: use of a control group for each guest
- * @memory_max: memory limit of a guest's control group in bytes; 0: no limit
+ * @group: limits of a guest's control group, and of that of its keeper
+ * @all_groups: limits of the group that has the groups of all guests and keepers
+ * @swap: bytes of swap that all guests together may have (memory.swap.max)
  */
 struct settings {
 	unsigned int port;
@@ -72,7 +93,9 @@ struct settings {
 	unsigned int gid;
 	bool namespaces;
 	enum cgroups cgroups;
-	uint64_t memory_max;
+	struct group_limits group;
+	struct group_limits all_groups;
+	uint64_t swap;
 };
 
 extern struct settings settings;
@@ -85,6 +108,13 @@ int config_read(const char *path, bool must_exist);
 
 /* Parse "yes", "no" and similar words. Return: 0 or -EINVAL. */
 int config_bool(const char *text, bool *value);
+
+/*
+ * Parse a size in bytes, or a percentage ("25%") of the memory that this machine has beside huge
+ * pages. Return: 0 or -EINVAL.
+ */
+int config_memory(const char *text, unsigned long long min, unsigned long long max,
+		  unsigned long long *value);
 
 /* Parse a number with an optional K, M, G or T (powers of 1024). Return: 0 or -EINVAL. */
 int config_number(const char *text, unsigned long long min, unsigned long long max,
@@ -123,5 +153,16 @@ int room_check(unsigned int objects, struct answer *words);
  * and PACE_BURST_S seconds' worth of them at once before.
  */
 unsigned int room_zombies(const struct limits *limits);
+
+/* Return the largest number of threads and zombies that the shadows of a guest may have. */
+unsigned long long room_threads(const struct limits *limits);
+
+/*
+ * Set the limits of groups to their defaults, before the file is read. They depend on the size of
+ * this machine.
+ */
+void groups_default(void);
+/* Compute the limits of groups that the file has left to vgpud. */
+void groups_complete(void);
 
 #endif /* VGPUD_CONFIG_H */

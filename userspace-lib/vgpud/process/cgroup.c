@@ -1,116 +1,122 @@
 // SPDX-License-Identifier: MIT
-/* Control groups of guests, in the group that was delegated to vgpud. */
+/* Control groups of guests and keepers, and their limits. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/sysfs.h"
 #include "config/config.h"
 #include "process/cgroup.h"
+#include "process/hierarchy.h"
 #include "process/sandbox.h"
 #include "shared/log.h"
 
-#define CGROUP_ROOT	"/sys/fs/cgroup"
+/* Size of the text that lists the regions of device memory; the kernel shows one page. */
+#define REGIONS		4096
 
-/* Group that was delegated to vgpud, in which those of guests are; -1: guests have no groups. */
-static int base_fd = -1;
+/* Group that has the groups of all guests; -1: guests have no groups. */
+static int all_fd = -1;
 
-static int write_at(int dir_fd, const char *name, const char *text)
+/* Write a limit. A file that is not there belongs to a controller that is not there. */
+static int put_limit(int fd, const char *name, uint64_t value)
 {
-	int fd = openat(dir_fd, name, O_WRONLY | O_CLOEXEC);
-	int ret = 0;
+	char text[24] = "max";
+	int ret;
 
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
+	if (value)
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	ret = group_write(fd, name, text);
+	return ret == -ENOENT ? 0 : ret;
 }
 
-/* Find the path of vgpud's group in the hierarchy of version 2; "/" is the root group. */
-static int own_group(char *path, size_t size)
+/*
+ * Limit each region of device memory that drivers have registered by now. dmem.max takes one region
+ * in each write.
+ */
+static void limit_device_memory(int fd, uint64_t bytes)
 {
-	char line[PATH_MAX + 16];
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	int ret = -ENOENT;
+	char list[REGIONS] = "", text[320], *line, *rest = list;
+	size_t len = sysfs_read(CGROUP_ROOT, "dmem.capacity", list, sizeof(list) - 1);
 
-	while (file && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "0::", 3))
+	list[len] = '\0';
+	while ((line = strsep(&rest, "\n"))) {
+		line[strcspn(line, " ")] = '\0';
+		if (!*line)
 			continue;
-		line[strcspn(line, "\n")] = '\0';
-		snprintf(path, size, "%s", line + 3);
-		ret = 0;
+		if (bytes)
+			snprintf(text, sizeof(text), "%s %llu", line, (unsigned long long)bytes);
+		else
+			snprintf(text, sizeof(text), "%s max", line);
+		group_write(fd, "dmem.max", text);
 	}
-	if (file)
-		fclose(file);
-	return ret;
 }
 
-/* Check the mark that systemd sets on groups with Delegate= (CGROUP_DELEGATION.md in systemd). */
-static bool is_delegated(int fd)
+/*
+ * Give a group its limits, also those that are no limit: a group that is left of another vgpud
+ * still has that vgpud's limits. Memory and threads must be limited; the rest may be absent.
+ *
+ * memory.oom.group stays 0. Each shadow is one program of the guest: the kernel kills one of them,
+ * and the guest's other programs go on. If the kernel kills the guest's engine, its shadows end,
+ * too.
+ */
+static int limit_group(int fd, const struct group_limits *limits)
 {
-	char value[2];
+	int ret = put_limit(fd, "memory.max", limits->memory);
 
-	return fgetxattr(fd, "trusted.delegate", value, sizeof(value)) == 1 && *value == '1';
+	if (!ret)
+		ret = put_limit(fd, "pids.max", limits->tasks);
+	if (ret)
+		return ret;
+	limit_device_memory(fd, limits->device_memory);
+	put_limit(fd, "cpu.weight", limits->cpu_weight);
+	put_limit(fd, "io.weight", limits->io_weight);
+	return 0;
 }
 
-/* Move vgpud into a child group: a group with children holds no processes, except the root. */
-static int take_over(const char *group)
+/* Limit the group of all guests, so that they cannot use up the machine together. */
+static int limit_all(void)
 {
-	if (!strcmp(group, "/"))
-		return 0;
-	if (mkdirat(base_fd, "agent", 0755) && errno != EEXIST)
-		return -errno;
-	return write_at(base_fd, "agent/cgroup.procs", "0");
-}
+	char text[24];
+	int ret;
 
-static int open_base(const char *group)
-{
-	char path[PATH_MAX + sizeof(CGROUP_ROOT)];
-
-	snprintf(path, sizeof(path), CGROUP_ROOT "%s", group);
-	base_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (base_fd < 0)
-		return -errno;
-	/* Groups of others must not be changed unless the settings ask for it. */
-	if (settings.cgroups == CGROUPS_AUTO && !is_delegated(base_fd))
-		return -EPERM;
-	return take_over(group);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)settings.swap);
+	ret = group_write(all_fd, "memory.swap.max", text);
+	/* A kernel without swap does not have the file. */
+	if (ret && ret != -ENOENT)
+		return ret;
+	return limit_group(all_fd, &settings.all_groups);
 }
 
 int cgroup_init(void)
 {
-	char group[PATH_MAX] = "";
+	const char *why = "its limits cannot be set";
 	int ret;
 
 	if (settings.cgroups == CGROUPS_NO)
 		return 0;
-	ret = own_group(group, sizeof(group));
-	if (!ret)
-		ret = open_base(group);
-	if (!ret)
-		ret = write_at(base_fd, "cgroup.subtree_control", "+memory");
+	all_fd = hierarchy_open(&why);
+	ret = all_fd < 0 ? all_fd : limit_all();
 	if (!ret)
 		return 0;
-	if (base_fd >= 0)
-		close(base_fd);
-	base_fd = -1;
-	if (settings.cgroups == CGROUPS_YES || settings.memory_max)
-		return ret;
-	/* Without a limit to enforce, accounting is not worth a failure. */
-	log_info("guests have no control groups: %s does not belong to vgpud or has no memory controller (see Delegate= in vgpud.service): %s",
-		 group, strerror(-ret));
-	return 0;
+	if (all_fd >= 0)
+		close(all_fd);
+	all_fd = -1;
+	if (settings.cgroups == CGROUPS_AUTO) {
+		log_warning("guests have no control groups, so a guest could use up this machine's memory: %s (%s)",
+			    why, strerror(-ret));
+		return 0;
+	}
+	log_error("guests cannot have control groups, without which a guest could use up this machine's memory: %s, or set 'cgroups = no' in [shadow] if you trust all guests (%s)",
+		  why, strerror(-ret));
+	return ret;
 }
 
 bool cgroup_used(void)
 {
-	return base_fd >= 0;
+	return all_fd >= 0;
 }
 
 static void group_name(const struct sandbox *sandbox, char name[48])
@@ -119,18 +125,19 @@ static void group_name(const struct sandbox *sandbox, char name[48])
 		 sandbox->port);
 }
 
-/*
- * Set the memory limit of a group, also if there is to be none: a group that is left of another
- * vgpud still has that vgpud's limit.
- */
-static int set_limit(const char *name)
+int cgroup_limit(struct sandbox *sandbox, const struct group_limits *limits)
 {
-	char file[80], text[24] = "max";
+	sandbox->limits = *limits;
+	return sandbox->cgroup_fd < 0 ? 0 : limit_group(sandbox->cgroup_fd, limits);
+}
 
-	snprintf(file, sizeof(file), "%s/memory.max", name);
-	if (settings.memory_max)
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)settings.memory_max);
-	return write_at(base_fd, file, text);
+/* Limit device memory of regions that came after the group was made. */
+static void limit_new_regions(const struct sandbox *sandbox)
+{
+	if (settings.all_groups.device_memory)
+		limit_device_memory(all_fd, settings.all_groups.device_memory);
+	if (sandbox->limits.device_memory)
+		limit_device_memory(sandbox->cgroup_fd, sandbox->limits.device_memory);
 }
 
 int cgroup_open(struct sandbox *sandbox)
@@ -138,22 +145,28 @@ int cgroup_open(struct sandbox *sandbox)
 	char name[48];
 	int ret;
 
-	if (base_fd < 0 || sandbox->cgroup_fd >= 0)
+	if (all_fd < 0)
 		return 0;
-	group_name(sandbox, name);
-	if (mkdirat(base_fd, name, 0755) && errno != EEXIST)
-		goto err;
-	ret = set_limit(name);
-	if (ret) {
-		errno = -ret;
-		goto err;
+	if (sandbox->cgroup_fd >= 0) {
+		limit_new_regions(sandbox);
+		return 0;
 	}
-	sandbox->cgroup_fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (sandbox->cgroup_fd >= 0)
+	group_name(sandbox, name);
+	if (mkdirat(all_fd, name, 0755) && errno != EEXIST)
+		goto err;
+	sandbox->cgroup_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sandbox->cgroup_fd < 0)
+		goto err;
+	ret = limit_group(sandbox->cgroup_fd, &sandbox->limits);
+	if (!ret)
 		return 0;
+	close(sandbox->cgroup_fd);
+	sandbox->cgroup_fd = -1;
+	errno = -ret;
 err:
-	log_guest(sandbox->cid, sandbox->port, "control group %s: %s", name, strerror(errno));
-	return -errno;
+	ret = -errno;
+	log_guest(sandbox->cid, sandbox->port, "control group %s: %s", name, strerror(-ret));
+	return ret;
 }
 
 void cgroup_close(struct sandbox *sandbox)
@@ -165,7 +178,7 @@ void cgroup_close(struct sandbox *sandbox)
 	close(sandbox->cgroup_fd);
 	sandbox->cgroup_fd = -1;
 	group_name(sandbox, name);
-	if (unlinkat(base_fd, name, AT_REMOVEDIR))
+	if (unlinkat(all_fd, name, AT_REMOVEDIR))
 		log_guest(sandbox->cid, sandbox->port, "control group %s: %s", name,
 			  strerror(errno));
 }

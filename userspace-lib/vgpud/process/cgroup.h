@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control groups, one for each guest and one for each keeper: memory of the host processes that
- * serve a guest, and memory that drivers allocate for them, is accounted and can be limited.
+ * Control groups, one for each guest and one for each keeper: memory, threads, time and device
+ * memory of the host processes that serve a guest, and memory that drivers allocate for them, are
+ * limited. All these groups are in one group with limits of its own (hierarchy.h).
  */
 #ifndef VGPUD_CGROUP_H
 #define VGPUD_CGROUP_H
 
 #include <stdbool.h>
 
+struct group_limits;
 struct sandbox;
 
 /*
- * Prepare the group in which vgpud runs, if settings.cgroups says so. The group has to be
- * vgpud's own (systemd: Delegate=). Return: 0, also if there are no groups and the settings
- * allow that; or a negative errno.
+ * Make the group of all guests, if settings.cgroups says so. Return: 0, also if there are no groups
+ * and the settings allow that; or a negative errno, and the reason was logged.
  */
 int cgroup_init(void);
 /* Return true if guests have groups. */
@@ -21,6 +22,12 @@ bool cgroup_used(void);
 
 /* Make the group of a sandbox when it is first needed. Return: 0 or a negative errno. */
 int cgroup_open(struct sandbox *sandbox);
+/*
+ * Set the limits of a sandbox's group, now and when it is made. A group that has more memory than
+ * its new limit gives some back, or processes of the group are killed. Return: 0 or a negative
+ * errno.
+ */
+int cgroup_limit(struct sandbox *sandbox, const struct group_limits *limits);
 /* Remove the group of a sandbox that has no process left. */
 void cgroup_close(struct sandbox *sandbox);
 

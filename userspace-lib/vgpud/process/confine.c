@@ -24,12 +24,6 @@
 /* Empty directory that becomes the root of a guest's programs. */
 #define EMPTY_DIR	"/run/vgpu/empty"
 
-/*
- * Number of threads of a shadow beside its lanes: the main thread, the service thread (host
- * module) or the pager and the tracer (engine), and some to spare while lanes come and go.
- */
-#define EXTRA_THREADS	16
-
 /**
  * struct limit - a limit of a process
  * @what: number of the limit, RLIMIT_*
@@ -71,9 +65,7 @@ static unsigned int limits_of(enum spawn_kind kind, const struct limits *guest,
 {
 	const rlim_t page = 4096;
 	/* RLIMIT_NPROC counts by user: all shadows of the guest together, including zombies. */
-	rlim_t threads = (rlim_t)guest->host.sessions *
-		(guest->host.lanes + EXTRA_THREADS) +
-		room_zombies(guest);
+	rlim_t threads = room_threads(guest);
 	unsigned int nr = 0;
 
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };

@@ -29,7 +29,13 @@ void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool kee
 {
 	unsigned int i;
 
-	*sandbox = (struct sandbox){ .cid = cid, .port = port, .keeper = keeper, .cgroup_fd = -1 };
+	*sandbox = (struct sandbox) {
+		.cid = cid,
+		.port = port,
+		.keeper = keeper,
+		.cgroup_fd = -1,
+		.limits = settings.group,
+	};
 	for (i = 0; i < SANDBOX_NAMESPACES; i++)
 		sandbox->namespaces[i] = -1;
 }

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "config/config.h"
+
 #define SANDBOX_NAMESPACES	3	/* net, ipc, uts */
 
 /**
@@ -19,6 +21,7 @@
  * @uid: user ID of the programs; 0: none yet
  * @namespaces: files of the namespaces that the programs share; -1: none yet
  * @cgroup_fd: file of the programs' control group; -1: none yet
+ * @limits: limits of that group; changed by cgroup_limit() only
  */
 struct sandbox {
 	uint32_t cid;
@@ -27,6 +30,7 @@ struct sandbox {
 	unsigned int uid;
 	int namespaces[SANDBOX_NAMESPACES];
 	int cgroup_fd;
+	struct group_limits limits;
 };
 
 /* Fill in a sandbox that has no user, namespaces and control group yet. */

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/* Limits of control groups: parts of this machine, and defaults. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sysfs.h"
+#include "config/config.h"
+#include "shared/number.h"
+
+/*
+ * Defaults in percent of the machine's memory and of its process IDs: those of all guests together,
+ * and of one guest. One guest must not have all that the guests have.
+ */
+#define ALL_PERCENT	50
+#define GUEST_PERCENT	25
+
+/* Weight that a new group has in the kernel. */
+#define WEIGHT_DEFAULT	100
+
+/* Number of threads of a guest's engine, and of its other processes that are no shadows. */
+#define ENGINE_TASKS	64
+
+/* Return the memory of this machine in bytes, without huge pages, which no group can take. */
+static unsigned long long machine_memory(void)
+{
+	unsigned long long total = 0, huge = 0;
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "MemTotal: %llu kB", &total);
+		sscanf(line, "Hugetlb: %llu kB", &huge);
+	}
+	if (file)
+		fclose(file);
+	return huge < total ? (total - huge) << 10 : 0;
+}
+
+static unsigned long long memory_part(unsigned int percent)
+{
+	return machine_memory() / 100 * percent;
+}
+
+int config_memory(const char *text, unsigned long long min, unsigned long long max,
+		  unsigned long long *value)
+{
+	size_t len = strlen(text);
+	char copy[8];
+
+	if (!len || text[len - 1] != '%')
+		return config_number(text, min, max, value);
+	if (len > sizeof(copy))
+		return -EINVAL;
+	snprintf(copy, sizeof(copy), "%.*s", (int)len - 1, text);
+	if (!number_parse(copy, value) || *value > 100)
+		return -EINVAL;
+	/* The result must not be 0, which means that there is no limit. */
+	if (*value && !machine_memory())
+		return -EINVAL;
+	*value = memory_part(*value);
+	return 0;
+}
+
+/* Return the most threads that all processes of this machine may have. */
+static unsigned long long machine_tasks(void)
+{
+	unsigned long long ids, threads;
+
+	if (!sysctl_read("/proc/sys/kernel/pid_max", &ids))
+		ids = GROUP_TASKS_MAX;
+	if (sysctl_read("/proc/sys/kernel/threads-max", &threads) && threads < ids)
+		return threads;
+	return ids;
+}
+
+void groups_default(void)
+{
+	const struct group_limits limits = {
+		.cpu_weight = WEIGHT_DEFAULT,
+		.io_weight = WEIGHT_DEFAULT,
+	};
+
+	settings.group = limits;
+	settings.group.memory = memory_part(GUEST_PERCENT);
+	settings.all_groups = limits;
+	settings.all_groups.memory = memory_part(ALL_PERCENT);
+}
+
+void groups_complete(void)
+{
+	unsigned long long all = machine_tasks() * ALL_PERCENT / 100;
+	unsigned long long one = room_threads(&settings.limits) + ENGINE_TASKS;
+
+	if (!settings.all_groups.tasks)
+		settings.all_groups.tasks = all < GROUP_TASKS_MAX ? all : GROUP_TASKS_MAX;
+	all = settings.all_groups.tasks * (unsigned long long)GUEST_PERCENT / ALL_PERCENT;
+	if (!settings.group.tasks)
+		settings.group.tasks = one < all ? one : all;
+}

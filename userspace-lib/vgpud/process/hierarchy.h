@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hierarchy of control groups: vgpud's place in it, and the group of all guests. Only version 2 is
+ * used.
+ */
+#ifndef VGPUD_HIERARCHY_H
+#define VGPUD_HIERARCHY_H
+
+#define CGROUP_ROOT	"/sys/fs/cgroup"
+
+/*
+ * Make the group "guests", whose children have all controllers that can be had. Its place is the
+ * group that systemd has delegated to vgpud, and never another one below systemd. Without systemd,
+ * its place is the group that vgpud runs in; or "vgpu", which is made, if that is the root group.
+ * Return: fd of the group; or a negative errno, and *@why says what to do.
+ */
+int hierarchy_open(const char **why);
+
+/* Write to a file of a group. Return: 0 or a negative errno. */
+int group_write(int dir_fd, const char *name, const char *text);
+
+#endif /* VGPUD_HIERARCHY_H */
