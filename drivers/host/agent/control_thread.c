@@ -10,6 +10,8 @@
  */
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
 
 #include "agent/control_thread.h"
 #include "agent/export.h"
@@ -142,6 +144,7 @@ static int control_recv(struct vgpu_peer *peer, u8 *buf)
 {
 	struct vgpu_hdr *hdr = (void *)buf;
 	const struct control_op *op;
+	struct mem_cgroup *memcg;
 	u32 len, type;
 	int ret;
 
@@ -160,7 +163,10 @@ static int control_recv(struct vgpu_peer *peer, u8 *buf)
 	if (vgpu_wire_msg_check(buf, len, &peer->wire) ||
 	    (op->sequenced && le64_to_cpu(hdr->seq) != peer->control.seq + 1))
 		goto malformed;
+	/* The kernel charges a kernel thread's memory to no group unless it is told to. */
+	memcg = set_active_memcg(READ_ONCE(peer->control.memcg));
 	ret = op->fn(peer, buf);
+	set_active_memcg(memcg);
 	if (ret == -EPROTO)
 		goto malformed;
 	if (op->sequenced) {
@@ -241,6 +247,7 @@ static int control_thread(void *data)
 	cancel_work_sync(&peer->control.tx_work);
 	vgpu_offer_drop(peer);
 	vgpu_kept_drop_all(peer);
+	vgpuh_control_leave(peer);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_PEER_GONE, peer->id, 0);
 	vgpu_peer_put(peer);
 	module_put_and_kthread_exit(0);
@@ -256,10 +263,12 @@ int vgpuh_control_start(struct vgpu_peer *peer)
 	vgpu_leave_init(peer);
 	/* The caller's file holds the module, so this cannot fail. */
 	__module_get(THIS_MODULE);
-	thread = kthread_run(control_thread, peer, "vgpu-peer/%u", peer->id);
+	thread = kthread_create(control_thread, peer, "vgpu-peer/%u", peer->id);
 	if (IS_ERR(thread)) {
 		module_put(THIS_MODULE);
 		return PTR_ERR(thread);
 	}
+	peer->control.thread = get_task_struct(thread);
+	wake_up_process(thread);
 	return 0;
 }

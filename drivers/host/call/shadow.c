@@ -31,6 +31,7 @@ static int shadow_lane(void *data, struct file *file, struct vgpu_cmd *cmd)
 	ret = vgpuh_session_bind(session);
 	if (ret)
 		return ret;
+	vgpuh_control_adopt(session->peer);
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	lane = fd < 0 ? ERR_PTR(fd) : vgpuh_lane_create(session, file, args->sock_fd);
 	ret = vgpu_cmd_respond_file(cmd, &args->out_fd, fd, lane);

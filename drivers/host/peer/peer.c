@@ -3,8 +3,12 @@
  * Peers: one guest each, with its limits, counters and control connection. The functions of the
  * control connection send messages, and limit the rate at which messages of the guest are taken in.
  */
+#include <linux/cgroup.h>
 #include <linux/jiffies.h>
+#include <linux/memcontrol.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 
 #include "base/trace.h"
@@ -18,8 +22,8 @@
 
 /*
  * Idle messages lead to nothing but a reply. Beyond a burst they are taken in at this rate
- * only: the thread that reads them is the host's own, and is not charged to a control group of
- * the guest.
+ * only: the thread that reads them is the host's own. It is in the guest's control groups only
+ * once the guest has a shadow, and if guests have such groups.
  */
 #define CONTROL_IDLE_MS		10
 #define CONTROL_IDLE_BURST_MS	1000
@@ -91,6 +95,9 @@ static void peer_free(struct kref *ref)
 	struct vgpu_peer *peer = container_of(ref, struct vgpu_peer, ref);
 
 	vgpu_conn_fini(&peer->control.conn);
+	if (peer->control.thread)
+		put_task_struct(peer->control.thread);
+	mem_cgroup_put(peer->control.memcg);
 	xa_destroy(&peer->objects.table);
 	xa_destroy(&peer->objects.files);
 	xa_destroy(&peer->objects.spaces);
@@ -154,6 +161,34 @@ int vgpuh_control_send(struct vgpu_peer *peer, void *msg, size_t len)
 	if (ret)
 		vgpu_conn_shutdown(&peer->control.conn);
 	return ret;
+}
+
+/*
+ * vgpud has put the shadow into the guest's groups, and the shadow cannot leave them.
+ *
+ * The groups are taken from a living task, so none of them is being removed. If the thread cannot
+ * be moved, it stays in the root groups, where the rate of idle messages is limited all the same.
+ */
+void vgpuh_control_adopt(struct vgpu_peer *peer)
+{
+	struct mem_cgroup *memcg;
+
+	if (READ_ONCE(peer->control.memcg))
+		return;
+	memcg = get_mem_cgroup_from_mm(current->mm);
+	if (!memcg)
+		return;
+	if (cmpxchg(&peer->control.memcg, NULL, memcg)) {
+		mem_cgroup_put(memcg);
+		return;
+	}
+	cgroup_attach_task_all(current, peer->control.thread);
+}
+
+void vgpuh_control_leave(struct vgpu_peer *peer)
+{
+	if (peer->control.memcg)
+		cgroup_attach_task_all(&init_task, current);
 }
 
 void vgpuh_control_kick(struct vgpu_peer *peer)

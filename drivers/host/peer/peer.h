@@ -24,6 +24,8 @@
 #include "peer/agent.h"
 #include "wire.h"
 
+struct mem_cgroup;
+struct task_struct;
 struct vgpu_guest;
 struct vgpu_memory;
 
@@ -70,6 +72,8 @@ struct vgpu_unbind {
  * @dues: number of reports that the guest may still make without delay, see vgpuh_control_due()
  * @tx_lock: mutex that serializes senders
  * @tx_work: work item that sends what is due
+ * @thread: peer's thread, with a reference; written before the thread runs
+ * @memcg: memory control group of the guest, with a reference; NULL until vgpuh_control_adopt()
  */
 struct vgpu_peer_control {
 	struct vgpu_conn conn;
@@ -80,6 +84,8 @@ struct vgpu_peer_control {
 	atomic_t dues;
 	struct mutex tx_lock;
 	struct work_struct tx_work;
+	struct task_struct *thread;
+	struct mem_cgroup *memcg;
 };
 
 /**
@@ -310,6 +316,18 @@ void vgpuh_control_kick(struct vgpu_peer *peer);
  */
 void vgpuh_control_kick_window(struct vgpu_peer *peer);
 int vgpuh_control_send(struct vgpu_peer *peer, void *msg, size_t len);
+/*
+ * Have the peer's thread run in the control groups of current, a shadow of the guest, and have the
+ * guest's messages charged there. Only the first call for a peer has an effect. The caller holds a
+ * session of the peer, so the thread has not left its groups yet (vgpuh_control_leave()), and no
+ * lock.
+ */
+void vgpuh_control_adopt(struct vgpu_peer *peer);
+/*
+ * Leave the guest's control groups, so that they can be removed. The caller is the peer's thread,
+ * and no session is left.
+ */
+void vgpuh_control_leave(struct vgpu_peer *peer);
 /*
  * Let the guest report one more end without delay. The guest will report the end of each session
  * and mapping that it has made, and of each range of its window that it has named. It will release

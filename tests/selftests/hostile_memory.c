@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hostile guest has the host's own threads allocate memory, and fills buffers that the kernel
+ * charges to no control group. The memory is charged to the guest, or is bounded.
+ */
+#include "hostile_limits.h"
+
+#define ROOT		"/sys/fs/cgroup"
+#define SESSION		1
+
+/* Finds the directory of the control group of the hostile guest's shadow. */
+static bool group_dir(char dir[256])
+{
+	pid_t pid = tool_shadow_of("hostile");
+	char path[64], line[200];
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	tool_read_line(path, line, sizeof(line));
+	snprintf(dir, 256, ROOT "%s", line + strcspn(line, "/"));
+	return strstr(line, "guests/vgpu-guest-1-");
+}
+
+static long long read_number(const char *dir, const char *name)
+{
+	char path[300], line[32];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	tool_read_line(path, line, sizeof(line));
+	return *line ? atoll(line) : -1;
+}
+
+#define NEEDS_GROUPS(dir) do { \
+	if (access(ROOT "/cgroup.controllers", F_OK)) \
+		SKIP(return, "needs control groups of version 2"); \
+	ASSERT_TRUE(group_dir(dir)); \
+} while (0)
+
+/* Return: the driver's number of mmaps is larger than before. */
+static bool more_mmaps(void *before)
+{
+	static struct vgpu_mock_counters now;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC);
+	bool more = fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &now) &&
+		    now.out_mmaps > *(uint64_t *)before;
+
+	*(uint64_t *)before = now.out_mmaps;
+	close(fd);
+	return more;
+}
+
+/* Starts an mmap whose driver takes a minute. Return: 0, or the step that failed. */
+static int start_slow_mmap(int lane, uint32_t object)
+{
+	struct vgpu_mock_buf_create create = { .size = 4096, .flavour = VGPU_MOCK_BUF_PFN };
+	struct vgpu_mock_buf_range range = { .delay_ms = 60000, .seed = VGPU_MOCK_SLOW_MMAP };
+	struct {
+		struct vgpu_reply reply;
+		union {
+			struct vgpu_mock_buf_create create;
+			char bytes[8192];
+		};
+	} answer;
+	uint64_t offset, mmaps = 0;
+
+	if (!peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_BUF_CREATE, &create, 0, sizeof(create)) ||
+	    peer_reply(lane, &answer, sizeof(answer), SLACK_MS))
+		return 1;
+	range.id = answer.create.out_id;
+	offset = answer.create.out_offset;
+	if (!mmap_send_for(lane, object, 3, 0x20000000, offset, 0, 0) ||
+	    peer_reply(lane, &answer, sizeof(answer), SLACK_MS))
+		return 2;
+	if (!peer_ioctl_send(lane, object, 4, VGPU_MOCK_IOC_BUF_SLOW, &range, 0, sizeof(range)) ||
+	    peer_reply(lane, &answer, sizeof(answer), SLACK_MS))
+		return 3;
+	more_mmaps(&mmaps);
+	if (!mmap_send_for(lane, object, 5, 0x30000000, offset, 0, 0))
+		return 4;
+	/* The driver runs with the lock that unmaps take. */
+	return eventually(more_mmaps, &mmaps, SLACK_MS) ? 0 : 5;
+}
+
+/* The number is below the limit of unmaps that a session may have, see vgpu_unmap_queue(). */
+#define UNMAPS		12000
+
+/*
+ * The thread of the control connection takes UNMAPs in, which wait for an mmap of the shadow. Their
+ * memory is charged to the guest.
+ */
+TEST_F_TIMEOUT(limits, unmaps_are_charged, 120)
+{
+	struct vgpu_unmap unmap = {
+		.hdr.len = htole32(sizeof(unmap)),
+		.hdr.type = htole16(VGPU_MSG_UNMAP),
+		.session = htole64(SESSION),
+		.addr = htole64(0x50000000),
+		.len = htole64(4096),
+	};
+	struct vgpu_hdr pong;
+	long long before, now;
+	uint32_t object;
+	char dir[256];
+	int lane, i;
+
+	if (tool_user_engine())
+		SKIP(return, "all processes of a user-space engine are in the guest's group");
+	HOST_BEGIN(&self->peer, lane, object);
+	NEEDS_GROUPS(dir);
+	ASSERT_EQ(0, start_slow_mmap(lane, object));
+	before = read_number(dir, "memory.current");
+	ASSERT_LT(0, before);
+	for (i = 0; i < UNMAPS; i++) {
+		unmap.hdr.seq = htole64(1 + i);
+		ASSERT_TRUE(peer_send(self->peer.control, &unmap, sizeof(unmap)));
+	}
+	ASSERT_TRUE(peer_ping(&self->peer));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_PONG, &pong, sizeof(pong)));
+	now = read_number(dir, "memory.current");
+	TH_LOG("%lld bytes more", now - before);
+	/* Each takes more than the 40 bytes of its fields. */
+	EXPECT_LT(UNMAPS * 40, now - before);
+	close(lane);
+}
+
+static bool has_thread(const char *dir)
+{
+	char path[300], comm[32];
+	bool found = false;
+	FILE *stream;
+	int pid;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	stream = fopen(path, "r");
+	while (stream && !found && fscanf(stream, "%d", &pid) == 1) {
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		tool_read_line(path, comm, sizeof(comm));
+		found = !strncmp(comm, "vgpu-peer/", strlen("vgpu-peer/"));
+	}
+	if (stream)
+		fclose(stream);
+	return found;
+}
+
+static bool no_such_dir(void *dir)
+{
+	return access(dir, F_OK);
+}
+
+/* The thread of the control connection runs in the guest's group, which is removed in the end. */
+TEST_F_TIMEOUT(limits, thread_is_the_guests, 120)
+{
+	uint32_t object;
+	char dir[256];
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	NEEDS_GROUPS(dir);
+	if (!tool_user_engine())
+		EXPECT_TRUE(has_thread(dir));
+	close(lane);
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_such_dir, dir, SLACK_MS));
+}
+
+TEST_HARNESS_MAIN
