@@ -162,4 +162,76 @@ TEST_F_TIMEOUT(limits, thread_is_the_guests, 120)
 	EXPECT_TRUE(eventually(no_such_dir, dir, SLACK_MS));
 }
 
+/*
+ * Sends to a lane whose thread sleeps in the driver, until the host's buffer is full. Return: number
+ * of bytes that the buffer has taken.
+ */
+static long fill(int lane, uint32_t object, uint64_t seq)
+{
+	struct vgpu_mock_sleep sleep = {
+		.ms = 4000,
+		.mode = VGPU_MOCK_SLEEP_UNINTERRUPTIBLE,
+	};
+	unsigned long long size = 4 << 20;
+	uint32_t before = sleeps();
+	static char bytes[4096];
+	long total = 0;
+	ssize_t sent;
+	int tries;
+
+	/* The sender's own buffer limits what it sends, too. */
+	if (setsockopt(lane, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE, &size, sizeof(size)) ||
+	    setsockopt(lane, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &size, sizeof(size)) ||
+	    !peer_ioctl_send(lane, object, seq, VGPU_MOCK_IOC_SLEEP, &sleep, 0x1000000, sizeof(sleep)) ||
+	    !eventually(more_sleeps, &before, SLACK_MS))
+		return -1;
+	/* The other end's report of how much it has taken may come late. */
+	for (tries = 0; tries < 20; tries++) {
+		while ((sent = send(lane, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0)
+			total += sent;
+		usleep(20000);
+	}
+	return total;
+}
+
+/* Returns 2% of the machine's memory, the default of the setting "buffers". */
+static long long buffers(void)
+{
+	long long total = 0;
+	FILE *stream = fopen("/proc/meminfo", "r");
+
+	if (stream && fscanf(stream, "MemTotal: %lld kB", &total) != 1)
+		total = 0;
+	if (stream)
+		fclose(stream);
+	return total * 1024 / 50;
+}
+
+/* Some lanes have large buffers. All others have small ones. */
+TEST_F_TIMEOUT(limits, large_buffers_are_few, 120)
+{
+	/* The default of buffer-size is 1 MiB. */
+	int large = buffers() >> 20, nr = large + 3, *lanes = calloc(nr, sizeof(*lanes)), i;
+	uint32_t object;
+	long took;
+
+	ASSERT_NE(NULL, lanes);
+	ASSERT_LT(nr, 128);
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < nr; i++) {
+		lanes[i] = peer_lane(&self->peer, SESSION);
+		ASSERT_GE(lanes[i], 0);
+	}
+	object = peer_open_device(&self->peer, lanes[0], 1);
+	ASSERT_NE(0, object);
+	took = fill(lanes[0], object, 2);
+	EXPECT_LT(512 << 10, took) TH_LOG("%ld", took);
+	took = fill(lanes[nr - 1], object, 1);
+	EXPECT_GT(32 << 10, took) TH_LOG("%ld", took);
+	EXPECT_LT(0, took);
+	for (i = 0; i < nr; i++)
+		close(lanes[i]);
+	free(lanes);
+}
+
 TEST_HARNESS_MAIN

@@ -115,6 +115,8 @@ static const struct key {
 	KEY("limits", "tasks", TYPE_UINT, group.tasks, 0, GROUP_TASKS_MAX),
 	KEY("limits", "cpu-weight", TYPE_UINT, group.cpu_weight, 1, 10000),
 	KEY("limits", "io-weight", TYPE_UINT, group.io_weight, 1, 10000),
+	KEY("limits", "buffers", TYPE_MEMORY, buffers, 0, 1ULL << 46),
+	KEY("all-guests", "buffers", TYPE_MEMORY, all_buffers, 0, 1ULL << 46),
 	KEY("all-guests", "memory", TYPE_MEMORY, all_groups.memory, 0, 1ULL << 46),
 	KEY("all-guests", "swap", TYPE_MEMORY, swap, 0, 1ULL << 46),
 	KEY("all-guests", "device-memory", TYPE_U64, all_groups.device_memory, 0, 1ULL << 46),

@@ -58,7 +58,7 @@ struct group_limits {
  *	closed
  * @pending: most connections in their handshake, of all guests
  * @pending_per_guest: most of these connections of one guest
- * @buffer_size: vsock buffer of each connection in bytes
+ * @buffer_size: size of a large vsock buffer of a connection in bytes (guest/buffer.h)
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @ping_timeout_ms: see struct vgpu_host_agent
  * @limits: limits of a guest for which nothing else is said (guests.h)
@@ -71,6 +71,8 @@ struct group_limits {
  * @group: limits of a guest's control group, and of that of its keeper
  * @all_groups: limits of the group that has the groups of all guests and keepers
  * @swap: bytes of swap that all guests together may have (memory.swap.max)
+ * @buffers: bytes of large vsock buffers that the lanes of a guest may have
+ * @all_buffers: bytes of large vsock buffers that the lanes of all guests may have
  */
 struct settings {
 	unsigned int port;
@@ -96,6 +98,8 @@ struct settings {
 	struct group_limits group;
 	struct group_limits all_groups;
 	uint64_t swap;
+	uint64_t buffers;
+	uint64_t all_buffers;
 };
 
 extern struct settings settings;

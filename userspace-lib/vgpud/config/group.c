@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Limits of control groups: parts of this machine, and defaults. */
+/* Limits that depend on the size of this machine: those of control groups, and of buffers. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,10 @@
  */
 #define ALL_PERCENT	50
 #define GUEST_PERCENT	25
+
+/* Defaults of the large vsock buffers, in percent of the machine's memory. */
+#define ALL_BUFFERS	4
+#define GUEST_BUFFERS	2
 
 /* Weight that a new group has in the kernel. */
 #define WEIGHT_DEFAULT	100
@@ -85,6 +89,8 @@ void groups_default(void)
 	settings.group.memory = memory_part(GUEST_PERCENT);
 	settings.all_groups = limits;
 	settings.all_groups.memory = memory_part(ALL_PERCENT);
+	settings.buffers = memory_part(GUEST_BUFFERS);
+	settings.all_buffers = memory_part(ALL_BUFFERS);
 }
 
 void groups_complete(void)

@@ -12,6 +12,7 @@
 
 #include "base/unixsock.h"
 #include "config/config.h"
+#include "guest/buffer.h"
 #include "guest/listener.h"
 #include "shared/log.h"
 #include "shared/loop.h"
@@ -100,15 +101,6 @@ static void door_ready(struct source *source, uint32_t events)
 		;
 }
 
-/* Set the buffer size, which connections inherit. Both ends need large buffers for any effect. */
-static void enlarge(int fd)
-{
-	unsigned long long size = settings.buffer_size;
-
-	setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE, &size, sizeof(size));
-	setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &size, sizeof(size));
-}
-
 static int vsock_listen(uint32_t port)
 {
 	struct sockaddr_vm addr = {
@@ -121,7 +113,7 @@ static int vsock_listen(uint32_t port)
 
 	if (fd < 0)
 		return -errno;
-	enlarge(fd);
+	buffer_listen(fd);
 	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, SOMAXCONN))
 		return fd;
 	ret = -errno;

@@ -42,6 +42,7 @@ enum peer_state {
  * @nr_sessions: number of those that are not over
  * @ended: ring of the numbers of sessions that are over, which a late lane must not begin anew
  * @ended_next: number of entries written to @ended so far
+ * @buffers: bytes of large buffers of its sessions' lanes, see buffer.h
  */
 struct peer {
 	LIST_ENTRY(peer) node;
@@ -59,6 +60,7 @@ struct peer {
 	unsigned int nr_sessions;
 	uint64_t ended[SESSION_ENDED_MAX];
 	unsigned int ended_next;
+	uint64_t buffers;
 };
 
 LIST_HEAD(peer_list, peer);

@@ -15,6 +15,7 @@
 #include "config/guests.h"
 #include "engine/base/packet.h"
 #include "engines/shadow.h"
+#include "guest/buffer.h"
 #include "guest/peer.h"
 #include "guest/session.h"
 #include "host/hostdev.h"
@@ -62,6 +63,8 @@ static bool session_over(struct session *session)
 		return false;
 	close(session->lanes_fd);
 	session->lanes_fd = -1;
+	buffer_return(session->buffers, &peer->buffers);
+	session->buffers = 0;
 	peer->nr_sessions--;
 	session_number_over(peer, session->number);
 	return true;
@@ -170,6 +173,20 @@ static int send_lane(int lanes_fd, int sock_fd)
 	}
 }
 
+/*
+ * Give a lane a large buffer if possible. vgpud does not know when a lane ends. But a session has no
+ * more lanes than its limit allows, so further ones have taken the places of others.
+ */
+static void lane_enlarge(struct session *session, int sock_fd)
+{
+	const struct limits limits = guest_limits(session->peer->cid, session->peer->port);
+
+	if (session->buffers >= (uint64_t)limits.host.lanes * settings.buffer_size)
+		buffer_enlarge(sock_fd);
+	else
+		session->buffers += buffer_take(sock_fd, &session->peer->buffers);
+}
+
 int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd)
 {
 	uint64_t number = le64_to_cpu(hello->session);
@@ -182,6 +199,7 @@ int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, in
 		ret = session_new(peer, hello, &session);
 	if (ret)
 		return ret == -EMFILE ? -EMFILE : -ENOMEM;
+	lane_enlarge(session, sock_fd);
 	return send_lane(session->lanes_fd, sock_fd);
 }
 

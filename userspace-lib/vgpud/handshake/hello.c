@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "config/guests.h"
 #include "export/grant.h"
+#include "guest/buffer.h"
 #include "guest/peer.h"
 #include "guest/session.h"
 #include "handshake/handshake.h"
@@ -89,6 +90,7 @@ static void handshake_welcome(struct handshake *handshake)
 		return;
 	}
 	source_del(&handshake->source);
+	buffer_enlarge(handshake->source.fd);
 	ret = peer_start(peer, handshake->source.fd, features);
 	if (ret) {
 		log_guest(handshake->cid, handshake->port, "the host module refused this guest: %s",
