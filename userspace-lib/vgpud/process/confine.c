@@ -104,9 +104,10 @@ void confine_raise(pid_t pid, enum spawn_kind kind, uint32_t cid, uint32_t port)
 
 	for (i = 0; i < nr; i++) {
 		new = (struct rlimit) { limits[i].value, limits[i].value };
-		if (prlimit(pid, limits[i].what, NULL, &old) || old.rlim_max >= new.rlim_max)
+		/* Without CAP_SYS_RESOURCE, vgpud may not even read limits of another user. */
+		if (!prlimit(pid, limits[i].what, NULL, &old) && old.rlim_max >= new.rlim_max)
 			continue;
-		if (prlimit(pid, limits[i].what, &new, NULL))
+		if (prlimit(pid, limits[i].what, &new, NULL) && errno != EPERM && errno != ESRCH)
 			log_guest(cid, port, "the limit of %s cannot be raised for a program that runs: %s",
 				  limits[i].means, strerror(errno));
 	}

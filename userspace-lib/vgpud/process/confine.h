@@ -27,7 +27,7 @@ bool confine_has_keys(void);
 
 /*
  * Raise the resource limits of a program of a guest that runs, as the guest's limits were raised.
- * They are not lowered.
+ * They are not lowered, and stay as they are if vgpud lacks CAP_SYS_RESOURCE.
  */
 void confine_raise(pid_t pid, enum spawn_kind kind, uint32_t cid, uint32_t port);
 
