@@ -160,6 +160,32 @@ TEST_F_TIMEOUT(groups, left_over, 180)
 	close(fd);
 }
 
+/* A guest has limits of its own, which change while it runs programs. */
+TEST_F_TIMEOUT(groups, of_one_guest, 180)
+{
+	long long tasks;
+	int fd;
+
+	ASSERT_TRUE(agent_start_with(self->name, "[limits]\nmemory = 400M\n[guest self]\ncid = 1\n"
+				     "memory = 300M\ncpu-weight = 70\n"));
+	fd = agent_open(self->name);
+	EXPECT_GE(fd, 0);
+	EXPECT_EQ(300 << 20, limit(ALL GUEST, "memory.max"));
+	if (has(ALL GUEST, "cpu.weight"))
+		EXPECT_EQ(70, limit(ALL GUEST, "cpu.weight"));
+	tasks = limit(ALL GUEST, "pids.max");
+	EXPECT_EQ(0, tool_run("vgpuctl limit self memory=250M sessions=4 lanes=4")->status);
+	EXPECT_EQ(250 << 20, limit(ALL GUEST, "memory.max"));
+	/* Fewer programs need fewer threads. */
+	EXPECT_GT(tasks, limit(ALL GUEST, "pids.max"));
+	EXPECT_EQ(0, tool_run("vgpuctl limit self tasks=900")->status);
+	EXPECT_EQ(900, limit(ALL GUEST, "pids.max"));
+	EXPECT_EQ(0, tool_run("vgpuctl limit self memory= tasks= sessions= lanes=")->status);
+	EXPECT_EQ(300 << 20, limit(ALL GUEST, "memory.max"));
+	EXPECT_EQ(tasks, limit(ALL GUEST, "pids.max"));
+	close(fd);
+}
+
 /* Opens the device in a process that stays. Return: its pid; or 0, and the process has ended. */
 static pid_t open_and_stay(const char *node)
 {

@@ -23,6 +23,7 @@ static char dir[] = "/tmp/vgpu-guests-XXXXXX";
 struct settings settings = {
 	.port = 100,
 	.guests_dir = dir,
+	.cgroups = CGROUPS_YES,
 	.limits = { .host = { .sessions = 8, .objects = 50, .mapped_bytes = 1 << 20 },
 		    .session_rate = 5 },
 };
@@ -30,6 +31,11 @@ struct settings settings = {
 int room_check(unsigned int objects, struct answer *words)
 {
 	return objects > 1000 ? answer_say(words, -EINVAL, "too many") : 0;
+}
+
+unsigned long long room_threads(const struct limits *limits)
+{
+	return limits->host.sessions;
 }
 
 /* --- files ---------------------------------------------------------------------------------- */
@@ -165,6 +171,37 @@ static void test_mistakes(void)
 	tap_subject("mistakes change nothing");
 }
 
+static void test_groups(void)
+{
+	struct limits limits;
+
+	settings.all_groups.tasks = 1000;
+	read_conf("[guest web]\ncid = 3\nmemory = 1%\ntasks = 7\n");
+	tap_expect(!mistakes, "%u mistakes", mistakes);
+	put("a.conf", "[guest web]\ncpu-weight = 50\n");
+	tap_expect(!take(), "a file without a mistake is refused");
+	limits = guest_limits(3, 100);
+	tap_expect(limits.group.memory && limits.group.cpu_weight == 50 &&
+		   group_limits_of(&limits).tasks == 7, "%u tasks", limits.group.tasks);
+	limits.group.tasks = 0;
+	tap_expect(group_limits_of(&limits).tasks > limits.host.sessions, "too few tasks: %u",
+		   group_limits_of(&limits).tasks);
+	limits.host.sessions = 4000;
+	tap_expect(group_limits_of(&limits).tasks == 500, "not half of all tasks: %u",
+		   group_limits_of(&limits).tasks);
+	put("a.conf", "[guest web]\nmemory = 101%\n");
+	tap_expect(take() == -EBADMSG, "more memory than there is");
+	put("a.conf", "[guest web]\nmemory = 0\n");
+	settings.cgroups = CGROUPS_NO;
+	tap_expect(!take(), "no limit of memory is refused");
+	put("a.conf", "[guest web]\nmemory = 1M\n");
+	tap_expect(take() == -EBADMSG, "memory cannot be limited without groups");
+	settings.cgroups = CGROUPS_YES;
+	put("a.conf", NULL);
+	tap_expect(!take(), "no files are refused");
+	tap_subject("limits of control groups");
+}
+
 static void test_planned(void)
 {
 	uint32_t cid, port;
@@ -194,6 +231,7 @@ int main(void)
 	test_names();
 	test_limits();
 	test_mistakes();
+	test_groups();
 	test_planned();
 	guest_sections_free(&guests_by_files);
 	guest_sections_free(&guests_by_conf);

@@ -110,11 +110,6 @@ static const struct key {
 	KEY("agent", "fetch-timeout-ms", TYPE_UINT, fetch_timeout_ms, 1, 60000),
 	KEY("agent", "patience-ms", TYPE_UINT, limits.patience_ms, 0, 3600000),
 	KEY("agent", "ping-timeout-ms", TYPE_UINT, ping_timeout_ms, 0, 3600000),
-	KEY("limits", "memory", TYPE_MEMORY, group.memory, 0, 1ULL << 46),
-	KEY("limits", "device-memory", TYPE_U64, group.device_memory, 0, 1ULL << 46),
-	KEY("limits", "tasks", TYPE_UINT, group.tasks, 0, GROUP_TASKS_MAX),
-	KEY("limits", "cpu-weight", TYPE_UINT, group.cpu_weight, 1, 10000),
-	KEY("limits", "io-weight", TYPE_UINT, group.io_weight, 1, 10000),
 	KEY("limits", "buffers", TYPE_MEMORY, buffers, 0, 1ULL << 46),
 	KEY("all-guests", "buffers", TYPE_MEMORY, all_buffers, 0, 1ULL << 46),
 	KEY("all-guests", "memory", TYPE_MEMORY, all_groups.memory, 0, 1ULL << 46),
@@ -333,17 +328,6 @@ unsigned long long room_threads(const struct limits *limits)
 		(limits->host.lanes + EXTRA_THREADS) + room_zombies(limits);
 }
 
-/* Return the number of the line that has set @member; 0 if the file did not set it. */
-static unsigned int settings_line_of(const struct settings_file *file, const void *member)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if ((const char *)&settings + keys[i].offset == member)
-			return file->lines[i];
-	return 0;
-}
-
 int room_check(unsigned int objects, struct answer *words)
 {
 	const struct limits limits = { .host.objects = objects };
@@ -409,8 +393,8 @@ int config_read(const char *path, bool must_exist)
 	    set_default(&settings.guests_dir, "/etc/vgpu/guests.d") ||
 	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
 		return -ENOMEM;
-	if (settings.cgroups == CGROUPS_NO && settings.group.memory &&
-	    settings_line_of(&file, &settings.group.memory)) {
+	if (settings.cgroups == CGROUPS_NO && settings.limits.group.memory &&
+	    file.limits[limits_find("memory")]) {
 		log_error("the limit 'memory' needs control groups: remove 'cgroups = no' from [shadow]");
 		return -EINVAL;
 	}

@@ -25,25 +25,6 @@
  */
 enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
 
-/* Largest value of tasks, PID_MAX_LIMIT of a 64-bit kernel: pids.max takes no larger number. */
-#define GROUP_TASKS_MAX		(4 << 20)
-
-/**
- * struct group_limits - limits of a control group
- * @memory: bytes of memory (memory.max); 0: no limit
- * @device_memory: bytes of each region of device memory (dmem.max); 0: no limit
- * @tasks: number of threads and zombies (pids.max); 0: no limit
- * @cpu_weight: share of the processors beside sibling groups (cpu.weight), 1 to 10000
- * @io_weight: share of block devices beside sibling groups (io.weight), 1 to 10000
- */
-struct group_limits {
-	uint64_t memory;
-	uint64_t device_memory;
-	unsigned int tasks;
-	unsigned int cpu_weight;
-	unsigned int io_weight;
-};
-
 /**
  * struct settings - settings of vgpud.conf
  * @port: vsock port for guests that are not given another one
@@ -68,7 +49,6 @@ struct group_limits {
  * @gid: group ID of these processes
  * @namespaces: true to run them in namespaces other than the host's
  * @cgroups: use of a control group for each guest
- * @group: limits of a guest's control group, and of that of its keeper
  * @all_groups: limits of the group that has the groups of all guests and keepers
  * @swap: bytes of swap that all guests together may have (memory.swap.max)
  * @buffers: bytes of large vsock buffers that the lanes of a guest may have
@@ -95,7 +75,6 @@ struct settings {
 	unsigned int gid;
 	bool namespaces;
 	enum cgroups cgroups;
-	struct group_limits group;
 	struct group_limits all_groups;
 	uint64_t swap;
 	uint64_t buffers;
@@ -166,7 +145,9 @@ unsigned long long room_threads(const struct limits *limits);
  * this machine.
  */
 void groups_default(void);
-/* Compute the limits of groups that the file has left to vgpud. */
+/* Compute the limits of the group of all guests that the file has left to vgpud. */
 void groups_complete(void);
+/* Return the limits of a guest's group, with those computed that are left to vgpud. */
+struct group_limits group_limits_of(const struct limits *limits);
 
 #endif /* VGPUD_CONFIG_H */

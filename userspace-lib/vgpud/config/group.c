@@ -53,7 +53,7 @@ int config_memory(const char *text, unsigned long long min, unsigned long long m
 	char copy[8];
 
 	if (!len || text[len - 1] != '%')
-		return config_number(text, min, max, value);
+		return number_parse_size(text, value) && *value >= min && *value <= max ? 0 : -EINVAL;
 	if (len > sizeof(copy))
 		return -EINVAL;
 	snprintf(copy, sizeof(copy), "%.*s", (int)len - 1, text);
@@ -85,8 +85,8 @@ void groups_default(void)
 		.io_weight = WEIGHT_DEFAULT,
 	};
 
-	settings.group = limits;
-	settings.group.memory = memory_part(GUEST_PERCENT);
+	settings.limits.group = limits;
+	settings.limits.group.memory = memory_part(GUEST_PERCENT);
 	settings.all_groups = limits;
 	settings.all_groups.memory = memory_part(ALL_PERCENT);
 	settings.buffers = memory_part(GUEST_BUFFERS);
@@ -96,11 +96,19 @@ void groups_default(void)
 void groups_complete(void)
 {
 	unsigned long long all = machine_tasks() * ALL_PERCENT / 100;
-	unsigned long long one = room_threads(&settings.limits) + ENGINE_TASKS;
 
 	if (!settings.all_groups.tasks)
 		settings.all_groups.tasks = all < GROUP_TASKS_MAX ? all : GROUP_TASKS_MAX;
-	all = settings.all_groups.tasks * (unsigned long long)GUEST_PERCENT / ALL_PERCENT;
-	if (!settings.group.tasks)
-		settings.group.tasks = one < all ? one : all;
+}
+
+struct group_limits group_limits_of(const struct limits *limits)
+{
+	unsigned long long all = settings.all_groups.tasks;
+	unsigned long long one = room_threads(limits) + ENGINE_TASKS;
+	struct group_limits group = limits->group;
+
+	all = all * GUEST_PERCENT / ALL_PERCENT;
+	if (!group.tasks)
+		group.tasks = one < all ? one : all;
+	return group;
 }

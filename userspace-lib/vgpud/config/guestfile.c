@@ -190,6 +190,10 @@ static int check(const struct guest_sections *list, const struct guest_section *
 	if (other)
 		return answer_say(what, -EEXIST, "the name or the guest is taken by [guest %s] at %s:%u",
 				  other->name, other->file, other->line);
+	if (settings.cgroups == CGROUPS_NO &&
+	    section->limits.given & 1U << limits_find("memory") &&
+	    section->limits.values.group.memory)
+		return answer_say(what, -EINVAL, "the limit 'memory' needs control groups: remove 'cgroups = no' from [shadow] of the settings");
 	if (section->limits.given & 1U << limits_find("objects"))
 		return room_check(section->limits.values.host.objects, what);
 	return 0;

@@ -8,10 +8,12 @@
 #include <linux/vgpu_wire.h>
 
 #include "base/answer.h"
+#include "config/config.h"
 #include "config/limits.h"
 #include "shared/number.h"
 
-enum { BYTES = 1, WIDE = 2 };
+/* PART: a percentage of the machine's memory can be given; GROUP: the kernel limits a group. */
+enum { BYTES = 1, WIDE = 2, PART = 4, GROUP = 8 };
 
 /* Table of all limits: name, place in struct limits, and valid range. */
 static const struct row {
@@ -38,6 +40,11 @@ static const struct row {
 	ROW("open-rate", WIDE, rates.opens, 0, VGPU_HOST_RATE_MAX),
 	ROW("byte-rate", BYTES | WIDE, rates.bytes, 0, VGPU_HOST_RATE_MAX),
 	ROW("patience-ms", 0, patience_ms, 0, 3600000),
+	ROW("memory", BYTES | WIDE | PART | GROUP, group.memory, 0, 1ULL << 46),
+	ROW("device-memory", BYTES | WIDE | GROUP, group.device_memory, 0, 1ULL << 46),
+	ROW("tasks", GROUP, group.tasks, 0, GROUP_TASKS_MAX),
+	ROW("cpu-weight", GROUP, group.cpu_weight, 1, 10000),
+	ROW("io-weight", GROUP, group.io_weight, 1, 10000),
 #undef ROW
 };
 
@@ -65,6 +72,11 @@ bool limits_in_bytes(unsigned int limit)
 	return rows[limit].flags & BYTES;
 }
 
+bool limits_of_group(unsigned int limit)
+{
+	return rows[limit].flags & GROUP;
+}
+
 uint64_t limits_get(const struct limits *limits, unsigned int limit)
 {
 	const void *member = (const char *)limits + rows[limit].offset;
@@ -88,7 +100,12 @@ int limits_parse(struct limits *limits, unsigned int limit, const char *text,
 	const struct row *row = &rows[limit];
 	unsigned long long number;
 
-	if (!number_parse_size(text, &number) || number < row->min || number > row->max)
+	if (row->flags & PART && config_memory(text, row->min, row->max, &number))
+		return answer_say(words, -EINVAL, "'%s' is neither a number from %llu to %llu nor a percentage of memory up to 100%%",
+				  text, (unsigned long long)row->min,
+				  (unsigned long long)row->max);
+	if (!(row->flags & PART) &&
+	    (!number_parse_size(text, &number) || number < row->min || number > row->max))
 		return answer_say(words, -EINVAL, "'%s' is not a number from %llu to %llu", text,
 				  (unsigned long long)row->min, (unsigned long long)row->max);
 	set(limits, limit, number);

@@ -10,6 +10,25 @@
 
 struct answer;
 
+/* Largest value of tasks, PID_MAX_LIMIT of a 64-bit kernel: pids.max takes no larger number. */
+#define GROUP_TASKS_MAX		(4 << 20)
+
+/**
+ * struct group_limits - limits of a control group
+ * @memory: bytes of memory (memory.max); 0: no limit
+ * @device_memory: bytes of each region of device memory (dmem.max); 0: no limit
+ * @tasks: number of threads and zombies (pids.max); 0 in a setting: computed by vgpud
+ * @cpu_weight: share of the processors beside sibling groups (cpu.weight), 1 to 10000
+ * @io_weight: share of block devices beside sibling groups (io.weight), 1 to 10000
+ */
+struct group_limits {
+	uint64_t memory;
+	uint64_t device_memory;
+	unsigned int tasks;
+	unsigned int cpu_weight;
+	unsigned int io_weight;
+};
+
 /**
  * struct limits - limits of a guest
  * @host: limits that the host module or the guest's engine applies; no member is 0
@@ -19,6 +38,7 @@ struct answer;
  * @all_pages: see struct vgpu_host_peer_limit; 0: no limit
  * @all_mappings: see struct vgpu_host_peer_limit; 0: no limit
  * @rates: see struct vgpu_host_peer_limit
+ * @group: limits of the control group of the guest's programs
  */
 struct limits {
 	struct vgpu_host_limits host;
@@ -27,6 +47,7 @@ struct limits {
 	unsigned int all_pages;
 	unsigned int all_mappings;
 	struct vgpu_host_rates rates;
+	struct group_limits group;
 };
 
 /* Largest number of limits that a guest may have. */
@@ -48,6 +69,8 @@ int limits_find(const char *name);
 const char *limits_name(unsigned int limit);
 /* Return true if the limit counts bytes. */
 bool limits_in_bytes(unsigned int limit);
+/* Return true if the limit is one of the guest's control group. */
+bool limits_of_group(unsigned int limit);
 uint64_t limits_get(const struct limits *limits, unsigned int limit);
 /* Parse a value, and set the limit. Return: 0, or -EINVAL with words in @words. */
 int limits_parse(struct limits *limits, unsigned int limit, const char *text,

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/rights.h"
-#include "config/config.h"
+#include "config/guests.h"
 #include "process/cgroup.h"
 #include "process/sandbox.h"
 #include "shared/log.h"
@@ -27,6 +27,8 @@ static uint8_t taken[SETTINGS_UIDS_MAX / 8];
 
 void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool keeper)
 {
+	/* A keeper has the limits of all guests: it stays while those of its guest change. */
+	const struct limits limits = keeper ? settings.limits : guest_limits(cid, port);
 	unsigned int i;
 
 	*sandbox = (struct sandbox) {
@@ -34,7 +36,7 @@ void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool kee
 		.port = port,
 		.keeper = keeper,
 		.cgroup_fd = -1,
-		.limits = settings.group,
+		.limits = group_limits_of(&limits),
 	};
 	for (i = 0; i < SANDBOX_NAMESPACES; i++)
 		sandbox->namespaces[i] = -1;

@@ -11,6 +11,7 @@
 #include "guest/limit.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
+#include "process/cgroup.h"
 #include "request/json.h"
 #include "request/limit.h"
 #include "shared/log.h"
@@ -218,6 +219,8 @@ static struct json_object *list_notes(const struct peer *peer, const struct limi
 			add_note(notes, limits_name(i), "applies when the guest connects anew");
 		else if (more && hostdev_is_engine() && IS_ONE_OF(limits_name(i), tables))
 			add_note(notes, limits_name(i), "applies to programs that start from now on");
+		else if ((more || less) && limits_of_group(i) && !cgroup_used())
+			add_note(notes, limits_name(i), "has no effect: guests have no control groups");
 	}
 	return notes;
 }
