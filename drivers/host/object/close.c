@@ -34,6 +34,7 @@
 #include "object/close.h"
 #include "object/leave.h"
 #include "object/object.h"
+#include "object/poll.h"
 #include "peer/peer.h"
 
 /* Time that amdgpu waits at most in a task that ends (MAX_WAIT_SCHED_ENTITY_Q_EMPTY). */
@@ -163,6 +164,9 @@ static void close_work(struct work_struct *work)
 
 	while ((object = close_next(peer))) {
 		leave = object->leave.number;
+		/* Only closes by messages have numbers. The guest does not know of the others. */
+		if (!object->close.seq)
+			vgpu_poll_hang_up(object);
 		vgpuh_object_flush(object, flush_by);
 		flushed = jiffies;
 		vgpuh_object_put(object);

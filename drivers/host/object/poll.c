@@ -314,6 +314,19 @@ s64 vgpu_poll_arm(struct vgpuh_object *object, u32 events, u32 number, bool stay
 	return revents;
 }
 
+void vgpu_poll_hang_up(struct vgpuh_object *object)
+{
+	struct vgpu_poll_event msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_POLL_EVENT),
+		.object = cpu_to_le32(object->id),
+		.revents = cpu_to_le32((__force u32)POLL_ALWAYS),
+	};
+
+	if (READ_ONCE(object->poll.events))
+		vgpuh_control_send(object->peer, &msg, sizeof(msg));
+}
+
 int vgpu_poll_announce(struct vgpu_peer *peer)
 {
 	struct vgpu_poll_event msg = {

@@ -428,6 +428,14 @@ static void settle_locked(void)
 		pthread_cond_wait(&looked, &lock);
 }
 
+void poller_hang_up(struct object *object)
+{
+	pthread_mutex_lock(&lock);
+	if (object->poll.events || object->poll.edges || object->poll.async)
+		tell(object, POLL_ALWAYS);
+	pthread_mutex_unlock(&lock);
+}
+
 void poller_forget(struct object *object)
 {
 	edge_forget(object);

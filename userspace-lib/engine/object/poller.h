@@ -50,6 +50,8 @@ void poller_begin(struct object *object);
  * events that the object is ready for.
  */
 uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number);
+/* Wake the guest's pollers of an object that is taken from it: their next POLL calls fail. */
+void poller_hang_up(struct object *object);
 /* Stop polling an object, before its file is closed. */
 void poller_forget(struct object *object);
 /*

@@ -233,6 +233,7 @@ void objects_cut(uint32_t export)
 		if (object->origin != export)
 			continue;
 		id = object->id;
+		poller_hang_up(object);
 		/* The object is not in the list any more when its last reference is dropped. */
 		for (nr = object->references.nr; nr; nr--)
 			object_release(id, object->references.numbers[nr - 1], 0, NULL, 0);
