@@ -109,6 +109,13 @@ static inline u64 vgpu_rate_wait(struct vgpu_rate *rate, u64 most, u64 turn, u64
 	u64 units;
 
 	vgpu_rate_pass(rate, most, now);
+	/*
+	 * Calls that came earlier may have returned their units since, and the bucket does not give
+	 * out many more units than are taken. So a turn beyond the units that are taken is due with
+	 * the last of them.
+	 */
+	if (turn >= rate->taken)
+		turn = rate->taken ? rate->taken - 1 : 0;
 	if (turn < rate->given)
 		return 0;
 	units = turn - rate->given + 1;

@@ -127,6 +127,23 @@ static void test_return(void)
 	tap_subject("a call that is given up returns its units");
 }
 
+/* A large call is given up, and no other call comes after the one that waits behind it. */
+static void test_return_before(void)
+{
+	struct vgpu_rate rate = {};
+	u64 now = SECOND, turn, end = now + 5 * SECOND, wait;
+
+	vgpu_rate_take(&rate, 100, 1, now);
+	vgpu_rate_take(&rate, 100, 10000, now);
+	turn = vgpu_rate_take(&rate, 100, 1, now);
+	tap_expect(vgpu_rate_wait(&rate, 100, turn, now), "a call overtakes a large one");
+	vgpu_rate_return(&rate, 10000);
+	while (now < end && (wait = vgpu_rate_wait(&rate, 100, turn, now)))
+		now += wait;
+	tap_expect(now < end, "a call waits for units that were returned");
+	tap_subject("a call does not wait for units that were returned before it");
+}
+
 static void test_change(void)
 {
 	struct vgpu_rate rate = {};
@@ -185,6 +202,7 @@ int main(void)
 	test_large();
 	test_order();
 	test_return();
+	test_return_before();
 	test_change();
 	test_turn();
 	return tap_done();
