@@ -124,6 +124,27 @@ TEST_F_TIMEOUT(limits, cancelled, 60)
 	close(lane);
 }
 
+/* Any program of a guest can cause an FDINFO, which must not make others wait for it. */
+TEST_F_TIMEOUT(limits, fdinfo, 60)
+{
+	struct peer_call call;
+	char answer[4096];
+	uint32_t object;
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_TRUE(set_limit("byte-rate=1"));
+	ASSERT_TRUE(send_call(lane, object, 2));
+	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
+	peer_call_init(&call, VGPU_OP_FDINFO, object, 3);
+	call.seg[0].len = htole32(256);
+	call.seg[0].flags = htole32(VGPU_SEG_OUT);
+	ASSERT_TRUE(peer_call_send(lane, &call, 1, 0));
+	EXPECT_EQ(-EAGAIN, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(set_limit("byte-rate="));
+	close(lane);
+}
+
 /* Lanes beyond a new limit stay, and a guest gets no more. */
 TEST_F_TIMEOUT(limits, lanes, 60)
 {

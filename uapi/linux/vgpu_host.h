@@ -219,8 +219,8 @@ struct vgpu_host_peer_add {
  * @bytes: maximum number of bytes a second of messages on lanes, in both directions together; at
  *	most VGPU_HOST_RATE_MAX
  *
- * A call beyond a rate waits on its lane, except CLOSE and FDINFO, for which later calls wait. An
- * idle guest may do at once what it may do in an eighth of a second.
+ * A call beyond a rate waits on its lane, except CLOSE, for which later calls wait, and FDINFO,
+ * which fails. An idle guest may do at once what it may do in an eighth of a second.
  */
 struct vgpu_host_rates {
 	__u64 calls;

@@ -132,9 +132,11 @@ static int call_wait_control(struct vgpuh_lane *lane, u64 seq)
 /*
  * Wait until the guest's rates allow the call. Bytes that arrive meanwhile are a CANCEL, and wake
  * the thread by a signal, as the end of the lane does. A CLOSE does not wait, as it should not be
- * lost, nor does an FDINFO, which the guest gives up soon: later calls wait for them.
+ * lost: later calls wait for it. An FDINFO that would have to wait fails, as the guest gives it up
+ * soon. If it ran, any program of the guest could delay the others for as long as it likes, by
+ * reading procfs.
  *
- * Return: 0, or -ERESTARTSYS if the call is to begin anew, or not at all.
+ * Return: 0; -ERESTARTSYS if the call is to begin anew, or not at all; -EAGAIN for an FDINFO.
  */
 static int call_wait_turn(struct vgpuh_call *call)
 {
@@ -147,12 +149,16 @@ static int call_wait_turn(struct vgpuh_call *call)
 
 	vgpu_guest_turn_take(peer->guest, &rates, op == VGPU_OP_OPEN, call->msg_len, &turn);
 	call->paid = turn.nr_bytes;
-	if (op == VGPU_OP_CLOSE || op == VGPU_OP_FDINFO)
+	if (op == VGPU_OP_CLOSE)
 		return 0;
 	while ((ns = vgpu_guest_turn_wait(peer->guest, &rates, &turn))) {
 		if (!delayed)
 			atomic64_inc(&peer->counters.delayed);
 		delayed = true;
+		if (op == VGPU_OP_FDINFO) {
+			vgpu_guest_turn_return(peer->guest, &turn);
+			return -EAGAIN;
+		}
 		schedule_timeout_interruptible(nsecs_to_jiffies(ns) + 1);
 		if (signal_pending(current) || READ_ONCE(call->lane->session->ending)) {
 			vgpu_guest_turn_return(peer->guest, &turn);
@@ -238,6 +244,7 @@ int vgpuh_call_run(struct vgpuh_call *call)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 	u32 cmd = 0;
+	int ret;
 
 	call_reset(call);
 	if (vgpu_wire_call_check(call->msg, call->msg_len, &peer->wire, &call->view))
@@ -246,10 +253,11 @@ int vgpuh_call_run(struct vgpuh_call *call)
 	call->reply.pos = le64_to_cpu(call->view.call->pos);
 	atomic64_inc(&peer->counters.calls);
 
-	if (READ_ONCE(peer->bounds.rated) && call_wait_turn(call)) {
+	ret = READ_ONCE(peer->bounds.rated) ? call_wait_turn(call) : 0;
+	if (ret) {
 		/* Nothing was run, so this is no refusal to count, but the reply of one. */
 		call->reply.flags |= VGPU_REPLY_REFUSED;
-		call->reply.result = -ERESTARTSYS;
+		call->reply.result = ret;
 		vgpu_kept_refuse(call);
 		call->done = true;
 		return 0;

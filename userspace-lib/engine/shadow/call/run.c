@@ -156,16 +156,19 @@ static void call_reset(struct call *call)
 
 int call_run(struct call *call)
 {
+	int ret;
+
 	call_reset(call);
 	if (vgpu_wire_call_check(call->msg, call->msg_len, &wire_limits, &call->view))
 		return -EPROTO;
 	call->lane->mm = call_ops[le16_to_cpu(call->view.call->op)].mm;
 	call->reply.pos = le64_to_cpu(call->view.call->pos);
 	count(&counters->calls, 1);
-	if (turn_begin(call)) {
+	ret = turn_begin(call);
+	if (ret) {
 		/* The call was not run, which the guest must know, but no limit has refused it. */
 		call->reply.flags |= VGPU_REPLY_REFUSED;
-		call->reply.result = -ERESTARTSYS;
+		call->reply.result = ret;
 		return 0;
 	}
 	call->reply.result = call_do(call);

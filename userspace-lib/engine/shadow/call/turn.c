@@ -47,6 +47,7 @@ int turn_begin(struct call *call)
 	struct vgpu_host_rates rates;
 	struct vgpu_turn turn;
 	bool delayed = false;
+	int ret = -ERESTARTSYS;
 	u64 ns, paid;
 
 	if (!is_rated())
@@ -58,20 +59,23 @@ int turn_begin(struct call *call)
 	guest_lock_drop();
 	paid = turn.nr_bytes;
 	call->lane->bytes -= min(call->lane->bytes, paid);
-	/* A CLOSE should not be lost, and the guest gives an FDINFO up soon: later calls wait. */
-	if (op == VGPU_OP_CLOSE || op == VGPU_OP_FDINFO)
+	/* A CLOSE should not be lost: later calls wait. */
+	if (op == VGPU_OP_CLOSE)
 		return 0;
 	while ((ns = turn_wait(&turn))) {
 		if (!delayed)
 			__atomic_add_fetch(&use->delayed, 1, __ATOMIC_RELAXED);
 		delayed = true;
+		/* The guest gives an FDINFO up soon, and any of its programs can cause many. */
+		if (op == VGPU_OP_FDINFO)
+			ret = -EAGAIN;
 		/* Bytes that come before the reply are a CANCEL; the end can be read, too. */
-		if (lane_wait(call->lane, POLLIN, now_ns() + ns) == -ETIMEDOUT)
+		else if (lane_wait(call->lane, POLLIN, now_ns() + ns) == -ETIMEDOUT)
 			continue;
 		guest_lock_take();
 		vgpu_turn_return(&patience->rates, &turn);
 		guest_lock_drop();
-		return -ERESTARTSYS;
+		return ret;
 	}
 	return 0;
 }

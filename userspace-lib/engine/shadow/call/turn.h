@@ -8,7 +8,7 @@ struct lane;
 
 /*
  * Waits until the guest's rates allow the call, whose message was checked. Return: 0; -ERESTARTSYS:
- * the guest has cancelled the call, or the lane has ended.
+ * the guest has cancelled the call, or the lane has ended; -EAGAIN: an FDINFO would have to wait.
  */
 int turn_begin(struct call *call);
 /* Charges the guest for the bytes of the call that turn_begin() did not know. */
