@@ -124,6 +124,17 @@ static int sync_dir(void)
 	return ret;
 }
 
+/* Give the new file the owner and the mode of the old one, if there is one. */
+static bool keep_owner(FILE *from, int fd)
+{
+	struct stat st;
+
+	if (!from)
+		return !fchmod(fd, 0644);
+	return !fstat(fileno(from), &st) && !fchown(fd, st.st_uid, st.st_gid) &&
+	       !fchmod(fd, st.st_mode & 07777);
+}
+
 /* Write the new file beside the old one, and replace the old one. Return: 0 or a negative errno. */
 static int replace(const struct saving *saving, const struct limits_given *given,
 		   const char *path)
@@ -141,7 +152,7 @@ static int replace(const struct saving *saving, const struct limits_given *given
 	ret = !temp ? -ENOMEM : fd < 0 ? -errno : 0;
 	if (!ret) {
 		to = fdopen(fd, "w");
-		ok = to && !fchmod(fd, 0644) && (from || !saving->after) &&
+		ok = to && (from || !saving->after) && keep_owner(from, fd) &&
 		     (from ? copy(saving, given, from, to) :
 			     put_section(saving->name, given, to)) &&
 		     !fflush(to) && !fsync(fd);
