@@ -174,17 +174,21 @@ static int send_lane(int lanes_fd, int sock_fd)
 }
 
 /*
- * Give a lane a large buffer if possible. vgpud does not know when a lane ends. But a session has no
- * more lanes than its limit allows, so further ones have taken the places of others.
+ * Give a lane a large buffer if possible, and send it to the shadow. vgpud does not know when a lane
+ * ends, so its buffer counts until the session is over: a shadow may keep the sockets of lanes that
+ * have ended, or leave them in the queue.
  */
-static void lane_enlarge(struct session *session, int sock_fd)
+static int give_lane(struct session *session, int sock_fd)
 {
-	const struct limits limits = guest_limits(session->peer->cid, session->peer->port);
+	struct peer *peer = session->peer;
+	uint64_t bytes = buffer_take(sock_fd, &peer->buffers);
+	int ret = send_lane(session->lanes_fd, sock_fd);
 
-	if (session->buffers >= (uint64_t)limits.host.lanes * settings.buffer_size)
-		buffer_enlarge(sock_fd);
+	if (ret)
+		buffer_return(bytes, &peer->buffers);
 	else
-		session->buffers += buffer_take(sock_fd, &session->peer->buffers);
+		session->buffers += bytes;
+	return ret;
 }
 
 int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd)
@@ -199,8 +203,7 @@ int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, in
 		ret = session_new(peer, hello, &session);
 	if (ret)
 		return ret == -EMFILE ? -EMFILE : -ENOMEM;
-	lane_enlarge(session, sock_fd);
-	return send_lane(session->lanes_fd, sock_fd);
+	return give_lane(session, sock_fd);
 }
 
 void session_gone(struct peer *peer, uint64_t number)
