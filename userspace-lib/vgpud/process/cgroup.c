@@ -90,6 +90,14 @@ static int limit_all(void)
 	return limit_group(all_fd, &settings.all_groups);
 }
 
+/* Warn if the settings limit device memory that no controller counts. */
+static void check_device_memory(void)
+{
+	if ((settings.limits.group.device_memory || settings.all_groups.device_memory) &&
+	    faccessat(all_fd, "dmem.max", F_OK, 0))
+		log_warning("'device-memory' has no effect: guests' groups lack the controller dmem (Linux 6.14), or a group above them does not enable it");
+}
+
 int cgroup_init(void)
 {
 	const char *why = "its limits cannot be set";
@@ -99,8 +107,10 @@ int cgroup_init(void)
 		return 0;
 	all_fd = hierarchy_open(&why);
 	ret = all_fd < 0 ? all_fd : limit_all();
-	if (!ret)
+	if (!ret) {
+		check_device_memory();
 		return 0;
+	}
 	if (all_fd >= 0)
 		close(all_fd);
 	all_fd = -1;
