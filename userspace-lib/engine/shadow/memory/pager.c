@@ -19,6 +19,20 @@
 #include "engine/shadow/thread/thread.h"
 
 #define PAGER_EVENTS	16
+
+/*
+ * Ends the wait of a thread that has left it because a signal ended the access; its time counts
+ * all the same. Return: true if the thread has left.
+ */
+static bool wait_left(struct lane *lane)
+{
+	if (lane_in_call(lane) && fault_of(lane)->call == lane->seq)
+		return false;
+	wait_over(lane);
+	fault_of(lane)->addr = 0;
+	return true;
+}
+
 static void faults_read(void)
 {
 	struct uffd_msg msgs[PAGER_EVENTS];
@@ -43,6 +57,9 @@ static void faults_read(void)
 			fault_refuse(addr);
 			continue;
 		}
+		/* A wait of an earlier call must not count for this one, nor hide its fault. */
+		if (fault_waits[lane->index])
+			wait_left(lane);
 		/* A signal has interrupted the wait, and the thread has faulted again. */
 		if (fault_of(lane)->addr == addr)
 			continue;
@@ -156,19 +173,6 @@ static void lane_ready(struct lane *lane)
 }
 
 /* --- the loop ---------------------------------------------------------------- */
-
-/*
- * Ends the wait of a thread that has left it because a signal ended the access; its time counts
- * all the same. Return: true if the thread has left.
- */
-static bool wait_left(struct lane *lane)
-{
-	if (lane_in_call(lane) && fault_of(lane)->call == lane->seq)
-		return false;
-	wait_over(lane);
-	fault_of(lane)->addr = 0;
-	return true;
-}
 
 static void wait_expired(struct lane *lane)
 {
