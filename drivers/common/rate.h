@@ -9,8 +9,9 @@
  * program was killed or got a signal, returns its units: otherwise a program with a timer could
  * keep the bucket in debt.
  *
- * In any time the bucket lets at most this number of units begin: the rate times that time, a part of
- * a second's units that an idle guest saves up (VGPU_RATE_BURST), and the units of the last call.
+ * In any time the bucket lets at most this number of units begin: the rate times that time, a part
+ * of a second's units that an idle guest saves up (VGPU_RATE_BURST), and the units of the last
+ * call.
  *
  * The rate is an argument of all functions, as it may change at any time, and is not kept where a
  * guest's processes could change it. After a change, the time since the last look at the bucket

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rates of the guest that is this machine's kernel: how many calls, opens and bytes it may have in a
- * second. A slow machine can only make the numbers smaller, so only upper bounds are expected.
+ * Rates of the guest that is this machine's kernel: how many calls, opens and bytes it may have in
+ * a second. A slow machine can only make the numbers smaller, so only upper bounds are expected.
  */
 #include <errno.h>
 #include <pthread.h>

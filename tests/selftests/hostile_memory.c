@@ -163,8 +163,8 @@ TEST_F_TIMEOUT(limits, thread_is_the_guests, 120)
 }
 
 /*
- * Sends to a lane whose thread sleeps in the driver, until the host's buffer is full. Return: number
- * of bytes that the buffer has taken.
+ * Sends to a lane whose thread sleeps in the driver, until the host's buffer is full. Return:
+ * number of bytes that the buffer has taken.
  */
 static long fill(int lane, uint32_t object, uint64_t seq)
 {

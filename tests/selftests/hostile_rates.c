@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A guest that is at its rate waits alone: other guests do not notice, and a new connection does not
- * help it. Lanes that are too many stay. The tests run where those of hostile.h do.
+ * A guest that is at its rate waits alone: other guests do not notice, and a new connection does
+ * not help it. Lanes that are too many stay. The tests run where those of hostile.h do.
  */
 #include "hostile_limits.h"
 

@@ -65,7 +65,8 @@ bool vgpuh_page_usable(const struct vgpu_demand *demand, const struct vgpuh_page
 /* Count a page of the peer. Return: false if all sessions together may not have more. */
 static bool pages_charge(struct vgpu_peer *peer)
 {
-	u32 most = READ_ONCE(peer->bounds.all_pages), nr = atomic_inc_return(&peer->memory.nr_pages);
+	u32 most = READ_ONCE(peer->bounds.all_pages);
+	u32 nr = atomic_inc_return(&peer->memory.nr_pages);
 
 	if (most && nr > most) {
 		atomic_dec(&peer->memory.nr_pages);

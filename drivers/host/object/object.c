@@ -99,7 +99,8 @@ static int object_fd_new_locked(struct vgpu_peer *peer, const struct vgpu_grant 
 	if (!grant || !vgpu_export_knows_fds(grant->policy.kind))
 		return 0;
 	ret = ida_alloc_range(&peer->objects.fds, VGPU_LANE_FDS,
-			      VGPU_LANE_FDS + READ_ONCE(peer->limits.objects) - 1, GFP_KERNEL_ACCOUNT);
+			      VGPU_LANE_FDS + READ_ONCE(peer->limits.objects) - 1,
+			      GFP_KERNEL_ACCOUNT);
 	/* Files that are being closed still have some of the numbers. */
 	return ret == -ENOSPC ? -EMFILE : ret;
 }

@@ -65,7 +65,9 @@ void vgpu_guest_set_patience(struct vgpu_guest *guest, u32 ms);
 /* Take what a call needs of the guest's rates (vgpu_turn_take()). */
 void vgpu_guest_turn_take(struct vgpu_guest *guest, const struct vgpu_host_rates *rates,
 			  bool open, u32 bytes, struct vgpu_turn *turn);
-/* Return the time in nanoseconds for which the call has to wait, a second at most; 0: it goes on. */
+/*
+ * Return the time in nanoseconds for which the call has to wait, a second at most; 0: it goes on.
+ */
 u64 vgpu_guest_turn_wait(struct vgpu_guest *guest, const struct vgpu_host_rates *rates,
 			 const struct vgpu_turn *turn);
 /* Forget what the guest owes to rates that are 0, which means no limit. */

@@ -53,7 +53,8 @@ int config_memory(const char *text, unsigned long long min, unsigned long long m
 	char copy[8];
 
 	if (!len || text[len - 1] != '%')
-		return number_parse_size(text, value) && *value >= min && *value <= max ? 0 : -EINVAL;
+		return number_parse_size(text, value) && *value >= min && *value <= max ?
+		       0 : -EINVAL;
 	if (len > sizeof(copy))
 		return -EINVAL;
 	snprintf(copy, sizeof(copy), "%.*s", (int)len - 1, text);

@@ -174,9 +174,9 @@ static int send_lane(int lanes_fd, int sock_fd)
 }
 
 /*
- * Give a lane a large buffer if possible, and send it to the shadow. vgpud does not know when a lane
- * ends, so its buffer counts until the session is over: a shadow may keep the sockets of lanes that
- * have ended, or leave them in the queue.
+ * Give a lane a large buffer if possible, and send it to the shadow. vgpud does not know when a
+ * lane ends, so its buffer counts until the session is over: a shadow may keep the sockets of lanes
+ * that have ended, or leave them in the queue.
  */
 static int give_lane(struct session *session, int sock_fd)
 {

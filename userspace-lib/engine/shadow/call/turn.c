@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns: calls wait until the rates of the guest (rate.h) allow them. All shadows of the guest share
- * the buckets. A shadow that its guest has taken over could make calls without a turn, as it could
- * use the device without calls.
+ * Turns: calls wait until the rates of the guest (rate.h) allow them. All shadows of the guest
+ * share the buckets. A shadow that its guest has taken over could make calls without a turn, as it
+ * could use the device without calls.
  */
 #include <linux/errno.h>
 
