@@ -62,11 +62,13 @@ class Words(unittest.TestCase):
         commands = {part.partition('"')[0]: {"--" + names[option] for option in re.findall(r"ALLOW\((OPT_\w+)\)", part)}
                     for part in table.split('\t{ "')[1:]}
         common = {"--json", "--socket", "--help"}
-        self.assertEqual(set(commands), {"export", "unexport", "window", "reload", "diff", "list", "status", "help"})
+        self.assertEqual(set(commands), {"export", "unexport", "window", "limit", "reload", "diff", "list", "status",
+                                         "help"})
         self.assertEqual(self.completed(""), set(commands) | common | {"--version"})
         self.assertEqual(self.completed("help", ""), set(commands) - {"help"})
         for command in ("export", "unexport", "reload", "diff", "list", "status"):
             self.assertEqual(self.completed(command, "-"), commands[command] | common)
+        self.assertEqual(self.completed("limit", "web", "-"), commands["limit"] | common)
         verbs = read("vgpuctl/window.c").partition("} window_verbs[] = {")[2].partition("\n};")[0]
         for part in re.findall(r"\{ (\"[^}]*)\}", verbs):
             verb = part.split('"')[1]
