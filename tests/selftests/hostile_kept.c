@@ -477,6 +477,7 @@ TEST_F_TIMEOUT(kept, limit_changes, 60)
 {
 	struct kept first = scattered(1, 3), second = scattered(2, 3), third = scattered(3, 3);
 
+	guest_begin(_metadata, self);
 	ASSERT_TRUE(kept_limit("16K"));
 	EXPECT_EQ(0, keep(self, &first));
 	EXPECT_EQ(-ENOMEM, keep(self, &second));
