@@ -11,6 +11,16 @@ ccflags-y += -I$(vgpu-root)
 vgpu-common-y := common-anon.o common-conn.o common-conn_wait.o common-wire.o
 vgpu-common-y += common-wire_call.o common-wire_reply.o common-wire_diff.o
 
+# make VGPU_FUZZ=1 VGPU_TESTING=1: with coverage for fuzzers.
+ifeq ($(VGPU_FUZZ),1)
+ifneq ($(VGPU_TESTING),1)
+$(error VGPU_FUZZ=1 is for tests only: it needs VGPU_TESTING=1)
+endif
+ccflags-y += -DVGPU_FUZZ
+vgpu-common-y += common-cover.o
+KCOV_INSTRUMENT := y
+endif
+
 $(obj)/common-%.o: $(vgpu-root)/drivers/common/%.c FORCE
 	$(call if_changed_rule,cc_o_c)
 	$(call cmd,force_checksrc)

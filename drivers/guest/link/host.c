@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "cover.h"
 #include "link/host.h"
 #include "link/session.h"
 
@@ -254,7 +255,10 @@ int vgpu_host_serve(struct vgpu_host *host)
 		/* Settle after a burst of messages: a card and its render node are one device. */
 		if (!vgpu_conn_pending(&host->conn))
 			host_ops->settle(host);
-		ret = host_wait(host, &seq) ?: host_recv(host) ?: host_dispatch(host);
+		ret = host_wait(host, &seq);
+		vgpu_cover_start();
+		ret = ret ?: host_recv(host) ?: host_dispatch(host);
+		vgpu_cover_stop();
 	} while (!ret);
 	return ret;
 }

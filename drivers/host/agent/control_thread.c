@@ -16,6 +16,7 @@
 #include "agent/control_thread.h"
 #include "agent/export.h"
 #include "conn.h"
+#include "cover.h"
 #include "memory/kept.h"
 #include "memory/ram.h"
 #include "object/close.h"
@@ -34,10 +35,12 @@ static void control_tx_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, control.tx_work);
 
+	vgpu_cover_start();
 	/* The window is sent first, as programs may begin when the exports are there. */
 	if (!vgpu_offer_announce(peer) && !vgpu_grant_announce(peer) &&
 	    !vgpu_poll_announce(peer) && !vgpuh_event_announce(peer))
 		vgpu_kept_announce(peer);
+	vgpu_cover_stop();
 }
 
 /* --- messages of the guest ------------------------------------------------ */
@@ -233,10 +236,14 @@ static int control_thread(void *data)
 			ret = control_silent(peer, &silence);
 		} else if (!ret) {
 			silence = 0;
+			vgpu_cover_start();
 			ret = control_recv(peer, buf);
+			vgpu_cover_stop();
 		}
 	}
+	vgpu_cover_start();
 	control_end(peer);
+	vgpu_cover_stop();
 
 	gone = peer->gone;
 	peer->gone = NULL;

@@ -25,6 +25,7 @@
 #include "conn.h"
 #include "peer/guest.h"
 #include "peer/limit.h"
+#include "cover.h"
 #include "peer/peer.h"
 #include "session/call.h"
 #include "session/fdtable.h"
@@ -130,7 +131,9 @@ static int lane_next(struct vgpuh_lane *lane)
 	int ret;
 
 	for (;;) {
+		vgpu_cover_stop();
 		ret = vgpu_conn_wait(&lane->conn, TASK_INTERRUPTIBLE, 0);
+		vgpu_cover_start();
 		if (ret == -EINTR)
 			return ret;
 		/*
@@ -338,7 +341,9 @@ static int lane_serve(void *data, struct file *file, struct vgpu_cmd *cmd)
 			return -ESHUTDOWN;
 		lane->ready = true;
 	}
+	vgpu_cover_start();
 	ret = lane_run(lane);
+	vgpu_cover_stop();
 	return !ret && !lane->event ? VGPU_LANE_NEEDS_EVENT : ret;
 }
 

@@ -12,6 +12,7 @@
 #include "base/keys.h"
 #include "call/serve.h"
 #include "call/shadow.h"
+#include "cover.h"
 #include "memory/demand.h"
 #include "memory/kept.h"
 #include "memory/mapping.h"
@@ -62,7 +63,9 @@ static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 	 */
 	reach = read_pkru();
 	vgpu_keys_only(0);
+	vgpu_cover_start();
 	ret = vgpuh_mapping_apply_unmaps(session, file, U64_MAX);
+	vgpu_cover_stop();
 	write_pkru(reach);
 	/* Return to user mode each time: the last reference of a file may have been put. */
 	return ret == -EINTR ? 0 : ret;

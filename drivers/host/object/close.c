@@ -31,6 +31,7 @@
 #include <linux/workqueue.h>
 
 #include "base/work.h"
+#include "cover.h"
 #include "object/close.h"
 #include "object/leave.h"
 #include "object/object.h"
@@ -162,6 +163,7 @@ static void close_work(struct work_struct *work)
 	unsigned long flushed;
 	u64 leave;
 
+	vgpu_cover_start();
 	while ((object = close_next(peer))) {
 		leave = object->leave.number;
 		/* Only closes by messages have numbers. The guest does not know of the others. */
@@ -176,6 +178,7 @@ static void close_work(struct work_struct *work)
 		if (leave)
 			wait_event_idle(peer->wait, vgpu_leave_settled(peer, leave));
 	}
+	vgpu_cover_stop();
 }
 
 void vgpu_close_queue(struct vgpuh_object *object, u64 seq)

@@ -19,6 +19,7 @@
 #include <linux/fs.h>
 
 #include "base/work.h"
+#include "cover.h"
 #include "object/leave.h"
 #include "object/object.h"
 #include "object/tgid.h"
@@ -183,14 +184,17 @@ static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 static void leave_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(to_delayed_work(work), struct vgpu_peer, leaves.work);
-	bool again, any = leave_pass(peer, false, &again);
+	bool again, any;
 
+	vgpu_cover_start();
+	any = leave_pass(peer, false, &again);
 	if (READ_ONCE(peer->leaves.now) && again) {
 		/* A file may have held a reference of another one that is later in the list. */
 		while (leave_pass(peer, false, &again))
 			any = true;
 		any |= leave_pass(peer, true, &again);
 	}
+	vgpu_cover_stop();
 	if (any) {
 		peer->leaves.delay = LEAVE_POLL_MIN;
 		/* Answers to RELEASE may be due. */

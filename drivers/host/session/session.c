@@ -11,6 +11,7 @@
 
 #include "anon.h"
 #include "base/work.h"
+#include "cover.h"
 #include "object/tgid.h"
 #include "peer/grant.h"
 #include "peer/limit.h"
@@ -256,9 +257,11 @@ static void session_close_work(struct work_struct *work)
 		queue_delayed_work(vgpu_host_wq, &session->close.work, SESSION_CLOSE_POLL);
 		return;
 	}
+	vgpu_cover_start();
 	vgpuh_session_end(session);
 	session_notify_closed(session);
 	vgpuh_session_put(session);
+	vgpu_cover_stop();
 }
 
 void vgpuh_session_close_later(struct vgpuh_session *session)
