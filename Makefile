@@ -38,7 +38,8 @@ dkms: ## let DKMS build and install the modules for each kernel (as root; KVER=)
 	dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
 	rm -rf $(dkms_source)
 	mkdir -p $(dkms_source)
-	find Kbuild drivers uapi \( -name '*.[ch]' ! -name '*.mod.c' -o -name Kbuild -o -name '*.mk' \) \
+	@# Without plant.c a module with planted bugs (VGPU_FUZZ=1) cannot be built there.
+	find Kbuild drivers uapi \( -name '*.[ch]' ! -name '*.mod.c' ! -name plant.c -o -name Kbuild -o -name '*.mk' \) \
 		-exec cp --parents -t $(dkms_source) {} +
 	printf '%s\n' 'PACKAGE_NAME=vgpu' 'PACKAGE_VERSION=$(version)' 'AUTOINSTALL=yes' \
 		'MAKE[0]="make -C $$kernel_source_dir M=$$dkms_tree/$$module/$$module_version/build modules"' \

@@ -11,13 +11,13 @@ ccflags-y += -I$(vgpu-root)
 vgpu-common-y := common-anon.o common-conn.o common-conn_wait.o common-wire.o
 vgpu-common-y += common-wire_call.o common-wire_reply.o common-wire_diff.o
 
-# make VGPU_FUZZ=1 VGPU_TESTING=1: with coverage for fuzzers.
+# make VGPU_FUZZ=1 VGPU_TESTING=1: with coverage for fuzzers, and with bugs that they have to find.
 ifeq ($(VGPU_FUZZ),1)
 ifneq ($(VGPU_TESTING),1)
-$(error VGPU_FUZZ=1 is for tests only: it needs VGPU_TESTING=1)
+$(error VGPU_FUZZ=1 plants bugs, so it is for tests only: it needs VGPU_TESTING=1)
 endif
 ccflags-y += -DVGPU_FUZZ
-vgpu-common-y += common-cover.o
+vgpu-common-y += common-cover.o common-plant.o
 KCOV_INSTRUMENT := y
 endif
 

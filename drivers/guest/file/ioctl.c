@@ -35,6 +35,7 @@
 #include "memory/reserve.h"
 #include "memory/state.h"
 #include "memory/window.h"
+#include "plant.h"
 
 /**
  * struct vgpu_ioctl - one ioctl that is being made
@@ -275,6 +276,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 			     ret ? NULL : &xcall->reply.reply->out.ioctl);
 	if (ret)
 		return ret;
+	if (xcall->result < 0 && vgpu_planted(VGPU_PLANT_FAILED))
+		return vgpu_call_result(xcall);
 	ret = vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
 	ioctl->refused = le32_to_cpu(xcall->reply.reply->flags) & VGPU_REPLY_REFUSED;
 	if (!ioctl->refused && class_ops->ioctl_reply)

@@ -22,6 +22,7 @@
 #include "node/parent.h"
 #include "node/sound.h"
 #include "node/video_queue.h"
+#include "plant.h"
 
 #define EXPORT_MINORS	256
 
@@ -339,6 +340,8 @@ void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change 
 		return;
 	if (export->kind == VGPU_EXPORT_DRM_PRIMARY)
 		vgpu_drm_change(export, msg);
+	else if (vgpu_planted(VGPU_PLANT_CHANGE))
+		vgpu_export_put(export);
 	vgpu_export_put(export);
 }
 

@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "base/cmd.h"
+#include "plant.h"
 
 static const struct vgpu_cmd_op *cmd_find(const struct vgpu_cmd_op *ops, unsigned int nr,
 					  unsigned int nr_cmd)
@@ -58,7 +59,7 @@ int vgpu_cmd_respond_file(struct vgpu_cmd *cmd, int *out_fd, int fd, struct file
 	if (!ret) {
 		*out_fd = fd;
 		ret = vgpu_cmd_respond(cmd);
-		if (ret)
+		if (ret && !vgpu_planted(VGPU_PLANT_RESPOND))
 			fput(file);
 	}
 	if (ret && fd >= 0)

@@ -29,6 +29,7 @@
 #include "object/object.h"
 #include "object/poll.h"
 #include "peer/grant.h"
+#include "plant.h"
 #include "policy.h"
 #include "segs.h"
 #include "session/call.h"
@@ -95,7 +96,8 @@ static int ioctl_place_segs(struct vgpuh_call *call)
 
 	call->segs = call->segs_small;
 	if (nr > VGPU_SEGS_SMALL) {
-		call->segs = kvmalloc_array(nr, sizeof(*call->segs), GFP_KERNEL_ACCOUNT);
+		call->segs = kvmalloc_array(nr - vgpu_planted(VGPU_PLANT_SEGS),
+					    sizeof(*call->segs), GFP_KERNEL_ACCOUNT);
 		if (!call->segs)
 			return -ENOMEM;
 	}

@@ -27,6 +27,7 @@
 #include "peer/limit.h"
 #include "cover.h"
 #include "peer/peer.h"
+#include "plant.h"
 #include "session/call.h"
 #include "session/fdtable.h"
 #include "session/lane.h"
@@ -309,6 +310,8 @@ static int lane_take_event(struct vgpuh_lane *lane, int fd)
 	ctx = eventfd_ctx_fileget(file);
 	if (IS_ERR(ctx)) {
 		fput(file);
+		if (vgpu_planted(VGPU_PLANT_EVENTFD))
+			fput(file);
 		return PTR_ERR(ctx);
 	}
 	eventfd_ctx_put(ctx);
@@ -383,6 +386,7 @@ static int lane_release(struct inode *inode, struct file *file)
 	struct vgpuh_lane *lane = file->private_data;
 	struct vgpuh_session *session = lane->session;
 	struct file *shadow = lane->shadow;
+	bool unacked;
 
 	lane_unpublish(lane);
 	/* No callback comes after this, and no thread runs on the lane. */
@@ -398,8 +402,10 @@ static int lane_release(struct inode *inode, struct file *file)
 		xa_erase(&session->lanes.tasks, (unsigned long)lane->task);
 		put_task_struct(lane->task);
 	}
+	unacked = lane->proto.unacked;
 	lane_free(lane);
-	fput(shadow);
+	if (!unacked || !vgpu_planted(VGPU_PLANT_UNACKED))
+		fput(shadow);
 	return 0;
 }
 
@@ -483,5 +489,7 @@ err_fini_conn:
 	vgpu_conn_fini(&lane->conn);
 err_free_lane:
 	lane_free(lane);
+	if (vgpu_planted(VGPU_PLANT_LANE))
+		lane_free(lane);
 	return ERR_PTR(ret);
 }

@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "object/object.h"
 #include "peer/limit.h"
+#include "plant.h"
 
 /* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
 #define OBJECT_ACCEL_MAJOR	261
@@ -370,7 +371,8 @@ void vgpuh_object_unlist_locked(struct vgpu_peer *peer, struct vgpuh_object *obj
 	lockdep_assert_held(&peer->objects.lock);
 	xa_destroy(&object->references.table);
 	WRITE_ONCE(object->closed, true);
-	xa_erase(&peer->objects.table, object->id);
+	if (!vgpu_planted(VGPU_PLANT_CLOSED))
+		xa_erase(&peer->objects.table, object->id);
 	xa_erase(&peer->objects.files, (unsigned long)object->file);
 	/*
 	 * Processes that NVIDIA's driver remembers with the file may be reaped after its
