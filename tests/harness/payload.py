@@ -134,6 +134,8 @@ def make(kernel, rundir, out):
 
 
 def out_dir():
-    """Returns the folder that in-root shows as /out by default."""
+    """Returns the folder that in-root shows as /out: $VGPU_OUT, or one for this checkout."""
+    if os.environ.get("VGPU_OUT"):
+        return os.environ["VGPU_OUT"]
     key = hashlib.sha256(TOP.encode()).hexdigest()[:8]
     return os.path.join(cache_dir(), "out-" + key)
