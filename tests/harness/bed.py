@@ -124,7 +124,8 @@ class Bed:
             memory, layer = memory + INNER_MEMORY, "libvirt"
         memory = max(memory, self.memory)
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
-                          args=ARGS.get(self.tier, ""),
+                          # KASAN would report only the first error of a machine.
+                          args=ARGS.get(self.tier, "") + (" kasan_multi_shot" if debug else ""),
                           accel=self._accelerator(kernel), extra=extra,
                           virtual_display=gpu in DRAWING, display=gpu == "2d", memory=memory,
                           slow=4 if debug else 1, first=debug and not self.part,
