@@ -106,6 +106,9 @@ check-gpu-kit: gpu-kit ## test that kit without a GPU, with plain devices of thi
 check-unit: prepare ## run unit tests and fuzzers in user space (FUZZ_SECONDS=60)
 	@$(harness)/unit $(FUZZ_SECONDS)
 
+fuzz: prepare ## fuzz the modules in a machine with the debug kernel (MINUTES=4 FUZZER=names; PLANT=1: find planted bugs)
+	@$(harness)/fuzz $(addprefix --minutes ,$(MINUTES)) $(if $(PLANT),--plant) $(FUZZER)
+
 check-install: prepare ## test install, dkms and uninstall in a temporary Debian, and README's commands
 	@$(harness)/install
 
@@ -135,4 +138,4 @@ clean: ## remove the files built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-vhost check-user check-kept check-hoard gpu-kit check-gpu-kit check-unit check-install check-libvirt lint docs bench shell-guest shell-host clean
+	check-nested check-vhost check-user check-kept check-hoard gpu-kit check-gpu-kit check-unit fuzz check-install check-libvirt lint docs bench shell-guest shell-host clean

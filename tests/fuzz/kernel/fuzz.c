@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The loop of all fuzzers, see fuzz.h. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "corpus.h"
+#include "cover.h"
+#include "draw.h"
+#include "fuzz.h"
+#include "kmsg.h"
+
+uint64_t draw_state;
+
+static const struct fuzz *fuzzer;
+static const char *out;
+static unsigned long runs;
+static const char *finding;
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+/* Runs an input, and keeps it if it has run new code. */
+static void run_one(struct input *input)
+{
+	uint64_t state = draw_state;
+
+	corpus_note(input);
+	cover_reset();
+	/* The numbers drawn during a run depend on the input only, so that it can be repeated. */
+	draw_state = corpus_hash(input) | 1;
+	finding = fuzzer->run(input);
+	draw_state = state;
+	runs++;
+	if (!finding)
+		finding = kmsg_report();
+	if (cover_new() || (!cover_places() && draw_one_in(16)))
+		corpus_add(input, out);
+}
+
+static void run_stored(struct input *input)
+{
+	if (!finding)
+		run_one(input);
+}
+
+static void make_input(struct input *input)
+{
+	unsigned int steps = 1 + draw_below(INPUT_STEPS / 2);
+
+	input->len = 0;
+	while (steps--)
+		fuzzer->make(input);
+}
+
+static void run_until(uint64_t end)
+{
+	static struct input input, other;
+	uint64_t said = now_ms();
+
+	while (!finding && now_ms() < end) {
+		if (draw_one_in(4) || !corpus_draw(&input)) {
+			make_input(&input);
+		} else {
+			corpus_draw(&other);
+			input_change(&input, &other, fuzzer->make, fuzzer->change);
+		}
+		if (input.len)
+			run_one(&input);
+		if (now_ms() - said < 10000)
+			continue;
+		said = now_ms();
+		printf("# %s: %lu executions, %u places, %u inputs\n", fuzzer->name, runs,
+		       cover_places(), corpus_size());
+		fflush(stdout);
+	}
+}
+
+static int summary(uint64_t seed)
+{
+	if (finding) {
+		printf("# %s: found: %s\n", fuzzer->name, finding);
+		if (out)
+			corpus_write_last(out);
+	}
+	printf("%s: seed %llu, %lu executions, %u places, %u inputs, %d findings\n", fuzzer->name,
+	       (unsigned long long)seed, runs, cover_places(), corpus_size(), !!finding);
+	fflush(stdout);
+	return finding ? FUZZ_FOUND : 0;
+}
+
+int fuzz_main(const struct fuzz *fuzz, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "seconds", required_argument, NULL, 't' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "corpus", required_argument, NULL, 'c' },
+		{ "out", required_argument, NULL, 'o' },
+		{ },
+	};
+	const char *corpus = NULL, *last;
+	unsigned long seconds = 60;
+	static struct input input;
+	uint64_t seed = time(NULL) ^ (uint64_t)getpid() << 32;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 't':
+			seconds = strtoul(optarg, NULL, 0);
+			break;
+		case 's':
+			seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'c':
+			corpus = optarg;
+			break;
+		case 'o':
+			out = optarg;
+			mkdir(out, 0755);
+			break;
+		default:
+			return 2;
+		}
+	}
+	fuzzer = fuzz;
+	draw_state = seed ?: 1;
+	printf("# %s: seed %llu\n", fuzz->name, (unsigned long long)seed);
+	fflush(stdout);
+	signal(SIGPIPE, SIG_IGN);
+	if (!kmsg_open() || !fuzz->start()) {
+		printf("# %s: cannot start\n", fuzz->name);
+		return 1;
+	}
+	cover_open();
+	if (fuzz->own)
+		cover_own();
+	for (; optind < argc && !finding; optind++) {
+		if (!corpus_read(argv[optind], &input))
+			return 2;
+		run_one(&input);
+		seconds = 0;
+	}
+	if (corpus)
+		corpus_load(corpus, run_stored);
+	run_until(now_ms() + seconds * 1000);
+	last = fuzz->stop();
+	if (!finding)
+		finding = last ?: kmsg_report();
+	return summary(seed);
+}
