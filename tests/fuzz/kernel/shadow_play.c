@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The process of the fuzzer of shadows and agents: it begins like vgpud and an honest shadow, with
+ * a guest of its own, and then does what the steps say.
+ */
+#include <endian.h>
+#include <fcntl.h>
+#include <linux/vgpu_host.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include "../../selftests/hostile_peer.h"
+#include "shadow.h"
+
+#define LOOPBACK	1	/* CID */
+/* Times that a thread repeats a call that wants to be repeated. */
+#define REPEATS		64
+
+static int slots[SLOTS];
+static unsigned int next_slot;
+static uint64_t lane_seq, control_seq;
+/* Argument of an ioctl, in a page that may be made read-only. */
+static uint8_t *page;
+
+/* --- beginning -------------------------------------------------------------- */
+
+static void put_slot(int fd)
+{
+	if (fd < 0)
+		return;
+	slots[SLOT_NEW + next_slot++ % (SLOTS - SLOT_NEW)] = fd;
+}
+
+/* Makes both ends of a connection; both are -1 if this fails. */
+static void connect_ends(int *to, int *from)
+{
+	struct sockaddr_vm addr = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = SHADOW_PORT,
+	};
+	int listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*to = -1;
+	*from = -1;
+	if (!bind(listener, (struct sockaddr *)&addr, sizeof(addr)) && !listen(listener, 1)) {
+		*from = peer_connect(LOOPBACK, SHADOW_PORT, false);
+		if (*from >= 0)
+			*to = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	}
+	close(listener);
+}
+
+static void begin(void)
+{
+	struct vgpu_host_agent role = {
+		.size = sizeof(role), .reserved_base = SHADOW_RESERVED,
+		.reserved_size = SHADOW_RESERVED_LEN, .fetch_timeout_ms = 200,
+	};
+	struct vgpu_host_peer_add peer = {
+		.size = sizeof(peer), .cid = LOOPBACK, .port = SHADOW_PORT,
+		.features = VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW |
+			    VGPU_FEATURE_KEEP,
+	};
+	struct vgpu_host_export_add export = {
+		.size = sizeof(export), .kind = VGPU_EXPORT_PLAIN, .name = "fuzz",
+		.path = "/dev/vgpu-mock",
+	};
+	struct vgpu_host_grant grant = { .size = sizeof(grant) };
+	struct vgpu_host_shadow shadow = { .size = sizeof(shadow), .session = 1, .out_fd = -1 };
+	struct vgpu_shadow_lane lane = { .size = sizeof(lane), .out_fd = -1 };
+
+	slots[SLOT_AGENT] = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC);
+	slots[SLOT_DEVICE] = open(getenv("VGPU_REAL"), O_PATH | O_CLOEXEC);
+	slots[SLOT_MEMFD] = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	slots[SLOT_EVENT] = eventfd(0, EFD_CLOEXEC);
+	if (ftruncate(slots[SLOT_MEMFD], 1 << 20))
+		return;
+	connect_ends(&slots[SLOT_CONTROL], &slots[SLOT_GUEST]);
+	peer.sock_fd = slots[SLOT_CONTROL];
+	export.path_fd = slots[SLOT_DEVICE];
+	ioctl(slots[SLOT_AGENT], VGPU_HOST_AGENT, &role);
+	ioctl(slots[SLOT_AGENT], VGPU_HOST_EXPORT_ADD, &export);
+	ioctl(slots[SLOT_AGENT], VGPU_HOST_PEER_ADD, &peer);
+	grant.export = export.out_export;
+	grant.peer = peer.out_peer;
+	shadow.peer = peer.out_peer;
+	ioctl(slots[SLOT_AGENT], VGPU_HOST_GRANT, &grant);
+	ioctl(slots[SLOT_AGENT], VGPU_HOST_SHADOW, &shadow);
+	slots[SLOT_SHADOW] = shadow.out_fd;
+	mmap((void *)SHADOW_RESERVED, 0x100000, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	mmap((void *)SHADOW_TARGET, SHADOW_TARGET_LEN, PROT_READ | PROT_WRITE,
+	     MAP_SHARED | MAP_FIXED, shadow.out_fd, SHADOW_TARGET);
+	connect_ends(&slots[SLOT_SOCKET], &slots[SLOT_CALLER]);
+	lane.sock_fd = slots[SLOT_SOCKET];
+	ioctl(shadow.out_fd, VGPU_SHADOW_LANE, &lane);
+	slots[SLOT_LANE] = lane.out_fd;
+	close(slots[SLOT_SOCKET]);
+	connect_ends(&slots[SLOT_SOCKET], &slots[SLOT_PEER]);
+}
+
+/* --- steps -------------------------------------------------------------- */
+
+/**
+ * struct job - call that a thread makes, as it may wait
+ * @fd: file
+ * @cmd: command
+ * @private: true if the thread has no other files
+ * @bytes: argument
+ */
+struct job {
+	int fd;
+	uint32_t cmd;
+	bool private;
+	uint8_t bytes[512];
+};
+
+static void *run_job(void *data)
+{
+	struct job *job = data;
+	struct vgpu_lane_serve *serve = (void *)job->bytes;
+	int i, ret, event = serve->event_fd;
+
+	if (job->cmd == VGPU_LANE_SERVE && job->private && !unshare(CLONE_FILES)) {
+		if (event >= 0)
+			event = dup2(event, 900);
+		dup2(job->fd, 901);
+		close_range(0, 899, 0);
+		close_range(902, ~0U, 0);
+		job->fd = 901;
+		serve->event_fd = event;
+	}
+	for (i = 0; i < REPEATS; i++) {
+		ret = ioctl(job->fd, job->cmd, job->bytes);
+		if (ret < 0)
+			break;
+		serve->event_fd = ret == VGPU_LANE_NEEDS_EVENT ? eventfd(0, 0) : -1;
+	}
+	free(job);
+	return NULL;
+}
+
+/* Replaces the numbers of slots by those of files, and the size by that of the struct. */
+static void fit_argument(uint32_t cmd, uint8_t *bytes)
+{
+	static const struct {
+		uint32_t cmd;
+		uint16_t size;
+		int16_t fd;
+	} fits[] = {
+		{ VGPU_HOST_AGENT, sizeof(struct vgpu_host_agent), -1 },
+		{ VGPU_HOST_EXPORT_ADD, sizeof(struct vgpu_host_export_add),
+		  offsetof(struct vgpu_host_export_add, path_fd) },
+		{ VGPU_HOST_EXPORT_DEL, sizeof(struct vgpu_host_export_del), -1 },
+		{ VGPU_HOST_EXPORT_CHANGE, sizeof(struct vgpu_host_export_change), -1 },
+		{ VGPU_HOST_EXPORT_FILE, sizeof(struct vgpu_host_export_file), -1 },
+		{ VGPU_HOST_PEER_ADD, sizeof(struct vgpu_host_peer_add),
+		  offsetof(struct vgpu_host_peer_add, sock_fd) },
+		{ VGPU_HOST_PEER_DEL, sizeof(struct vgpu_host_peer_del), -1 },
+		{ VGPU_HOST_GRANT, sizeof(struct vgpu_host_grant), -1 },
+		{ VGPU_HOST_REVOKE, sizeof(struct vgpu_host_revoke), -1 },
+		{ VGPU_HOST_SHADOW, sizeof(struct vgpu_host_shadow), -1 },
+		{ VGPU_HOST_MEMORY, sizeof(struct vgpu_host_memory), -1 },
+		{ VGPU_HOST_PEER_STAT, sizeof(struct vgpu_host_peer_stat), -1 },
+		{ VGPU_HOST_WINDOW_CREATE, sizeof(struct vgpu_host_window_create), -1 },
+		{ VGPU_HOST_WINDOW_DESTROY, sizeof(struct vgpu_host_window_destroy), -1 },
+		{ VGPU_HOST_WINDOW_STAT, sizeof(struct vgpu_host_window_stat), -1 },
+		{ VGPU_HOST_WINDOW_DRAIN, sizeof(struct vgpu_host_window_drain), -1 },
+		{ VGPU_SHADOW_LANE, sizeof(struct vgpu_shadow_lane),
+		  offsetof(struct vgpu_shadow_lane, sock_fd) },
+		{ VGPU_LANE_SERVE, sizeof(struct vgpu_lane_serve),
+		  offsetof(struct vgpu_lane_serve, event_fd) },
+		{ VGPU_MEMORY_ADD, sizeof(struct vgpu_memory_add),
+		  offsetof(struct vgpu_memory_add, fd) },
+		{ VGPU_MEMORY_REMOVE, sizeof(struct vgpu_memory_remove), -1 },
+	};
+	uint32_t size;
+	int32_t fd;
+	size_t i;
+
+	for (i = 0; i < sizeof(fits) / sizeof(fits[0]); i++) {
+		if (fits[i].cmd != cmd)
+			continue;
+		size = fits[i].size;
+		memcpy(bytes, &size, sizeof(size));
+		if (fits[i].fd < 0)
+			return;
+		memcpy(&fd, bytes + fits[i].fd, sizeof(fd));
+		if (fd >= 0)
+			fd = slots[fd % SLOTS];
+		memcpy(bytes + fits[i].fd, &fd, sizeof(fd));
+	}
+}
+
+static void make_thread(const struct job *job)
+{
+	struct job *own = malloc(sizeof(*own));
+	pthread_t thread;
+
+	if (!own)
+		return;
+	*own = *job;
+	if (pthread_create(&thread, NULL, run_job, own))
+		free(own);
+	else
+		pthread_detach(thread);
+}
+
+static void make_ioctl(const struct step *step, const struct shadow_args *args)
+{
+	struct job job = {
+		.fd = slots[step->where % SLOTS], .cmd = args->number,
+		.private = !(step->flags & SHADOW_SHARED),
+	};
+
+	if (step->len < sizeof(*args))
+		return;
+	memcpy(job.bytes, args->bytes, sizeof(job.bytes));
+	if (!(step->flags & SHADOW_RAW))
+		fit_argument(job.cmd, job.bytes);
+	/* Pointers in these structs lead to memory of this program, or nowhere. */
+	if (job.cmd == VGPU_SHADOW_SERVICE || job.cmd == VGPU_LANE_SERVE) {
+		make_thread(&job);
+		return;
+	}
+	memcpy(page, job.bytes, sizeof(job.bytes));
+	if (step->flags & SHADOW_READ_ONLY)
+		mprotect(page, 4096, PROT_READ);
+	if (!ioctl(job.fd, job.cmd, page)) {
+		if (job.cmd == VGPU_HOST_SHADOW)
+			put_slot(((struct vgpu_host_shadow *)page)->out_fd);
+		if (job.cmd == VGPU_SHADOW_LANE)
+			put_slot(((struct vgpu_shadow_lane *)page)->out_fd);
+		if (job.cmd == VGPU_HOST_MEMORY)
+			put_slot(((struct vgpu_host_memory *)page)->out_fd);
+	}
+	mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+
+/* Keeps the program's own memory. */
+static bool may_move(const struct shadow_args *args)
+{
+	const uint64_t starts[] = { SHADOW_RESERVED, SHADOW_TARGET };
+	const uint64_t lens[] = { SHADOW_RESERVED_LEN, SHADOW_TARGET_LEN };
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (args->addr >= starts[i] && args->addr - starts[i] < lens[i] &&
+		    args->len <= lens[i] - (args->addr - starts[i]))
+			return true;
+	return false;
+}
+
+static void move_memory(const struct step *step, const struct shadow_args *args)
+{
+	if (!may_move(args))
+		return;
+	if (step->kind == SHADOW_MUNMAP)
+		munmap((void *)args->addr, args->len);
+	else
+		mmap((void *)args->addr, args->len, args->number & 7,
+		     (args->number >> 8 & MAP_TYPE) | MAP_FIXED, slots[step->where % SLOTS],
+		     args->offset);
+}
+
+static void send_message(const struct step *step)
+{
+	static uint8_t msg[INPUT_MAX] __attribute__((aligned(8)));
+	unsigned int where = step->where == SLOT_GUEST ? SLOT_GUEST : SLOT_CALLER;
+	struct vgpu_hdr *hdr = (void *)msg;
+	struct vgpu_call *call = (void *)msg;
+	size_t len = (step->len + 7) / 8 * 8;
+
+	if (step->len < sizeof(*hdr))
+		return;
+	memcpy(msg, step->data, len);
+	hdr->len = htole32(len);
+	if (where == SLOT_GUEST)
+		hdr->seq = htole64(++control_seq);
+	else if (le16toh(hdr->type) == VGPU_MSG_CALL)
+		hdr->seq = htole64(++lane_seq);
+	else
+		hdr->seq = htole64(lane_seq);
+	if (le16toh(hdr->type) == VGPU_MSG_CALL && len >= sizeof(*call))
+		call->control_seq = 0;
+	send(slots[where], msg, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	/* Calls need a moment, and their replies must not fill the connection. */
+	usleep(5000);
+	while (recv(slots[where], msg, sizeof(msg), MSG_DONTWAIT) > 0)
+		;
+}
+
+static void on_signal(int signr)
+{
+	(void)signr;
+}
+
+void shadow_play(struct input *input)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	struct step *step = NULL;
+	unsigned int i;
+
+	sigaction(VGPU_LANE_SIGNAL, &action, NULL);
+	for (i = 0; i < SLOTS; i++)
+		slots[i] = -1;
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return;
+	begin();
+	while ((step = input_next(input, step))) {
+		const struct shadow_args *args = (const struct shadow_args *)step->data;
+		bool whole = step->len >= sizeof(*args) - sizeof(args->bytes);
+
+		switch (step->kind % SHADOW_STEPS) {
+		case SHADOW_IOCTL:
+			make_ioctl(step, args);
+			break;
+		case SHADOW_MMAP:
+		case SHADOW_MUNMAP:
+			if (whole)
+				move_memory(step, args);
+			break;
+		case SHADOW_CLOSE:
+			close(slots[step->where % SLOTS]);
+			break;
+		case SHADOW_DUP:
+			if (whole)
+				slots[args->number % SLOTS] = dup(slots[step->where % SLOTS]);
+			break;
+		case SHADOW_SEND:
+			send_message(step);
+			break;
+		case SHADOW_NAP:
+			usleep((step->flags & 15) * 1000);
+			break;
+		}
+	}
+}
