@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The loop of all fuzzers, see fuzz.h. */
 #include <getopt.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,11 @@
 #include "draw.h"
 #include "fuzz.h"
 #include "kmsg.h"
+
+/* Time in s without an execution, after which the kernel's last report is a finding ... */
+#define HANG_S		20
+/* ... and after which the lack of progress is one. */
+#define STUCK_S		150
 
 uint64_t draw_state;
 
@@ -42,7 +48,7 @@ static void run_one(struct input *input)
 	draw_state = state;
 	runs++;
 	if (!finding)
-		finding = kmsg_report();
+		finding = kmsg_report(0);
 	if (cover_new() || (!cover_places() && draw_one_in(16)))
 		corpus_add(input, out);
 }
@@ -98,6 +104,33 @@ static int summary(uint64_t seed)
 	return finding ? FUZZ_FOUND : 0;
 }
 
+/*
+ * Ends the program if it makes no progress. A report of the kernel may come with the death of the
+ * main thread, or with a lock that is never released.
+ */
+static void *watch(void *unused)
+{
+	const char *report = NULL, *news;
+	unsigned long seen = 0;
+	unsigned int idle = 0;
+
+	(void)unused;
+	for (;;) {
+		sleep(1);
+		news = kmsg_report(1);
+		report = news ?: report;
+		idle = __atomic_load_n(&runs, __ATOMIC_RELAXED) == seen ? idle + 1 : 0;
+		seen = __atomic_load_n(&runs, __ATOMIC_RELAXED);
+		if (idle < HANG_S || (!report && idle < STUCK_S))
+			continue;
+		printf("# %s: found: %s\n", fuzzer->name, report ?: "an execution does not end");
+		fflush(stdout);
+		if (out)
+			corpus_write_last(out);
+		_exit(FUZZ_FOUND);
+	}
+}
+
 int fuzz_main(const struct fuzz *fuzz, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -110,6 +143,7 @@ int fuzz_main(const struct fuzz *fuzz, int argc, char **argv)
 	const char *corpus = NULL, *last;
 	unsigned long seconds = 60;
 	static struct input input;
+	pthread_t thread;
 	uint64_t seed = time(NULL) ^ (uint64_t)getpid() << 32;
 	int option;
 
@@ -141,6 +175,8 @@ int fuzz_main(const struct fuzz *fuzz, int argc, char **argv)
 		printf("# %s: cannot start\n", fuzz->name);
 		return 1;
 	}
+	if (pthread_create(&thread, NULL, watch, NULL))
+		return 1;
 	cover_open();
 	if (fuzz->own)
 		cover_own();
@@ -155,6 +191,6 @@ int fuzz_main(const struct fuzz *fuzz, int argc, char **argv)
 	run_until(now_ms() + seconds * 1000);
 	last = fuzz->stop();
 	if (!finding)
-		finding = last ?: kmsg_report();
+		finding = last ?: kmsg_report(0);
 	return summary(seed);
 }

@@ -119,7 +119,8 @@ static size_t make_upcall(uint8_t *bytes)
 		return sizeof(*fetch);
 	}
 	*writeback = (struct vgpu_writeback){
-		.hdr.type = htole16(VGPU_MSG_WRITEBACK), .nr_ranges = htole32(nr),
+		.hdr.type = htole16(VGPU_MSG_WRITEBACK),
+		.nr_ranges = htole32(draw_one_in(8) ? draw_below(VGPU_RANGES_MAX + 2) : nr),
 	};
 	for (i = 0; i < nr; i++)
 		ranges[i] = (struct vgpu_range){
@@ -129,14 +130,35 @@ static size_t make_upcall(uint8_t *bytes)
 	return sizeof(*writeback) + nr * (sizeof(*ranges) + 8);
 }
 
+#define REPLY(field)	{ offsetof(struct vgpu_reply, field), \
+			  sizeof(((struct vgpu_reply *)0)->field) }
+#define OBJECT(field)	{ sizeof(struct vgpu_reply) + offsetof(struct vgpu_object_desc, field), \
+			  sizeof(((struct vgpu_object_desc *)0)->field) }
+
+/* Fields of a reply, and of the first object behind, which most changes are made to. */
+static const struct {
+	uint16_t at;
+	uint16_t size;
+} fields[] = {
+	REPLY(hdr.len), REPLY(hdr.type), REPLY(result), REPLY(pos), REPLY(flags),
+	REPLY(nr_objects), REPLY(clock_in), REPLY(clock_out), REPLY(out.raw[0]),
+	REPLY(out.raw[1]), REPLY(out.mmap.flags), REPLY(out.mmap.cache), OBJECT(object),
+	OBJECT(kind), OBJECT(fops), OBJECT(flags), OBJECT(space), OBJECT(size), OBJECT(fixup),
+	OBJECT(f_flags), OBJECT(reference),
+};
+
 static struct host_patch make_patch(void)
 {
-	/* Most fields that matter are in the fixed part and in the first object behind. */
-	return (struct host_patch){
-		.at = draw_one_in(8) ? draw_below(4096) : draw_below(sizeof(struct vgpu_reply) + 48),
-		.size = 2 << draw_below(3),
-		.value = draw_number(),
+	unsigned int i = draw_below(sizeof(fields) / sizeof(fields[0]));
+	struct host_patch patch = {
+		.at = fields[i].at, .size = fields[i].size, .value = draw_number(),
 	};
+
+	if (draw_one_in(8)) {
+		patch.at = draw_below(4096);
+		patch.size = 2 << draw_below(3);
+	}
+	return patch;
 }
 
 void host_make(struct input *input)
@@ -148,6 +170,8 @@ void host_make(struct input *input)
 	} data = {};
 	size_t len = sizeof(data.args);
 
+	if (draw_one_in(3))
+		kind = HOST_IOCTL;
 	if (draw_one_in(3)) {
 		make_message(input);
 		return;

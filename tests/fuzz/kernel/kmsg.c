@@ -7,7 +7,7 @@
 
 #include "kmsg.h"
 
-static int log_fd = -1;
+static int log_fds[KMSG_READERS];
 
 /* Beginnings of reports; tests/harness/kernlog.py, which has them all, reads the console again. */
 static const char *const reports[] = {
@@ -19,19 +19,26 @@ static const char *const reports[] = {
 
 bool kmsg_open(void)
 {
-	log_fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return log_fd >= 0 && lseek(log_fd, 0, SEEK_END) >= 0;
+	unsigned int i;
+
+	for (i = 0; i < KMSG_READERS; i++) {
+		log_fds[i] = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (log_fds[i] < 0 || lseek(log_fds[i], 0, SEEK_END) < 0)
+			return false;
+	}
+	return true;
 }
 
-const char *kmsg_report(void)
+const char *kmsg_report(unsigned int reader)
 {
-	static char line[8192], found[256];
+	static char lines[KMSG_READERS][8192], texts[KMSG_READERS][256];
+	char *line = lines[reader], *found = texts[reader];
 	bool any = false;
 	ssize_t len;
 	size_t i;
 
 	for (;;) {
-		len = read(log_fd, line, sizeof(line) - 1);
+		len = read(log_fds[reader], line, sizeof(lines[0]) - 1);
 		/* EPIPE: messages were overwritten before they were read. */
 		if (len < 0 && (errno == EPIPE || errno == EINTR))
 			continue;
@@ -44,7 +51,7 @@ const char *kmsg_report(void)
 			if (!at)
 				continue;
 			any = true;
-			strncpy(found, at, sizeof(found) - 1);
+			strncpy(found, at, sizeof(texts[0]) - 1);
 			found[strcspn(found, "\n")] = '\0';
 		}
 	}
