@@ -18,7 +18,7 @@
 /* Time in s without an execution, after which the kernel's last report is a finding ... */
 #define HANG_S		20
 /* ... and after which the lack of progress is one. */
-#define STUCK_S		150
+#define STUCK_S		90
 
 uint64_t draw_state;
 
@@ -104,6 +104,15 @@ static int summary(uint64_t seed)
 	return finding ? FUZZ_FOUND : 0;
 }
 
+/* Shows where in the kernel this program, the modules' threads and rmmod are. */
+static void show_stacks(void)
+{
+	if (system("for t in /proc/[0-9]*/task/*; do read -r name 2>/dev/null <$t/comm; "
+		   "case $name in *vgpu*|rmmod|fuzz_*) echo \"# $t $name\"; "
+		   "sed 's/^/#   /' $t/stack 2>/dev/null; esac; done"))
+		printf("# stacks cannot be shown\n");
+}
+
 /*
  * Ends the program if it makes no progress. A report of the kernel may come with the death of the
  * main thread, or with a lock that is never released.
@@ -125,6 +134,7 @@ static void *watch(void *unused)
 			continue;
 		printf("# %s: found: %s\n", fuzzer->name, report ?: "an execution does not end");
 		fflush(stdout);
+		show_stacks();
 		if (out)
 			corpus_write_last(out);
 		_exit(FUZZ_FOUND);
