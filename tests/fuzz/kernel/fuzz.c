@@ -109,7 +109,9 @@ static void show_stacks(void)
 {
 	if (system("for t in /proc/[0-9]*/task/*; do read -r name 2>/dev/null <$t/comm; "
 		   "case $name in *vgpu*|rmmod|fuzz_*) echo \"# $t $name\"; "
-		   "sed 's/^/#   /' $t/stack 2>/dev/null; esac; done"))
+		   "sed 's/^/#   /' $t/stack 2>/dev/null; esac; done; "
+		   "busybox ps | tail -n 12 | sed 's/^/# /'; dmesg | grep vgpu | tail -n 8 | sed 's/^/# /'; "
+		   "grep ^vgpu /proc/modules | sed 's/^/# /'"))
 		printf("# stacks cannot be shown\n");
 }
 
