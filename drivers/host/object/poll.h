@@ -56,8 +56,8 @@ s64 vgpu_poll_arm(struct vgpuh_object *object, u32 events, u32 number, bool stay
 bool vgpu_poll_ask(struct vgpuh_object *object, u32 number, u32 *revents);
 void vgpu_poll_fini(struct vgpuh_object *object);
 /*
- * Wake the guest's pollers of an object that the guest has not closed, and that is not in the tables
- * any more: their next POLL calls fail.
+ * Wake the guest's pollers of an object that the guest has not closed, and that is not in the
+ * tables any more: their next POLL calls fail.
  */
 void vgpu_poll_hang_up(struct vgpuh_object *object);
 /* Send POLL_EVENTs for objects that became ready. Context: the peer's sender. */
