@@ -72,7 +72,6 @@ FIXTURE_TEARDOWN(users)
 	EXPECT_TRUE(set_group(NULL));
 	EXPECT_TRUE(agent_start_with(self->name, ""));
 	EXPECT_TRUE(agent_write_env());
-	unlink(AGENT_CONF);
 }
 
 /* Members of a group may change exports, and no other users can connect. */
