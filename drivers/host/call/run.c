@@ -255,7 +255,7 @@ int vgpuh_call_run(struct vgpuh_call *call)
 
 	ret = READ_ONCE(peer->bounds.rated) ? call_wait_turn(call) : 0;
 	if (ret) {
-		/* Nothing was run, so this is no refusal to count, but the reply of one. */
+		/* The guest has to know that the call was not run, but no limit has refused it. */
 		call->reply.flags |= VGPU_REPLY_REFUSED;
 		call->reply.result = ret;
 		vgpu_kept_refuse(call);

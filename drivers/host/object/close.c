@@ -166,7 +166,7 @@ static void close_work(struct work_struct *work)
 	vgpu_cover_start();
 	while ((object = close_next(peer))) {
 		leave = object->leave.number;
-		/* Only closes by messages have numbers. The guest does not know of the others. */
+		/* A close without a number is not the guest's: the host has cut the grant. */
 		if (!object->close.seq)
 			vgpu_poll_hang_up(object);
 		vgpuh_object_flush(object, flush_by);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects that the host takes from a guest which still has them open, as the guest has lost the
- * export that they came from.
+ * Objects that the host takes from a guest that still has them open, as the guest has lost the
+ * export from which they came: the grant is cut.
  */
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
@@ -25,7 +25,8 @@ static u32 cut_references_locked(struct vgpuh_object *object)
 
 /*
  * Take the object with number @id out of the tables if it came from the grant. The guest will
- * still give each reference back, which leads to nothing then.
+ * give each reference back nevertheless. These messages lead to nothing, but must not be delayed as
+ * idle ones are (vgpuh_control_due()).
  */
 static struct vgpuh_object *cut_one(struct vgpu_peer *peer, unsigned long id,
 				    const struct vgpu_grant *origin)

@@ -114,7 +114,10 @@ struct vgpuh_object *vgpuh_object_release(struct vgpu_peer *peer, u32 id, u32 re
 bool vgpuh_object_is_nvidia(const struct vgpuh_object *object);
 /* Check whether the guest may read what the driver adds to /proc/PID/fdinfo. */
 bool vgpuh_object_has_fdinfo(const struct vgpuh_object *object);
-/* Take an object out of the tables, of which the guest has no reference any more. */
+/*
+ * Take an object out of the tables. The guest has no reference of it any more, or loses those that
+ * it has.
+ */
 void vgpuh_object_unlist_locked(struct vgpu_peer *peer, struct vgpuh_object *object);
 void vgpuh_object_drop_all(struct vgpu_peer *peer);
 /*

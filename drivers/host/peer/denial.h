@@ -13,7 +13,7 @@
  * @lock: spinlock that protects this struct; nothing is taken inside it
  * @nr: number of entries of @list, which are never removed
  * @others_denied: number of denied ioctls that @list has no room for
- * @others_audited: number of ioctls without room that were let through, as the grant audits
+ * @others_audited: number of ioctls that @list has no room for and that an audit let through
  * @list: array of the counts, in the order in which the ioctls were made first
  */
 struct vgpu_denials {

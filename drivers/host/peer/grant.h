@@ -57,7 +57,7 @@ struct vgpu_grant {
 	struct vgpu_policy policy;
 	bool announced;
 	bool revoked;
-	/* True once open files are taken as well; written once, with peer->lock held. */
+	/* True once open files are taken as well; set with peer->lock held, read by READ_ONCE(). */
 	bool cut;
 	/* Uevents since the last EXPORT_CHANGE; protected by peer->lock. */
 	struct vgpu_change change;

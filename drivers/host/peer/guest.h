@@ -23,7 +23,7 @@ struct vgpu_agent;
  * @peers: number of the guest's connections; protected by agent->guests_lock
  * @lock: spinlock that protects @patience and @rates
  * @patience: budget of time that drivers may wait for the guest's answers
- * @rates: buckets of what the guest may do in a second
+ * @rates: buckets of calls, opens and bytes that the guest's rates limit
  */
 struct vgpu_guest {
 	struct list_head node;
@@ -65,14 +65,12 @@ void vgpu_guest_set_patience(struct vgpu_guest *guest, u32 ms);
 /* Take what a call needs of the guest's rates (vgpu_turn_take()). */
 void vgpu_guest_turn_take(struct vgpu_guest *guest, const struct vgpu_host_rates *rates,
 			  bool open, u32 bytes, struct vgpu_turn *turn);
-/*
- * Return the time in nanoseconds for which the call has to wait, a second at most; 0: it goes on.
- */
+/* Return the time in nanoseconds for which the call has to wait, a second at most; 0: none. */
 u64 vgpu_guest_turn_wait(struct vgpu_guest *guest, const struct vgpu_host_rates *rates,
 			 const struct vgpu_turn *turn);
 /* Forget what the guest owes to rates that are 0, which means no limit. */
 void vgpu_guest_forget_rates(struct vgpu_guest *guest, const struct vgpu_host_rates *rates);
-/* Return what a call has taken that does not go on. */
+/* Return the units of a call that does not go on (vgpu_turn_return()). */
 void vgpu_guest_turn_return(struct vgpu_guest *guest, const struct vgpu_turn *turn);
 /* Charge the guest for bytes that were received or sent. */
 void vgpu_guest_charge_bytes(struct vgpu_guest *guest, u64 rate, u64 bytes);

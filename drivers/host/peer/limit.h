@@ -13,8 +13,9 @@
 struct vgpu_peer;
 
 /*
- * Note that something is used. @most: a member of peer->bounds.most. Two threads may do so at the
- * same time, and the smaller number may remain: the numbers are for people.
+ * Note the use of something. @most: a member of peer->bounds.most. Two threads may do so at the
+ * same time, and the smaller number may remain: administrators read these numbers, and nothing
+ * depends on them.
  */
 static inline void vgpuh_use_most(__u32 *most, u32 now)
 {
@@ -33,7 +34,7 @@ static inline void vgpuh_use_most_bytes(__u64 *most, u64 now)
 int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limit *args);
 /* Get a copy of the peer's rates. */
 struct vgpu_host_rates vgpuh_limits_rates(const struct vgpu_peer *peer);
-/* Fill in what is counted for all sessions together, and the largest use of all kinds. */
+/* Fill in the use by all sessions together, and the largest use of each kind. */
 void vgpuh_limits_use(struct vgpu_peer *peer, struct vgpu_host_peer_use *use);
 
 #endif /* _VGPU_HOST_LIMIT_H */

@@ -111,7 +111,7 @@ struct vgpu_peer_sessions {
 };
 
 /**
- * struct vgpu_peer_memory - memory of a guest, and mappings of all of its sessions
+ * struct vgpu_peer_memory - memory of a guest; demand pages and mappings of all of its sessions
  * @layout: source of the memory's layout (ram.c), or NULL; protected by peer->lock
  * @nr_pages: number of demand pages
  * @nr_mappings: number of mappings
@@ -241,14 +241,15 @@ struct vgpu_peer_unbinds {
 
 /**
  * struct vgpu_peer_bounds - limits of all sessions together, rates, and largest use; see limit.c
- * @all_pages: maximum number of demand pages; as the next three fields, written under agent->lock,
- *	and read once by READ_ONCE(); 0: no limit
+ * @all_pages: maximum number of demand pages; 0: no limit
  * @all_mappings: maximum number of mappings; 0: no limit
- * @rates: rates of calls
- * @rated: true if a rate is limited: calls look at no rate otherwise
- * @mappings_ever: largest value that limits.mappings has had, in the same way: no honest guest has
- *	more to unmap
+ * @rates: maximum numbers of calls, opens and bytes in a second; 0: no limit
+ * @rated: true if a rate is limited; otherwise calls do not look at the rates
+ * @mappings_ever: largest value that limits.mappings has had: no honest guest has more mappings to
+ *	unmap
  * @most: largest use; written without a common lock, see vgpuh_use_most()
+ *
+ * All fields but @most are written under agent->lock, and read once by READ_ONCE().
  */
 struct vgpu_peer_bounds {
 	u32 all_pages;

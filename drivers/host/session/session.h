@@ -123,7 +123,10 @@ struct vgpuh_session {
 	struct vgpuh_session_process process;
 	struct vgpuh_session_lanes lanes;
 	struct vgpu_cards cards;
-	/* Marks of the grants on whose objects calls were made, by the numbers of the grants. */
+	/*
+	 * Marks of the grants on whose objects calls were made, by the numbers of the grants; set by
+	 * lanes without a common lock, see vgpuh_session_uses().
+	 */
 	struct xarray grants;
 	/* Number of bytes of messages, replies and arguments in memory. */
 	atomic_long_t budget;
@@ -153,12 +156,12 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number);
  * this number.
  */
 int vgpuh_session_publish(struct vgpuh_session *session);
+/* Fill in the largest numbers of lanes, pages and mappings that a session of the peer has now. */
+void vgpuh_sessions_use(struct vgpu_peer *peer, struct vgpu_host_use *use);
 /*
  * Undo vgpuh_session_publish() when the session has neither lanes nor memory any more, notify the
  * agent, and put the reference of the shadow's file.
  */
-/* Fill in the largest numbers of lanes, pages and mappings that a session of the peer has now. */
-void vgpuh_sessions_use(struct vgpu_peer *peer, struct vgpu_host_use *use);
 void vgpuh_session_withdraw(struct vgpuh_session *session);
 void vgpuh_session_put(struct vgpuh_session *session);
 /* Find a session by its number. Return: the session with a reference, or NULL. */

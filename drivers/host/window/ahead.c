@@ -5,7 +5,7 @@
  * A program that accesses a mapping in order would need a touch for each page if the driver
  * provides single pages. So each time a touch begins where the last one ended, another worker
  * has the driver populate the shadow's page tables for the bytes that follow, twice as many as
- * before: up to 2 MiB, or to 32 MiB of a driver that provides 2 MiB at once. This *preparation*
+ * before: up to 2 MiB, or up to 32 MiB if the driver provides 2 MiB at once. This *preparation*
  * changes nothing but the shadow's page tables. The next touch finds the pages there as it finds
  * any pages around its own.
  */
@@ -21,7 +21,7 @@
 
 /* Maximum of bytes in one preparation of single pages; one page table maps as many. */
 #define BINDING_AHEAD_MAX	PMD_SIZE
-/* The same for a driver that provides 2 MiB at once, which takes it one fault. */
+/* Maximum of bytes if the driver provides 2 MiB by one fault. */
 #define BINDING_AHEAD_HUGE_MAX	(16 * PMD_SIZE)
 /* Maximum of preparations of one window at once: each that is stuck in a driver keeps a worker. */
 #define BINDING_AHEAD_WORKERS	8

@@ -356,8 +356,8 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 
 #ifdef VGPU_HAVE_HUGE
 /*
- * Insert PMD mappings behind that of a hypervisor's fault, which spare it as many waits. Return:
- * their number.
+ * Insert PMD mappings behind that of a hypervisor's fault, so that the hypervisor need not wait for
+ * them one by one. Return: their number.
  */
 static unsigned int touch_insert_ahead(const struct vgpu_touch *touch, const struct vm_fault *vmf)
 {
