@@ -28,7 +28,7 @@ enum vgpu_window_range_state {
 
 /**
  * struct vgpu_window_ahead - PMD mappings that faults insert in advance; guarded by range->insert
- * @next: address behind the last PMD mapping; the next fault of a program that goes on in order
+ * @next: address behind the last PMD mapping, where a program that goes on in order faults next
  * @nr: number of PMD mappings that the last fault has inserted in advance
  */
 struct vgpu_window_ahead {
