@@ -54,6 +54,7 @@ struct vgpu_rate {
 	u64 seen;
 };
 
+/* Give out the units of the time that has passed since the last look at the bucket. */
 static inline void vgpu_rate_pass(struct vgpu_rate *rate, u64 most, u64 now)
 {
 	const u64 saved = rate->taken + max(most / VGPU_RATE_BURST, 1ULL);
@@ -142,11 +143,11 @@ struct vgpu_rates {
 };
 
 /**
- * struct vgpu_turn - what a call has taken of the buckets
- * @calls: turn of the call at @calls of the buckets; as the other fields, without a meaning if the
+ * struct vgpu_turn - units that a call has taken of the buckets; only the call's thread uses it
+ * @calls: turn of the call at the bucket of calls; as the next two fields, without a meaning if the
  *	number of units below is 0
- * @opens: turn at @opens
- * @bytes: turn at @bytes
+ * @opens: turn of the call at the bucket of opens
+ * @bytes: turn of the call at the bucket of bytes
  * @nr_calls: number of units of @calls
  * @nr_opens: number of units of @opens
  * @nr_bytes: number of units of @bytes
@@ -202,7 +203,7 @@ static inline u64 vgpu_turn_wait(struct vgpu_rates *rates, const struct vgpu_hos
 	return wait;
 }
 
-/* Return what a call has taken that does not go on. */
+/* Return the units of a call that does not go on. */
 static inline void vgpu_turn_return(struct vgpu_rates *rates, const struct vgpu_turn *turn)
 {
 	vgpu_rate_return(&rates->calls, turn->nr_calls);
