@@ -110,8 +110,9 @@ struct vgpu_export_request {
  * terms, the guest is added to it.
  *
  * Return: 0, -ENOENT (no such file), -ENOTTY (no character device), -EXDEV (a device of vgpu
- * itself), -EOPNOTSUPP (the ioctls of the driver are not known, so it has no profiles), -EEXIST (the name means something else), -EADDRINUSE (another process listens on the
- * port), -EINVAL, -EPERM (the user may not export).
+ * itself), -EOPNOTSUPP (the ioctls of the driver are not known, so it has no profiles), -EEXIST
+ * (the name means something else), -EADDRINUSE (another process listens on the port), -EINVAL,
+ * -EPERM (the user may not export).
  */
 int vgpu_agent_export(struct vgpu_agent *agent, const struct vgpu_export_request *request,
 		      char name[32]);
@@ -204,11 +205,12 @@ int vgpu_agent_diff(struct vgpu_agent *agent, char **changes);
  * struct vgpu_limit_info - a limit of a guest
  * @name: name of the limit, as in the settings of the agent
  * @limit: value of the limit
- * @use: what the guest uses of it now; lanes, pages and mappings: the program that uses most
+ * @use: amount that the guest uses now; for lanes, pages and mappings that of the program that uses
+ *	most
  * @most: largest @use since the guest connected
- * @used: true if something uses the limit up, so that @use and @most have a meaning
+ * @used: true if the use is counted, so that @use and @most have a meaning
  * @bytes: true if the limit counts bytes
- * @origin: "default", "file" or "vgpuctl": where the value comes from
+ * @origin: origin of the value: "default", "file" or "vgpuctl"
  */
 struct vgpu_limit_info {
 	char name[24];
@@ -404,7 +406,7 @@ struct vgpu_window_status {
 /**
  * struct vgpu_denial_info - an ioctl that the terms of an export deny
  * @ioctl: name of the ioctl, or its number; a number behind the name is that of the request in its
- *	argument, for NVIDIA's driver; "others": all ioctls beyond the first 64
+ *	argument, for NVIDIA's driver; "others": all ioctls for which the table has no room
  * @denied: number of times that it failed
  * @audited: number of times that it was let through, see @audit of struct vgpu_export_request
  */
@@ -421,7 +423,8 @@ struct vgpu_denial_info {
  * @any_port: see struct vgpu_export_request
  * @read_only: see struct vgpu_export_request
  * @connected: true if the guest is connected
- * @denials: array of the ioctls that were denied to the guest since it connected
+ * @denials: array of the ioctls that were denied to the guest, or let through by an audit, since it
+ *	connected, or got the export if that was later
  * @nr_denials: number of entries of @denials
  * @name: name of the guest; "": it has none
  */

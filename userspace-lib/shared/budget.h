@@ -16,12 +16,12 @@
  * @most_pages: largest @nr_pages so far
  * @reserved: 0
  * @patience: the guest's budget of time; see patience.h
- * @rates: buckets of what the guest may do in a second; see rate.h
+ * @rates: buckets of calls, opens and bytes that the guest's rates limit; see rate.h
  *
- * vgpud makes one for each guest, which outlives the engine, and only reads it, but for taking the
- * pages of a shadow that has ended out of @nr_pages. All shadows of the guest write to it. A
- * malicious shadow can spoil it for the guest's other shadows, but such a shadow could as well let
- * drivers wait without asking.
+ * vgpud makes one for each guest, which outlives the engine. All shadows of the guest write to it.
+ * vgpud reads it, takes the pages of a shadow that has ended out of @nr_pages, and clears what the
+ * guest owes to a rate that is not limited any more. A malicious shadow can spoil it for other
+ * shadows of its guest, but could as well let drivers wait, or make calls, without asking.
  */
 struct engine_patience {
 	__u32 lock;

@@ -73,8 +73,8 @@ enum eshadow_exit {
 
 /**
  * struct engine_shared - memory that vgpud, the engine and the shadows of a guest share
- * @limits: limits of the guest, with defaults filled in; vgpud may change them at any time, except
- *	call_bytes
+ * @limits: limits of the guest, with defaults filled in; vgpud may change those that shadows read
+ *	at any time, except call_bytes
  * @features: VGPU_FEATURE_* that WELCOME named
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @pieces: largest number of mappings of the guest's memory that a shadow may have at once
@@ -98,8 +98,8 @@ enum eshadow_exit {
  *	see it or may be able to
  * @most: largest use so far of what the engine counts: sessions, objects, all mappings and bytes
  *
- * vgpud fills in the fields before @counters and only reads the rest. The engine only writes, and
- * shadows only read.
+ * vgpud writes the fields before @counters, and of the rest only @counters.refused, to count
+ * shadows that it has refused to start. The engine writes the rest, and shadows only read.
  */
 struct engine_shared {
 	struct vgpu_host_limits limits;

@@ -10,7 +10,7 @@
 
 extern struct engine_shared *shared;
 extern struct engine_start start;
-/* Limits of the guest with the largest numbers of mappings and lanes that it ever might have. */
+/* Limits of the guest, but of mappings and lanes the largest numbers that were ever allowed. */
 extern struct vgpu_host_limits limits_ever;
 extern struct vgpu_wire_limits wire_limits;
 /*
@@ -20,12 +20,12 @@ extern struct vgpu_wire_limits wire_limits;
  */
 extern void (*progress_notify)(void);
 
-/* Limit of the mappings of all shadows together; 0: none. */
+/* Largest number of mappings of all shadows together; 0: no limit. */
 extern uint32_t all_mappings_max;
 /* Use the limits that vgpud has sent (struct engine_start, engine_limits). */
 void limits_take(const struct vgpu_host_limits *limits);
 
-/* Note in struct engine_shared, for people, that @now of something is used. */
+/* Note in struct engine_shared, for people, the largest use of something. */
 static inline void use_most32(__u32 *most, uint32_t now)
 {
 	if (now > *most)

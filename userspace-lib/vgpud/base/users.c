@@ -92,8 +92,8 @@ int user_find_owner(const char *owner, uint32_t *uid, uint32_t *gid)
 }
 
 /*
- * Find the entry of a group by @name, or by @gid if @name is NULL. The entry is valid until the next
- * call. Return: 0; -ENOENT; or the error of reading a file.
+ * Find the entry of a group by @name, or by @gid if @name is NULL. The entry is valid until the
+ * next call. Return: 0; -ENOENT; or the error of reading a file.
  */
 static int group_line(const char *name, uint32_t gid, const struct group **group)
 {

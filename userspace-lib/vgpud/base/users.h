@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Users of the host, from /etc/passwd and /usr/lib/passwd, and groups likewise. Name services are not asked: they
- * may be across the network, and all of vgpud would wait for them. Users that only name
- * services know are given by number; vgpuctl looks up their names.
+ * Users of the host, from /etc/passwd and /usr/lib/passwd, and groups, from /etc/group and
+ * /usr/lib/group. Name services are not asked: they may be across the network, and all of vgpud
+ * would wait for them. Users that only name services know are given by number; vgpuctl looks up
+ * their names.
  */
 #ifndef VGPUD_USERS_H
 #define VGPUD_USERS_H

@@ -13,6 +13,7 @@
 struct guest_sections guests_by_conf = TAILQ_HEAD_INITIALIZER(guests_by_conf);
 struct guest_sections guests_by_files = TAILQ_HEAD_INITIALIZER(guests_by_files);
 struct guest_sections guests_planned = TAILQ_HEAD_INITIALIZER(guests_planned);
+
 /**
  * struct by_hand - limits of a guest that vgpuctl has set
  * @node: entry of all_by_hand

@@ -3,8 +3,8 @@
  * Guests by name: sections [guest NAME] of vgpud.conf and of the files of guests.d, and the limits
  * that follow from them.
  *
- * A limit of a guest is, in this order: what vgpuctl has set, what a file of guests.d says, what
- * vgpud.conf says about this guest, what vgpud.conf says about all guests.
+ * The value of a guest's limit is the first that there is of these: the one that vgpuctl has set,
+ * that of a file of guests.d, that of the guest's section in vgpud.conf, and that of [limits].
  */
 #ifndef VGPUD_GUESTS_H
 #define VGPUD_GUESTS_H

@@ -69,7 +69,7 @@ int limits_find(const char *name);
 const char *limits_name(unsigned int limit);
 /* Return true if the limit counts bytes. */
 bool limits_in_bytes(unsigned int limit);
-/* Return true if the limit is one of the guest's control group. */
+/* Return true if the kernel applies the limit to the guest's control group. */
 bool limits_of_group(unsigned int limit);
 uint64_t limits_get(const struct limits *limits, unsigned int limit);
 /* Parse a value, and set the limit. Return: 0, or -EINVAL with words in @words. */

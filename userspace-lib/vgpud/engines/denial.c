@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Denials: counts of denied ioctls that shadows of engines report. A shadow that its guest has taken
- * over can report anything, about its own guest.
+ * Denials: counts of denied ioctls that shadows of engines report. A shadow that its guest has
+ * taken over can report anything, but of its own guest alone.
  */
 #include <errno.h>
 

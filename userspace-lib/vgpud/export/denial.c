@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Denials: ioctls that the lists of exports deny, or would deny but for an audit. The host module or
- * the engines count them; this file has their names, and logs those of audits.
+ * Denials: ioctls that the lists of exports deny, or would deny but for an audit. The host module
+ * or the engines count them. This file finds their names, and logs those that audits let through.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "ioctls/ioctls.h"
 #include "shared/log.h"
 
-/* Time between two looks at the counts of exports that audit. */
+/* Time in milliseconds between two looks at the counts of exports that audit. */
 #define AUDIT_MS	2000
 
 void export_denials(const struct export *export, const struct peer *peer,

@@ -6,8 +6,8 @@
  * Each session costs vgpud a process with namespaces, each connection costs a thread of the
  * module or an engine, and vgpud serves all guests one after the other. A connection counts as
  * a session. A guest may begin PACE_BURST_S seconds' worth of both at once, and then as many a
- * second as its limit "session-rate" says. A guest's pace is kept when it disconnects, so that it gains
- * nothing by connecting again.
+ * second as its limit session-rate says. A guest's pace is kept when it disconnects, so that it
+ * gains nothing by connecting again.
  */
 #ifndef VGPUD_PACE_H
 #define VGPUD_PACE_H

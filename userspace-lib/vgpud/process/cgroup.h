@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control groups, one for each guest and one for each keeper: memory, threads, time and device
- * memory of the host processes that serve a guest, and memory that drivers allocate for them, are
- * limited. All these groups are in one group with limits of its own (hierarchy.h).
+ * Control groups, one for each guest and one for each keeper. They limit the memory, the threads
+ * and the device memory of the host processes that serve a guest, the memory that drivers allocate
+ * for these included, and give them shares of processors and block devices. All these groups are in
+ * one group with limits of its own (hierarchy.h).
  */
 #ifndef VGPUD_CGROUP_H
 #define VGPUD_CGROUP_H

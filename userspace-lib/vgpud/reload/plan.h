@@ -36,9 +36,9 @@ struct plan {
 };
 
 /*
- * Read settings.guests_dir and settings.exports_dir. Each mistake becomes a line of @words, and a file with mistakes is
- * left out of the plan. The caller frees the plan in any case. Return: 0; -EBADMSG if there are
- * mistakes; another negative errno if the files could not be listed.
+ * Read settings.guests_dir and settings.exports_dir. Each mistake becomes a line of @words, and a
+ * file with mistakes is left out of the plan. The caller frees the plan in any case. Return: 0;
+ * -EBADMSG if there are mistakes; another negative errno if the files could not be listed.
  */
 int plan_read(struct plan *plan, struct text *words);
 void plan_free(struct plan *plan);

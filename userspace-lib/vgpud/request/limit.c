@@ -16,7 +16,7 @@
 #include "request/limit.h"
 #include "shared/log.h"
 
-/* Use of each limit that is used up by something, in struct vgpu_host_use. */
+/* Limits whose use is counted, and the place of the use in struct vgpu_host_use. */
 static const struct {
 	const char *name;
 	bool wide;

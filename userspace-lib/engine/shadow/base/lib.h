@@ -57,19 +57,17 @@ void *memory_get(u64 len);
 void *memory_get_key(u64 len, int key);
 void memory_put(void *memory, u64 len);
 
-/*
- * The engine writes @shared for all its shadows. @counts belongs to this shadow; @counters is a part
- * of it.
- */
+/* Memory that vgpud and the engine write, and all shadows of the guest read. */
 extern const struct engine_shared *shared;
+/* Counters of this shadow, which vgpud reads; the next two are parts of them. */
 extern struct engine_counts *counts;
 extern struct engine_counters *counters;
+extern struct eshadow_use *use;
 /*
- * The time that drivers may wait for the guest. All shadows of the guest share it, and write to
- * it under its lock.
+ * Time that drivers may wait for the guest, and its rates. All shadows of the guest share them, and
+ * write to them under their lock.
  */
 extern struct engine_patience *patience;
-extern struct eshadow_use *use;
 /* Take and drop the lock of @patience, which all shadows of the guest share. */
 void guest_lock_take(void);
 void guest_lock_drop(void);

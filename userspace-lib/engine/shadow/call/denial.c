@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Denials: counts of ioctls that lists, or rules for a driver, deny. vgpud reads them in memory that
- * it shares with this shadow, and adds up those of all shadows of the guest.
+ * Denials: counts of ioctls that lists, or rules for a driver, deny. vgpud reads them in memory
+ * that it shares with this shadow, and adds up those of all shadows of the guest.
  */
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/denial.h"

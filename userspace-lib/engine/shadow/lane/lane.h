@@ -28,7 +28,7 @@ struct writeback;
  * @gating: true if the lane holds back calls that begin
  * @limited: an errno if the call has hit a limit, else 0
  * @ahead: read-ahead of the call
- * @call: number of the call that @upcall_ns is about
+ * @call: number of the call whose time @upcall_ns is
  * @upcall_ns: time in nanoseconds that upcalls and waits for other lanes' upcalls have taken
  * @guest_call: time in microseconds that drivers had waited for the guest when the call began; see
  *	vgpu_patience_call()
