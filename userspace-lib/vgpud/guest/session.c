@@ -107,7 +107,7 @@ static int session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
 
 	if (sessions_count(peer, true) >= zombies) {
 		log_guest(peer->cid, peer->port,
-			  "cannot start a shadow: %u ended ones still have open files (raise 'sessions' or 'session-rate' in [limits])",
+			  "cannot start a shadow: %u ended ones still have open files (raise 'sessions' or 'session-rate' in [limits], or for this guest)",
 			  zombies);
 		return -EMFILE;
 	}

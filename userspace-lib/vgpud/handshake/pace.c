@@ -142,7 +142,7 @@ static struct timer turn = { .expired = turn_come };
 void handshake_wait_turn(struct handshake *handshake)
 {
 	log_guest(handshake->cid, handshake->port,
-		  "starts more than %u programs and connections a second: the others wait (session-rate in [limits])",
+		  "starts more than %u programs and connections a second: the others wait (session-rate in [limits], or for this guest)",
 		  guest_limits(handshake->cid, handshake->port).session_rate);
 	handshake_wait(handshake);
 	if (!turn.set)

@@ -100,7 +100,7 @@ static void check_device_memory(void)
 
 int cgroup_init(void)
 {
-	const char *why = "its limits cannot be set";
+	const char *why = "the kernel refuses the limits of all guests: change them in [all-guests]";
 	int ret;
 
 	if (settings.cgroups == CGROUPS_NO)

@@ -23,7 +23,7 @@
 static bool has_group;
 static bool group_has_members;
 static uint32_t group;
-static char denied[160] = "only root may change exports, see or change limits, or compare exports with the files";
+static char denied[160] = "only root may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show";
 
 int asker_init(void)
 {
@@ -42,7 +42,7 @@ int asker_init(void)
 	}
 	has_group = true;
 	snprintf(denied, sizeof(denied),
-		 "only root and members of the group '%.40s' may change exports, see or change limits, or compare exports with the files",
+		 "only root and members of the group '%.40s' may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show",
 		 settings.control_group);
 	return 0;
 }

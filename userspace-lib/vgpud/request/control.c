@@ -340,7 +340,7 @@ static void control_reopen(struct timer *timer)
 static bool control_accept(void)
 {
 	static const char too_many[] =
-		"{\"ok\":false,\"errno\":11,\"message\":\"too many connections of this user, or of all users\"}\n";
+		"{\"ok\":false,\"errno\":11,\"message\":\"too many connections of this user, or of users with the same rights\"}\n";
 	enum asker_class class;
 	struct client *client;
 	struct ucred cred;

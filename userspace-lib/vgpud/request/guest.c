@@ -16,7 +16,7 @@ struct json_object *request_guest(struct json_object *request)
 	uint32_t cid, port;
 
 	if (!name || !guest_by_name(name, &cid, &port))
-		return answer_error(answer_say(&words, -ENOENT, "there is no guest '%s': its section [guest NAME] belongs into a file of guests.d, or into vgpud.conf",
+		return answer_error(answer_say(&words, -ENOENT, "there is no guest '%s': a section [guest NAME] in a file of guests.d, or in vgpud.conf, gives a guest its name",
 					       name ? name : ""), words.text);
 	object = answer_ok();
 	json_put_number(object, "cid", cid);

@@ -71,7 +71,7 @@ static struct json_object *find_guest(struct json_object *request, struct asked 
 	struct answer words;
 
 	if (name && !guest_by_name(name, &asked->cid, &asked->port))
-		return answer_error(answer_say(&words, -ENOENT, "there is no guest '%s': its section [guest NAME] belongs into a file of guests.d, or into vgpud.conf",
+		return answer_error(answer_say(&words, -ENOENT, "there is no guest '%s': a section [guest NAME] in a file of guests.d, or in vgpud.conf, gives a guest its name",
 					       name), words.text);
 	if (!name) {
 		asked->cid = json_get_number(request, "cid");
