@@ -94,7 +94,7 @@ check-user: prepare ## run tests with the user-space engine, without the host mo
 check-kept: prepare ## test a device that keeps 1 GiB of scattered memory, with both engines, in VMs of 3 GiB
 	@$(run) --memory 3072 --bed loopback:6.12 --bed user:6.12 hostile_kept
 
-check-hoard: prepare ## test ten guests that take all that they can get, for ten minutes each engine, in VMs of 8 GiB
+check-hoard: prepare ## test ten guests that take all that they can get, ten minutes with each engine, in VMs of 8 GiB
 	@$(run) --memory 8192 --limit 1500 --bed loopback:6.12 --bed user:6.12 hostile_hoard
 
 gpu-kit: prepare ## build .gpu-kit/, which tests/gpu/run needs on a machine with a GPU
