@@ -111,7 +111,7 @@ bool corpus_draw(struct input *input)
 
 	if (!nr_entries)
 		return false;
-	/* Newer inputs reach code that older ones do not, so half of the time a new one is taken. */
+	/* Newer inputs reach code that older ones do not: half of the time a new one is taken. */
 	i = draw_below(nr_entries);
 	if (draw_one_in(2) && nr_entries > 16)
 		i = nr_entries - 1 - draw_below(16);

@@ -24,7 +24,7 @@ enum file_step {
 	FILE_POLL,		/* number: events */
 	FILE_FLAGS,		/* number: O_APPEND or not */
 	FILE_REOPEN,		/* number: access mode */
-	FILE_MAP,		/* number: pages, protection, flags; position: offset in the buffer */
+	FILE_MAP,		/* number: pages, protection, flags; position: offset in buffer */
 	FILE_STEPS,
 };
 
