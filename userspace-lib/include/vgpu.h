@@ -55,7 +55,8 @@ struct vgpu_guest_name {
  * @name: NAME of the guest's section [guest NAME]
  * @guest: filled in: CID and port of the guest
  *
- * Return: 0, -ENOENT (no guest has this name), -EPROTO, -ECONNRESET.
+ * Return: 0, -ENOENT (no guest has this name), -EPERM (the user may not ask that), -EPROTO,
+ * -ECONNRESET.
  */
 int vgpu_agent_find_guest(struct vgpu_agent *agent, const char *name,
 			  struct vgpu_guest_name *guest);
@@ -180,7 +181,7 @@ struct vgpu_unexport_request {
 int vgpu_agent_unexport_from(struct vgpu_agent *agent, const struct vgpu_unexport_request *request);
 
 /**
- * vgpu_agent_reload - have the agent read its files of exports again
+ * vgpu_agent_reload - have the agent read its files of guests and of exports again
  * @agent: connection to the agent
  * @changes: filled in: description of the changes, one a line; to be freed by free()
  *
@@ -249,7 +250,7 @@ struct vgpu_limits_info {
  * @guest: numbers of the guest; the agent need not know them
  * @info: filled in: the limits, to be freed by vgpu_limits_info_free()
  *
- * Return: 0, -ENOENT (no guest has this name), -ENOMEM.
+ * Return: 0, -ENOENT (no guest has this name), -EPERM (the user may not ask that), -ENOMEM.
  */
 int vgpu_agent_limits(struct vgpu_agent *agent, const char *name,
 		      const struct vgpu_guest_name *guest, struct vgpu_limits_info **info);

@@ -166,7 +166,7 @@ static struct json_object *status_counters(const struct peer *peer,
 	return object;
 }
 
-/* Describe the guests. The names of their programs are for root only. */
+/* Describe the guests. Only those who may change things get the names of the programs. */
 static struct json_object *status_guests(bool programs)
 {
 	struct json_object *array = json_object_new_array(), *object;
