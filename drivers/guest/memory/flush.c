@@ -82,7 +82,7 @@ static void flight_lost(struct vgpu_flight *flight)
 	    vgpu_host_is_down(session->host))
 		return;
 	/* Log the reason: the program only finds that its files are dead. */
-	pr_warn_ratelimited("%s (pid %u): host %s does not take what this process writes to device memory, its session ends\n",
+	pr_warn_ratelimited("%s (pid %u): host %s does not take what this process writes to device memory: its session ends\n",
 			    session->comm, session->tgid, session->host->name);
 	vgpu_lane_end_all(session);
 }
