@@ -124,8 +124,8 @@ struct vgpuh_session {
 	struct vgpuh_session_lanes lanes;
 	struct vgpu_cards cards;
 	/*
-	 * Marks of the grants on whose objects calls were made, by the numbers of the grants; set by
-	 * lanes without a common lock, see vgpuh_session_uses().
+	 * Marks of the grants on whose objects calls were made, by the numbers of the grants; set
+	 * by lanes without a common lock, see vgpuh_session_uses().
 	 */
 	struct xarray grants;
 	/* Number of bytes of messages, replies and arguments in memory. */
