@@ -20,7 +20,7 @@
 #include "file/event.h"
 #include "file/object.h"
 #include "file/op.h"
-#include "file/poll.h"
+#include "file/ready.h"
 #include "link/call.h"
 #include "link/control.h"
 #include "link/export.h"

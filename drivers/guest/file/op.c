@@ -9,7 +9,7 @@
 
 #include "compat.h"
 #include "file/op.h"
-#include "file/poll.h"
+#include "file/ready.h"
 #include "link/call.h"
 #include "link/export.h"
 #include "link/session.h"
