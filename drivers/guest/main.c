@@ -100,6 +100,7 @@ static int guest_host_start(struct vgpu_host *host)
 
 static void guest_host_abort(struct vgpu_host *host)
 {
+	vgpu_session_abort_all(host);
 	vgpu_object_hangup_all(host);
 	vgpu_window_abort(host);
 	vgpu_move_abort(host);

@@ -12,7 +12,6 @@
 
 #include "cover.h"
 #include "link/host.h"
-#include "link/session.h"
 
 #define HOST_CONNECT_TIMEOUT_MS	2000
 #define HOST_MSG_TIMEOUT_MS	10000	/* timeout of a handshake, and of the rest of a message */
@@ -276,7 +275,6 @@ void vgpu_host_abort(struct vgpu_host *host)
 	WRITE_ONCE(host->down, true);
 	spin_unlock(&host->lock);
 	vgpu_conn_shutdown(&host->conn);
-	vgpu_session_abort_all(host);
 	host_ops->abort(host);
 	vgpu_control_end(&host->control);
 	host_ops->end(host);

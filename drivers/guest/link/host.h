@@ -173,7 +173,7 @@ struct vgpu_host {
  *	returns 0 or -ENOMEM
  * @start: function that is called after the handshake; an error ends the connection
  * @settle: function that the receiving thread calls whenever no further message is pending
- * @abort: function that ends the users of a lost connection, after the host's sessions are aborted
+ * @abort: function that ends the users of a lost connection
  * @end: function that gives up all that waits for an answer of the host; called after @abort, when
  *	no message to the host is accepted any more
  * @fini: function that undoes @init for a host without references
