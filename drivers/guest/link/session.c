@@ -29,7 +29,6 @@ struct vgpu_mm {
 };
 
 static DEFINE_SPINLOCK(vgpu_mm_lock);
-static struct workqueue_struct *session_wq;
 
 static void session_detach(struct vgpu_session *session);
 
@@ -150,17 +149,6 @@ static void session_check(struct work_struct *work)
 	vgpu_session_put(session);
 }
 
-/*
- * Queues a check whether the shadow is dead. Context: any; the session must be kept, by a
- * reference or by a lane that has callbacks.
- */
-void vgpu_session_check_later(struct vgpu_session *session)
-{
-	vgpu_session_get(session);
-	if (!queue_work(session_wq, &session->check_work))
-		vgpu_session_put(session);
-}
-
 static struct vgpu_session *session_alloc(struct vgpu_host *host)
 {
 	struct vgpu_session *session = kzalloc(sizeof(*session), GFP_KERNEL);
@@ -245,7 +233,7 @@ static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locke
 		vgpu_session_put(session);
 		return other;
 	}
-	queue_work(session_wq, &session->start_work);
+	vgpu_session_start_later(session);
 	return session;
 }
 
@@ -319,28 +307,6 @@ struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
 	return found;
 }
 
-/* Takes another reference. Return: @session. */
-struct vgpu_session *vgpu_session_get(struct vgpu_session *session)
-{
-	kref_get(&session->ref);
-	return session;
-}
-
-static void session_free(struct kref *ref)
-{
-	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
-
-	vgpu_host_ops()->session_fini(session);
-	mmdrop(session->mm);
-	vgpu_host_put(session->host);
-	kfree(session);
-}
-
-void vgpu_session_put(struct vgpu_session *session)
-{
-	kref_put(&session->ref, session_free);
-}
-
 /* Kills all sessions of a host whose connection is lost; host->down prevents new sessions. */
 void vgpu_session_abort_all(struct vgpu_host *host)
 {
@@ -361,17 +327,4 @@ void vgpu_session_abort_all(struct vgpu_host *host)
 	/* Sessions whose shadow is still in use stay listed until session_end(). */
 	list_splice(&aborted, &host->sessions.list);
 	spin_unlock(&host->lock);
-}
-
-int vgpu_session_global_init(void)
-{
-	session_wq = alloc_workqueue("vgpu_session", WQ_UNBOUND, 0);
-	return session_wq ? 0 : -ENOMEM;
-}
-
-void vgpu_session_global_exit(void)
-{
-	destroy_workqueue(session_wq);
-	/* Wait for the grace period after which vgpu_mm_free() runs. */
-	mmu_notifier_synchronize();
 }

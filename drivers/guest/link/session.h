@@ -16,6 +16,7 @@
 #include "uapi/linux/vgpu_wire.h"
 
 #include "link/lane_pool.h"
+#include "link/session_ref.h"
 
 struct mm_struct;
 struct vgpu_host;
@@ -82,16 +83,11 @@ struct vgpu_session {
 #define VGPU_SESSION_RENEW	BIT(1)	/* make a new session if the old one is dead */
 #define VGPU_SESSION_FIND	BIT(2)	/* return an existing session only */
 
-int vgpu_session_global_init(void);
-void vgpu_session_global_exit(void);
 struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int flags);
 struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
 				      bool (*may)(const struct vgpu_session *session));
-struct vgpu_session *vgpu_session_get(struct vgpu_session *session);
-void vgpu_session_put(struct vgpu_session *session);
 bool __must_check vgpu_session_hold(struct vgpu_session *session);
 void vgpu_session_release(struct vgpu_session *session);
-void vgpu_session_check_later(struct vgpu_session *session);
 void vgpu_session_abort_all(struct vgpu_host *host);
 
 #endif /* VGPU_SESSION_H */
