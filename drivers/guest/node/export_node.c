@@ -8,20 +8,18 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "argument/schema/tables.h"
 #include "compat.h"
 #include "file/class.h"
 #include "file/file.h"
 #include "link/host.h"
 #include "node/device.h"
 #include "node/drm.h"
-#include "node/drm_ioctl.h"
 #include "node/export_node.h"
+#include "node/kind.h"
 #include "node/node.h"
 #include "node/nvidia.h"
 #include "node/parent.h"
 #include "node/sound.h"
-#include "node/video_queue.h"
 #include "plant.h"
 
 #define EXPORT_MINORS	256
@@ -137,33 +135,6 @@ static const char *export_bus_name(const struct vgpu_export_add *msg)
 	}
 }
 
-/* Return: operations of the class to which the export's device belongs. */
-static const struct vgpu_class_ops *export_class_ops(const struct vgpu_export *export)
-{
-	static const struct vgpu_class_ops none;
-
-	switch (export->kind) {
-	case VGPU_EXPORT_DRM_PRIMARY:
-	case VGPU_EXPORT_DRM_RENDER:
-		return &vgpu_drm_class_ops;
-	case VGPU_EXPORT_VIDEO:
-	case VGPU_EXPORT_VBI:
-	case VGPU_EXPORT_RADIO:
-	case VGPU_EXPORT_SDR:
-	case VGPU_EXPORT_TOUCH:
-	case VGPU_EXPORT_MEDIA:
-		return &vgpu_video_class_ops;
-	case VGPU_EXPORT_SOUND:
-		return IS_ENABLED(CONFIG_SOUND) ? &vgpu_sound_class_ops : &none;
-	case VGPU_EXPORT_NVIDIA:
-		return &vgpu_nvidia_class_ops;
-	default:
-		/* A device of NVIDIA's driver may be exported without a node of its class. */
-		return vgpu_export_schema(export) == &vgpu_schema_nvidia ?
-			&vgpu_nvidia_class_ops : &none;
-	}
-}
-
 static bool export_is_drm(const struct vgpu_export *export)
 {
 	return export->kind == VGPU_EXPORT_DRM_PRIMARY || export->kind == VGPU_EXPORT_DRM_RENDER;
@@ -186,7 +157,7 @@ static void export_add_nodes(struct vgpu_export *export, const struct vgpu_expor
 	if (export_is_drm(export))
 		vgpu_drm_add(export);
 	else
-		vgpu_node_add(export);
+		vgpu_node_add(export, vgpu_kind_node_ops(export->kind));
 }
 
 static void export_del_nodes(struct vgpu_export *export)
@@ -234,7 +205,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	strscpy(export->path, msg->path, sizeof(export->path));
 	strscpy(export->title, msg->title, sizeof(export->title));
 	snprintf(export->bus, sizeof(export->bus), "%s%s", export_bus_name(msg), msg->bus_id);
-	export->class_ops = export_class_ops(export);
+	export->class_ops = vgpu_kind_class_ops(export);
 	vgpu_connectors_init(&node->connectors);
 	cdev_init(&export->cdev, &vgpu_file_fops);
 	export->cdev.owner = THIS_MODULE;

@@ -6,7 +6,6 @@
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/kconfig.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -16,33 +15,11 @@
 #include "file/object.h"
 #include "link/export.h"
 #include "node/node.h"
-#include "node/nvidia.h"
 #include "node/parent.h"
 #include "node/pci.h"
 
 static DEFINE_MUTEX(node_lock);
 static LIST_HEAD(node_groups);
-
-/* Return: operations of the class; NULL if the kernel has no such class. */
-static const struct vgpu_node_ops *node_ops(u32 kind)
-{
-	switch (kind) {
-	case VGPU_EXPORT_VIDEO:
-	case VGPU_EXPORT_VBI:
-	case VGPU_EXPORT_RADIO:
-	case VGPU_EXPORT_SDR:
-	case VGPU_EXPORT_TOUCH:
-		return IS_ENABLED(CONFIG_VIDEO_DEV) ? &vgpu_video_node_ops : NULL;
-	case VGPU_EXPORT_SOUND:
-		return IS_ENABLED(CONFIG_SOUND) ? &vgpu_sound_node_ops : NULL;
-	case VGPU_EXPORT_MEDIA:
-		return IS_ENABLED(CONFIG_MEDIA_CONTROLLER) ? &vgpu_media_node_ops : NULL;
-	case VGPU_EXPORT_NVIDIA:
-		return &vgpu_nvidia_node_ops;
-	default:
-		return NULL;
-	}
-}
 
 static struct vgpu_node_group *node_group_get(const struct vgpu_node_ops *ops,
 					      struct device *parent)
@@ -115,10 +92,10 @@ static int node_create(const struct vgpu_node_ops *ops, struct vgpu_export *expo
 /**
  * vgpu_node_add - create the node of an export
  * @export: export with a parent
+ * @ops: operations of the node's class; NULL: the kernel has no such class, and no node is made
  */
-void vgpu_node_add(struct vgpu_export *export)
+void vgpu_node_add(struct vgpu_export *export, const struct vgpu_node_ops *ops)
 {
-	const struct vgpu_node_ops *ops = node_ops(export->kind);
 	int ret;
 
 	if (!ops)

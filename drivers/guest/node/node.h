@@ -66,7 +66,7 @@ extern const struct vgpu_node_ops vgpu_video_node_ops;
 extern const struct vgpu_node_ops vgpu_sound_node_ops;
 extern const struct vgpu_node_ops vgpu_media_node_ops;
 
-void vgpu_node_add(struct vgpu_export *export);
+void vgpu_node_add(struct vgpu_export *export, const struct vgpu_node_ops *ops);
 void vgpu_node_del(struct vgpu_export *export);
 void vgpu_node_orphan(struct device *parent);
 int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *held);
