@@ -393,6 +393,13 @@ int vgpu_export_file(struct vgpu_host *host, const struct vgpu_export_file *msg)
 	return ret;
 }
 
+/* Remove all nodes of a parent that is being removed, maybe by root. */
+static void export_orphan(struct device *parent)
+{
+	vgpu_drm_orphan(parent);
+	vgpu_node_orphan(parent);
+}
+
 int vgpu_export_global_init(void)
 {
 	int ret;
@@ -406,7 +413,7 @@ int vgpu_export_global_init(void)
 	ret = vgpu_nvidia_global_init();
 	if (ret)
 		goto err_exit_sound;
-	ret = vgpu_parent_global_init();
+	ret = vgpu_parent_global_init(export_orphan);
 	if (ret)
 		goto err_exit_nvidia;
 	ret = class_register(&export_class);

@@ -202,14 +202,20 @@ struct device *vgpu_parent_device(struct vgpu_parent *parent)
 	return parent->dev;
 }
 
-int vgpu_parent_global_init(void)
+/**
+ * vgpu_parent_global_init - register the drivers of parents
+ * @orphan: function that removes all nodes of a parent; see vgpu_pci_global_init()
+ *
+ * Return: 0 or -errno.
+ */
+int vgpu_parent_global_init(void (*orphan)(struct device *parent))
 {
 	int ret;
 
 	ret = platform_driver_register(&parent_platform_driver);
 	if (ret)
 		return ret;
-	ret = IS_ENABLED(CONFIG_PCI) ? vgpu_pci_global_init() : 0;
+	ret = IS_ENABLED(CONFIG_PCI) ? vgpu_pci_global_init(orphan) : 0;
 	if (ret)
 		platform_driver_unregister(&parent_platform_driver);
 	return ret;

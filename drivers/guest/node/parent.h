@@ -10,7 +10,7 @@ struct vgpu_export_add;
 struct vgpu_host;
 struct vgpu_parent;
 
-int vgpu_parent_global_init(void);
+int vgpu_parent_global_init(void (*orphan)(struct device *parent));
 void vgpu_parent_global_exit(void);
 struct vgpu_parent *vgpu_parent_get(struct vgpu_host *host, const struct vgpu_export_add *msg);
 void vgpu_parent_put(struct vgpu_parent *parent);

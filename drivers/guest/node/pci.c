@@ -23,8 +23,6 @@
 #include "uapi/linux/vgpu_wire.h"
 
 #include "compat.h"
-#include "node/drm.h"
-#include "node/node.h"
 #include "node/pci.h"
 #include "node/pci_header.h"
 #include "node/pci_layer.h"
@@ -42,6 +40,9 @@ struct pci_root {
 	struct pci_sysdata sysdata;
 	struct resource busn;
 };
+
+/* Argument of vgpu_pci_global_init(). */
+static void (*pci_orphan)(struct device *parent);
 
 static int vgpu_pci_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *val)
 {
@@ -88,8 +89,7 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 	list_for_each_entry(pci, &vgpu_pci_devices, entry)
 		if (pci->bus == pdev->bus && pci->devfn == pdev->devfn)
 			pci_vanish(pci);
-	vgpu_drm_orphan(&pdev->dev);
-	vgpu_node_orphan(&pdev->dev);
+	pci_orphan(&pdev->dev);
 }
 
 static struct pci_driver vgpu_pci_driver = {
@@ -393,8 +393,16 @@ void vgpu_pci_destroy(struct device *dev)
 	kfree_rcu(pci, rcu);
 }
 
-int vgpu_pci_global_init(void)
+/**
+ * vgpu_pci_global_init - register the driver of the devices
+ * @orphan: function that removes all nodes of a device that is being removed, maybe by root;
+ *	called with vgpu_pci_lock() held
+ *
+ * Return: 0 or -errno.
+ */
+int vgpu_pci_global_init(void (*orphan)(struct device *parent))
 {
+	pci_orphan = orphan;
 	return pci_register_driver(&vgpu_pci_driver);
 }
 

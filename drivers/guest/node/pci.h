@@ -9,7 +9,7 @@
 struct device;
 
 /* The functions up to vgpu_pci_destroy() exist only with CONFIG_PCI. */
-int vgpu_pci_global_init(void);
+int vgpu_pci_global_init(void (*orphan)(struct device *parent));
 void vgpu_pci_global_exit(void);
 bool vgpu_pci_valid(const char *bus_id, const u8 *header);
 struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool same_address);
