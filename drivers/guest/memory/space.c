@@ -11,7 +11,6 @@
 #include "link/host.h"
 #include "memory/flush.h"
 #include "memory/space.h"
-#include "memory/space_sync.h"
 #include "memory/state.h"
 
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
@@ -289,47 +288,4 @@ void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offse
 			memcpy(page->orig + offset, buf, len);
 	}
 	mutex_unlock(&space->lock);
-}
-
-/* --- all spaces of a host ---------------------------------------------------- */
-
-void vgpu_space_set_init(struct vgpu_space_set *set)
-{
-	mutex_init(&set->drop_lock);
-	spin_lock_init(&set->lock);
-	hash_init(set->spaces);
-	INIT_LIST_HEAD(&set->active);
-	INIT_LIST_HEAD(&set->flushes);
-	init_waitqueue_head(&set->wait);
-	INIT_DELAYED_WORK(&set->expire, vgpu_space_expire);
-}
-
-void vgpu_space_set_abort(struct vgpu_space_set *set)
-{
-	struct vgpu_space *space;
-	struct hlist_node *tmp;
-	HLIST_HEAD(all);
-	int bucket;
-
-	spin_lock(&set->lock);
-	hash_for_each_safe(set->spaces, bucket, tmp, space, node) {
-		hash_del(&space->node);
-		if (kref_get_unless_zero(&space->ref))
-			hlist_add_head(&space->node, &all);
-	}
-	while (!hlist_empty(&all)) {
-		space = hlist_entry(all.first, struct vgpu_space, node);
-		hlist_del_init(&space->node);
-		spin_unlock(&set->lock);
-
-		mutex_lock(&space->lock);
-		space->dead = true;
-		mutex_unlock(&space->lock);
-		vgpu_flush_discard(space);
-		vgpu_space_drop_range(space, 0, ULONG_MAX, false);
-		vgpu_space_put(space);
-		spin_lock(&set->lock);
-	}
-	spin_unlock(&set->lock);
-	vgpu_flush_abort(set);
 }

@@ -266,17 +266,4 @@ bool vgpu_space_peek(struct vgpu_space *space, pgoff_t index, unsigned int offse
 void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offset,
 		     const void *buf, unsigned int len);
 
-void vgpu_space_set_init(struct vgpu_space_set *set);
-
-/**
- * vgpu_space_set_abort - end all spaces of a host, as the connection is lost
- * @set: spaces of the host
- *
- * Every mapping gives SIGBUS from now on, and bytes not yet sent are lost. The set is empty
- * afterwards.
- *
- * Context: process; does not wait for the host.
- */
-void vgpu_space_set_abort(struct vgpu_space_set *set);
-
 #endif /* VGPU_SPACE_H */

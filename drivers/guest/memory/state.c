@@ -5,7 +5,19 @@
 
 #include "link/host.h"
 #include "link/session.h"
+#include "memory/space_sync.h"
 #include "memory/state.h"
+
+static void space_set_init(struct vgpu_space_set *set)
+{
+	mutex_init(&set->drop_lock);
+	spin_lock_init(&set->lock);
+	hash_init(set->spaces);
+	INIT_LIST_HEAD(&set->active);
+	INIT_LIST_HEAD(&set->flushes);
+	init_waitqueue_head(&set->wait);
+	INIT_DELAYED_WORK(&set->expire, vgpu_space_expire);
+}
 
 /**
  * vgpu_host_memory_init - make the state of a new host
@@ -20,7 +32,7 @@ int vgpu_host_memory_init(struct vgpu_host *host)
 	if (!memory)
 		return -ENOMEM;
 	memory->host = host;
-	vgpu_space_set_init(&memory->spaces);
+	space_set_init(&memory->spaces);
 	vgpu_keep_set_init(&memory->keeps);
 	INIT_LIST_HEAD(&memory->window.entry);
 	INIT_LIST_HEAD(&memory->moves.mappings);
@@ -73,4 +85,43 @@ void vgpu_session_memory_fini(struct vgpu_session *session)
 {
 	vgpu_keep_member_fini(session);
 	kfree(session->memory);
+}
+
+/**
+ * vgpu_space_set_abort - end all spaces of a host, as the connection is lost
+ * @set: spaces of the host
+ *
+ * Every mapping gives SIGBUS from now on, and bytes not yet sent are lost. The set is empty
+ * afterwards.
+ *
+ * Context: process; does not wait for the host.
+ */
+void vgpu_space_set_abort(struct vgpu_space_set *set)
+{
+	struct vgpu_space *space;
+	struct hlist_node *tmp;
+	HLIST_HEAD(all);
+	int bucket;
+
+	spin_lock(&set->lock);
+	hash_for_each_safe(set->spaces, bucket, tmp, space, node) {
+		hash_del(&space->node);
+		if (kref_get_unless_zero(&space->ref))
+			hlist_add_head(&space->node, &all);
+	}
+	while (!hlist_empty(&all)) {
+		space = hlist_entry(all.first, struct vgpu_space, node);
+		hlist_del_init(&space->node);
+		spin_unlock(&set->lock);
+
+		mutex_lock(&space->lock);
+		space->dead = true;
+		mutex_unlock(&space->lock);
+		vgpu_flush_discard(space);
+		vgpu_space_drop_range(space, 0, ULONG_MAX, false);
+		vgpu_space_put(space);
+		spin_lock(&set->lock);
+	}
+	spin_unlock(&set->lock);
+	vgpu_flush_abort(set);
 }

@@ -52,5 +52,6 @@ int vgpu_host_memory_init(struct vgpu_host *host);
 void vgpu_host_memory_fini(struct vgpu_host *host);
 int vgpu_session_memory_init(struct vgpu_session *session);
 void vgpu_session_memory_fini(struct vgpu_session *session);
+void vgpu_space_set_abort(struct vgpu_space_set *set);
 
 #endif /* VGPU_MEMORY_STATE_H */
