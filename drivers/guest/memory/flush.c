@@ -375,20 +375,6 @@ int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 
 /* --- dirty pages --------------------------------------------------------------- */
 
-void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
-{
-	struct vgpu_page *page;
-	unsigned long index;
-
-	lockdep_assert_held(&space->lock);
-	/* A fault holds the lock of a page that it made dirty until the PTE is there: wait. */
-	xa_for_each_range(&space->pages, index, page, first, first + nr - 1) {
-		lock_page(page->page);
-		unlock_page(page->page);
-	}
-	unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
-}
-
 void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
 		    struct vgpu_mapping *mapping)
 {

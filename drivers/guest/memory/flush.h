@@ -127,9 +127,6 @@ int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
 		    struct vgpu_mapping *mapping);
 
-/* Unmap @nr cached pages from all VMAs. The caller holds space->lock. */
-void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr);
-
 /*
  * Make a dirty page clean. The caller holds space->lock. Return: the mapping that owned the page,
  * with its reference, which the caller drops after the lock.

@@ -9,7 +9,6 @@
 
 #include "anon.h"
 #include "link/host.h"
-#include "memory/flush.h"
 #include "memory/space.h"
 #include "memory/state.h"
 
@@ -180,6 +179,20 @@ noinline unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t f
 
 	space_free_gone(space, &gone);
 	return nr_dirty;
+}
+
+void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
+{
+	struct vgpu_page *page;
+	unsigned long index;
+
+	lockdep_assert_held(&space->lock);
+	/* A fault holds the lock of a page that it made dirty until the PTE is there: wait. */
+	xa_for_each_range(&space->pages, index, page, first, first + nr - 1) {
+		lock_page(page->page);
+		unlock_page(page->page);
+	}
+	unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
 }
 
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)

@@ -221,6 +221,9 @@ bool vgpu_space_has_room(const struct vgpu_space *space);
 /* Check whether a page may become or stay dirty. The caller holds space->lock. */
 bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page);
 
+/* Unmap @nr cached pages from all VMAs. The caller holds space->lock. */
+void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr);
+
 /**
  * vgpu_space_drop_range - drop clean pages of a range
  * @space: the space
