@@ -204,7 +204,7 @@ static u32 flush_unmap_first(struct vgpu_flush *flush, struct vgpu_space *space,
 	}
 	spin_unlock(&flush->lock);
 	if (nr)
-		vgpu_flush_unmap(space, first, nr);
+		vgpu_space_unmap(space, first, nr);
 	return nr;
 }
 

@@ -283,7 +283,7 @@ static vm_fault_t space_mkwrite(struct vm_fault *vmf, bool as_page)
 	else
 		fault = space_make_dirty(mapping, page);
 	if (!fault && as_page) {
-		/* vgpu_flush_unmap() waits for the page lock until the core has mapped the page. */
+		/* vgpu_space_unmap() waits for the page lock until the core has mapped the page. */
 		lock_page(vmf->page);
 		fault = VM_FAULT_LOCKED;
 	} else if (!fault) {

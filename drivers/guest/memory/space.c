@@ -181,7 +181,7 @@ noinline unsigned long vgpu_space_drop_range(struct vgpu_space *space, pgoff_t f
 	return nr_dirty;
 }
 
-void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
+void vgpu_space_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
 {
 	struct vgpu_page *page;
 	unsigned long index;
@@ -202,7 +202,7 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 	int ret = 0;
 
 	mutex_lock(&space->lock);
-	vgpu_flush_unmap(space, pgoff, nr);
+	vgpu_space_unmap(space, pgoff, nr);
 	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1)
 		if (vgpu_page_is_pinned(page))
 			ret = -EBUSY;

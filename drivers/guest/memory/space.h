@@ -222,7 +222,7 @@ bool vgpu_space_has_room(const struct vgpu_space *space);
 bool vgpu_space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page);
 
 /* Unmap @nr cached pages from all VMAs. The caller holds space->lock. */
-void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr);
+void vgpu_space_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr);
 
 /**
  * vgpu_space_drop_range - drop clean pages of a range

@@ -69,7 +69,7 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 	if (page && page->owner == mapping && !page->whole && page->fresh < fresh &&
 	    vgpu_mapping_covered(mapping, index)) {
 		/* Stores and new pins have to fault after this, and wait for space->lock. */
-		vgpu_flush_unmap(space, index, 1);
+		vgpu_space_unmap(space, index, 1);
 		if (!vgpu_page_is_pinned(page)) {
 			page_merge(page_address(page->page), page->orig, fetched);
 			page->fresh = fresh;
@@ -360,7 +360,7 @@ static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 	lockdep_assert_held(&space->lock);
 	if (!vgpu_page_is_dirty(page) || page->whole || vgpu_page_is_pinned(page))
 		return false;
-	vgpu_flush_unmap(space, page->index, 1);
+	vgpu_space_unmap(space, page->index, 1);
 	return !vgpu_page_is_pinned(page) &&
 		!memcmp(page->orig, page_address(page->page), PAGE_SIZE);
 }
