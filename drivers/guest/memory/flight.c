@@ -6,6 +6,7 @@
 
 #include "link/host.h"
 #include "link/session.h"
+#include "memory/dirty.h"
 #include "memory/flight.h"
 #include "memory/flush.h"
 #include "memory/flush_all.h"

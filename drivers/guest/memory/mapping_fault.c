@@ -9,6 +9,7 @@
 
 #include "base/deadline.h"
 #include "compat.h"
+#include "memory/dirty.h"
 #include "fault.h"
 #include "link/host.h"
 #include "link/session.h"

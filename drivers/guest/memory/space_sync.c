@@ -11,6 +11,7 @@
 #include "link/export.h"
 #include "link/host.h"
 #include "link/session.h"
+#include "memory/dirty.h"
 #include "memory/flush.h"
 #include "memory/flush_all.h"
 #include "memory/mapping.h"

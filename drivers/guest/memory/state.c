@@ -5,6 +5,7 @@
 
 #include "link/host.h"
 #include "link/session.h"
+#include "memory/dirty.h"
 #include "memory/space_sync.h"
 #include "memory/state.h"
 
