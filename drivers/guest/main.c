@@ -4,6 +4,7 @@
 #include <linux/moduleparam.h>
 
 #include "anon.h"
+#include "memory/flush_list.h"
 #include "conn.h"
 #include "file/event.h"
 #include "file/object.h"

@@ -15,7 +15,7 @@
 #include "file/event.h"
 #include "file/object.h"
 #include "link/host.h"
-#include "memory/flush_all.h"
+#include "memory/flush_list.h"
 #include "memory/space_sync.h"
 
 /**

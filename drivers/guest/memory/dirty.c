@@ -6,7 +6,7 @@
 #include "link/session.h"
 #include "memory/dirty.h"
 #include "memory/flush.h"
-#include "memory/flush_all.h"
+#include "memory/flush_list.h"
 #include "memory/mapping.h"
 #include "memory/space.h"
 #include "memory/state.h"

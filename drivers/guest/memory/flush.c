@@ -44,7 +44,7 @@
 #include "link/session.h"
 #include "memory/flight.h"
 #include "memory/flush.h"
-#include "memory/flush_all.h"
+#include "memory/flush_list.h"
 #include "memory/mapping.h"
 #include "memory/pages.h"
 #include "memory/space.h"
@@ -332,13 +332,6 @@ bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct 
 	flying = flush && (flush == own || !READ_ONCE(flush->late));
 	xa_unlock(&space->flying);
 	return flying;
-}
-
-void vgpu_flush_check_late_locked(struct vgpu_flush *flush)
-{
-	lockdep_assert_held(&vgpu_flush_spaces(flush)->lock);
-	if (time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
-		WRITE_ONCE(flush->late, true);
 }
 
 void vgpu_flush_check_late(struct vgpu_space *space, pgoff_t index)

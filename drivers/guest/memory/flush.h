@@ -92,12 +92,6 @@ void vgpu_flush_abort(struct vgpu_space_set *set);
 #define VGPU_FLUSH_LOOK	(VGPU_FLUSH_LATE / 8)
 
 /**
- * vgpu_flush_check_late_locked - mark a flush as late if it has made no progress
- * @flush: the flush; the caller holds set->lock
- */
-void vgpu_flush_check_late_locked(struct vgpu_flush *flush);
-
-/**
  * vgpu_flush_check_late - mark the flush whose flight has a page as late if it makes no progress
  * @space: space of the page
  * @index: offset of the page in @space, in pages; a page in no flight changes nothing

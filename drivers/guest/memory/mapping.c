@@ -9,7 +9,7 @@
 #include "link/session.h"
 #include "memory/blank.h"
 #include "memory/flush.h"
-#include "memory/flush_all.h"
+#include "memory/flush_list.h"
 #include "memory/mapping.h"
 #include "memory/mapping_span.h"
 #include "memory/move_queue.h"

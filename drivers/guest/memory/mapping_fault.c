@@ -10,6 +10,7 @@
 #include "base/deadline.h"
 #include "compat.h"
 #include "memory/dirty.h"
+#include "memory/flush_list.h"
 #include "fault.h"
 #include "link/host.h"
 #include "link/session.h"
