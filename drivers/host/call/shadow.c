@@ -16,6 +16,7 @@
 #include "memory/demand.h"
 #include "memory/kept.h"
 #include "memory/mapping.h"
+#include "memory/page.h"
 #include "session/room.h"
 #include "session/session.h"
 #include "session/unmap.h"

@@ -7,8 +7,8 @@
 
 #include "conn.h"
 #include "fresh.h"
-#include "memory/demand.h"
 #include "memory/fetch.h"
+#include "memory/page.h"
 #include "memory/writeback.h"
 #include "session/lane.h"
 

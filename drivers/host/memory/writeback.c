@@ -6,7 +6,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "memory/demand.h"
+#include "memory/page.h"
 #include "memory/writeback.h"
 #include "session/lane.h"
 #include "wire.h"
