@@ -12,7 +12,7 @@
 #include "base/caller.h"
 #include "call/fops.h"
 #include "compat.h"
-#include "object/close.h"
+#include "object/flush.h"
 #include "object/leave.h"
 #include "object/object.h"
 #include "object/poll.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Closes of objects: calls of a driver's ->flush, and CLOSE messages.
+ * Closes of objects by CLOSE messages.
  */
 #ifndef _VGPU_HOST_CLOSE_H
 #define _VGPU_HOST_CLOSE_H
@@ -22,19 +22,6 @@ struct vgpuh_object_close {
 	u64 seq;
 	struct list_head node;
 };
-
-/*
- * Return the deadline in jiffies for the ->flush of files that a kernel thread closes from now
- * on.
- */
-unsigned long vgpuh_object_flush_by(void);
-/*
- * Call the driver's ->flush once, before the guest's last reference of @object is put. A lane's
- * thread calls ->flush itself, and can be killed meanwhile. A kernel thread has another thread
- * call it, and kills that thread at @by or when the peer ends. Context: the caller holds the
- * guest's last reference.
- */
-void vgpuh_object_flush(struct vgpuh_object *object, unsigned long by);
 
 void vgpu_close_init(struct vgpu_peer *peer);
 /* Queue @object for CLOSE message @seq, which has taken the guest's last reference of it. */

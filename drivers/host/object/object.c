@@ -13,6 +13,7 @@
 
 #include "base/caller.h"
 #include "compat.h"
+#include "object/flush.h"
 #include "object/object.h"
 #include "peer/limit.h"
 #include "plant.h"
