@@ -15,6 +15,7 @@
 #include "call/shadow.h"
 #include "memory/ram.h"
 #include "peer/agent.h"
+#include "peer/control.h"
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/limit.h"

@@ -25,6 +25,7 @@
 #include "object/object.h"
 #include "object/poll.h"
 #include "peer/agent.h"
+#include "peer/control.h"
 #include "peer/peer.h"
 #include "session/session.h"
 #include "session/unmap.h"

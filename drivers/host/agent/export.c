@@ -13,11 +13,12 @@
 #include <linux/uaccess.h>
 
 #include "agent/export.h"
+#include "object/object.h"
 #include "peer/agent.h"
+#include "peer/control.h"
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/peer.h"
-#include "object/object.h"
 #include "policy.h"
 #include "session/session.h"
 #include "window/window.h"

@@ -17,6 +17,7 @@
 #include "memory/kept.h"
 #include "memory/mapping.h"
 #include "memory/page.h"
+#include "peer/control.h"
 #include "session/room.h"
 #include "session/session.h"
 #include "session/unmap.h"

@@ -27,6 +27,7 @@
 #include "memory/ram.h"
 #include "object/leave.h"
 #include "object/object.h"
+#include "peer/control.h"
 #include "peer/limit.h"
 #include "peer/peer.h"
 #include "segs.h"

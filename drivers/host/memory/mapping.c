@@ -11,6 +11,7 @@
 #include "memory/extent.h"
 #include "memory/mapping.h"
 #include "object/object.h"
+#include "peer/control.h"
 #include "peer/limit.h"
 #include "peer/peer.h"
 #include "policy.h"

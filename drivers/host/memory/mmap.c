@@ -18,6 +18,7 @@
 #include "memory/owner.h"
 #include "object/object.h"
 #include "peer/agent.h"
+#include "peer/control.h"
 #include "peer/peer.h"
 #include "session/call.h"
 #include "session/lane.h"

@@ -9,6 +9,7 @@
 
 #include "object/close.h"
 #include "object/object.h"
+#include "peer/control.h"
 #include "peer/peer.h"
 
 /* Count the guest's references of an object. */

@@ -23,6 +23,7 @@
 
 #include "object/event.h"
 #include "object/object.h"
+#include "peer/control.h"
 #include "peer/peer.h"
 
 /*

@@ -23,6 +23,7 @@
 #include "object/leave.h"
 #include "object/object.h"
 #include "object/tgid.h"
+#include "peer/control.h"
 #include "peer/peer.h"
 
 /* Times between two checks whether others have put a file. */

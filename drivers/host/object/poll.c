@@ -21,6 +21,7 @@
 #include "base/work.h"
 #include "object/object.h"
 #include "object/poll.h"
+#include "peer/control.h"
 #include "peer/peer.h"
 
 #define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)

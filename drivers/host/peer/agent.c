@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "peer/agent.h"
+#include "peer/control.h"
 #include "peer/grant.h"
 #include "peer/guest.h"
 #include "peer/peer.h"

@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 
 #include "peer/agent.h"
+#include "peer/control.h"
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/peer.h"

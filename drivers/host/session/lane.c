@@ -13,8 +13,9 @@
 #include <linux/sched/signal.h>
 
 #include "base/trace.h"
-#include "peer/peer.h"
+#include "peer/control.h"
 #include "peer/guest.h"
+#include "peer/peer.h"
 #include "session/lane.h"
 
 /* --- cancels -------------------------------------------------------------- */

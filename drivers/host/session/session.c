@@ -13,6 +13,7 @@
 #include "base/work.h"
 #include "cover.h"
 #include "object/tgid.h"
+#include "peer/control.h"
 #include "peer/grant.h"
 #include "peer/limit.h"
 #include "peer/peer.h"

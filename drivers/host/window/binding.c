@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "peer/control.h"
 #include "peer/peer.h"
 #include "window/ahead.h"
 #include "window/binding.h"

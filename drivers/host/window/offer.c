@@ -2,6 +2,7 @@
 /*
  * Messages about a guest's window, in both directions.
  */
+#include "peer/control.h"
 #include "peer/peer.h"
 #include "window/binding.h"
 #include "window/offer.h"
