@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Plans: what all files of exports.d together ask for, and the checks of it. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,22 +16,6 @@
 #include "host/window.h"
 #include "reload/plan.h"
 #include "reload/section.h"
-
-void plan_mistake(struct text *words, struct plan_file *file, unsigned int line,
-		  const char *section, const char *fmt, ...)
-{
-	struct answer what;
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(what.text, sizeof(what.text), fmt, args);
-	va_end(args);
-	file->mistakes++;
-	if (section[0])
-		text_add(words, "%s:%u: [%s]: %s", file->name, line, section, what.text);
-	else
-		text_add(words, "%s:%u: %s", file->name, line, what.text);
-}
 
 /* --- checks of sections --------------------------------------------------- */
 

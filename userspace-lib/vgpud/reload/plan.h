@@ -43,10 +43,6 @@ struct plan {
 int plan_read(struct plan *plan, struct text *words);
 void plan_free(struct plan *plan);
 
-/* Report a mistake in a line of a file, and in a section unless @section is "". */
-void plan_mistake(struct text *words, struct plan_file *file, unsigned int line,
-		  const char *section, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-
 /* Return the export after @spec (NULL: the first one), or NULL at the end. */
 struct export_spec *plan_next(const struct plan *plan, const struct export_spec *spec);
 

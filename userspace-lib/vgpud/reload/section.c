@@ -2,6 +2,7 @@
 /* Sections of the files of exports.d, and their settings: reader of a file. */
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,22 @@
 #include "reload/plan.h"
 #include "reload/section.h"
 #include "shared/number.h"
+
+void plan_mistake(struct text *words, struct plan_file *file, unsigned int line,
+		  const char *section, const char *fmt, ...)
+{
+	struct answer what;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what.text, sizeof(what.text), fmt, args);
+	va_end(args);
+	file->mistakes++;
+	if (section[0])
+		text_add(words, "%s:%u: [%s]: %s", file->name, line, section, what.text);
+	else
+		text_add(words, "%s:%u: %s", file->name, line, what.text);
+}
 
 /* --- settings -------------------------------------------------------------- */
 

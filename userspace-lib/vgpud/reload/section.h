@@ -7,6 +7,10 @@ struct plan;
 struct plan_file;
 struct text;
 
+/* Report a mistake in a line of a file, and in a section unless @section is "". */
+void plan_mistake(struct text *words, struct plan_file *file, unsigned int line,
+		  const char *section, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
 /* Add the sections of a file to the plan. Each mistake becomes a line of @words. */
 void plan_read_file(struct plan *plan, struct plan_file *file, struct text *words);
 
