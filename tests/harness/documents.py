@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Finds mistakes in the documents that Sphinx does not see: long lines of text, paths of files that
-are not there, and source files that the map does not name. Prints one line for each mistake."""
+"""Finds mistakes in the documents that Sphinx does not see: long lines of text, paths of files and
+cases of tests that are not there, and source files that the map does not name. Prints one line for
+each mistake."""
 
 import os
 import re
@@ -9,6 +10,8 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+import ordeals
+
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 WIDTH = 80
 MAP = "Documentation/internals/map.rst"
@@ -17,6 +20,13 @@ MAPPED = ("drivers/", "userspace-lib/")
 SOURCES = (".c", ".S")
 # Paths of this tree in text, without those that stand for several files.
 PATH = re.compile(r"``((?:drivers|userspace-lib|uapi|tests|Documentation)/[^`\s*<>]*)``")
+TESTS = "tests/selftests/"
+# A case of a test, such as ``mock_file: seek``; it may be on two lines.
+CASE = re.compile(r"``([a-z]+_[a-z0-9_]+(?:\.sh)?):\s+([^`]+)``")
+# Cases in a test, such as TEST(case), TEST_F(fixture, case) and DIFF_TEST(case), and in a script.
+CASE_C = re.compile(r"^\w*TEST\w*\((?:\w+,\s*)?(\w+)", re.M)
+CASE_SH = re.compile(r'\bcheck "([^"]*)"')
+ORDEAL = re.compile(r"``(ordeal_\w+)``")
 
 
 def indent(line):
@@ -49,6 +59,26 @@ def missing_paths(lines, files):
             not any(file.startswith(path.rstrip("/") + "/") for file in files)]
 
 
+def cases(name, text):
+    """Returns the names of the cases in a test of that name and text. In a shell script these are also
+    the parts of a name between colons and variables."""
+    if not name.endswith(".sh"):
+        return set(CASE_C.findall(text))
+    found = CASE_SH.findall(text)
+    return set(found).union(*(re.split(r": | (?=\$)", case) for case in found))
+
+
+def missing_cases(text, tests, known):
+    """Returns the tests and cases that are named in text and are not there. tests: texts of the
+    tests, by name. known: names of the ordeals."""
+    found = []
+    for name, case in CASE.findall(text):
+        case = " ".join(case.split())
+        if case not in cases(name, tests.get(name, "")):
+            found.append(f"{name}: {case}")
+    return found + [name for name in ORDEAL.findall(text) if name not in known]
+
+
 def mapped(lines):
     """Returns the paths of source files that the map names: the lists of names below the headings
     of folders."""
@@ -78,11 +108,20 @@ def read(path):
         return file.read().split("\n")
 
 
+def selftests(files):
+    """Returns the texts of the tests, by the names by which they are run."""
+    paths = [path for path in files if path.startswith(TESTS) and path.endswith((".c", ".sh"))]
+    return {re.sub(r"\.c$", "", path[len(TESTS):]): "\n".join(read(path)) for path in paths}
+
+
 def main():
     out = subprocess.run(["git", "ls-files"], cwd=TOP, check=True, stdout=subprocess.PIPE, text=True).stdout
     files = {path for path in out.split("\n") if path and os.path.exists(os.path.join(TOP, path))}
+    tests = selftests(files)
     for path in sorted(path for path in files if path.endswith(".rst")):
         lines = read(path)
+        for missing in missing_cases("\n".join(lines), tests, ordeals.ORDEALS):
+            print(f"{path}: no test is called {missing}")
         for number in long_lines(lines):
             print(f"{path}:{number}: more than {WIDTH} columns")
         for number, missing in missing_paths(lines, files):

@@ -34,6 +34,18 @@ class Documents(unittest.TestCase):
             ["``drivers/guest/a.c``, ``drivers/guest``, ``drivers/guest/``, ``tests/tools/b``, ``tests/t_*.c``"], files))
         self.assertEqual([(2, "drivers/host/a.c")], documents.missing_paths(["", "In ``drivers/host/a.c``"], files))
 
+    def test_cases(self):
+        tests = {"mock_a": "DIFF_TEST(seek)\nTEST(one)\nTEST_F_TIMEOUT(fixture, two, 60)\n",
+                 "system_a.sh": 'check "$engine: no network" true\ncheck "opens $file" true\n'}
+
+        def missing(text):
+            return documents.missing_cases(text, tests, ["ordeal_a"])
+        self.assertEqual([], missing("``mock_a: seek``, ``mock_a: one``, ``mock_a:\n  two``, ``mock_a``, ``other: word``"))
+        self.assertEqual([], missing("``system_a.sh: no\n  network``, ``system_a.sh: opens``, ``ordeal_a``"))
+        self.assertEqual(["mock_a: fixture", "mock_a: three"], missing("``mock_a: fixture``, ``mock_a: three``"))
+        self.assertEqual(["mock_b: one", "system_a.sh: network"], missing("``mock_b: one``, ``system_a.sh: network``"))
+        self.assertEqual(["ordeal_b"], missing("``ordeal_b``"))
+
     def test_map(self):
         files = {"drivers/guest/a.c", "drivers/guest/b.S", "drivers/guest/a.h", "tests/c.c"}
         entries = ["* ``a.c``: a", "* ``b.S``: b"]
