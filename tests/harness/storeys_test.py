@@ -29,8 +29,10 @@ class Storeys(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.addCleanup(os.chdir, os.getcwd())
         self.addCleanup(setattr, storeys, 'STOREYS', storeys.STOREYS)
+        self.addCleanup(setattr, storeys, 'CIRCLES', storeys.CIRCLES)
         os.chdir(folder.name)
         storeys.STOREYS = {'tree': ['low', 'high'], 'tree/inner': []}
+        storeys.CIRCLES = {}
         for name, text in FILES.items():
             self.write(name, text)
 
@@ -84,6 +86,24 @@ class Storeys(unittest.TestCase):
         self.assertEqual(['tree/low/a.c: uses high/b.c, which is above it (b_ops)'],
                          storeys.check_symbols(said + ['tree/low/a.o:                 U b_ops\n']))
         self.assertEqual([], storeys.check_symbols(said + ['tree/high/b.o:                 U c_make\n']))
+
+    def test_circles(self):
+        self.write('tree/low/c.c', '')
+        defined = [f'tree/{file}.o:0000000000000000 T {name}\n' for file, name in
+                   (('low/a', 'a_make'), ('low/c', 'c_make'), ('high/b', 'b_make'))]
+        said = defined + [f'tree/{file}.o:                 U {name}\n' for file, name in
+                          (('low/a', 'c_make'), ('high/b', 'a_make'), ('high/b', 'b_make'))]
+        self.assertEqual([], storeys.check_symbols(said))
+        said.append('tree/low/c.o:                 U a_make\n')
+        circle = 'tree: low/a.c, low/c.c: use each other in a circle'
+        self.assertEqual([circle], storeys.check_symbols(said))
+        storeys.CIRCLES = {'tree': [{'low/c.c', 'low/a.c'}]}
+        self.assertEqual([], storeys.check_symbols(said))
+        storeys.CIRCLES = {'tree': [{'low/c.c', 'low/a.c', 'high/b.c'}]}
+        self.assertEqual(['tree: high/b.c: in no circle; shorten CIRCLES in storeys.py'],
+                         storeys.check_symbols(said))
+        storeys.CIRCLES = {'tree': [{'low/a.c', 'high/b.c'}]}
+        self.assertEqual(2, len(storeys.check_symbols(said)))
 
     def test_errors(self):
         said = ['cc: error: a.c\n', 'tree/low/a.o:0000000000000010 T a_make\n']
