@@ -6,8 +6,13 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "agent_limits.h"
+
+/* This name of a directory is that of a file of guests.d, which cannot be read. */
+#define UNREADABLE	DIR_GUESTS "/limits-2.conf"
+#define SETTINGS	"/run/agent-limits.conf"
 
 /* Opens the node until that fails, or @most times, and closes it. Return: the number of opens. */
 static int opens(const char *node, int most)
@@ -302,6 +307,54 @@ TEST_F_TIMEOUT(limits, saved, 240)
 	EXPECT_TRUE(agent_node(self->name, self->node));
 	EXPECT_EQ(2, opens(self->node, 10));
 	close(fd);
+	EXPECT_TRUE(agent_write_env());
+}
+
+/* Starts vgpud, which is to refuse. Return: vgpud says @words, and ends with status 3. */
+static bool start_fails(const char *options, const char *words)
+{
+	const struct tool_run *run = tool_run("timeout 60 vgpud %s", options);
+	const bool said = strstr(run->out, words);
+
+	if (run->status != 3 || !said)
+		fprintf(stderr, "# status %d: %s\n", run->status, run->out);
+	return run->status == 3 && said;
+}
+
+/*
+ * A guest whose section is not understood would have the limits of all guests, so vgpud does not
+ * start then. A vgpud that runs keeps what it has.
+ */
+TEST_F_TIMEOUT(limits, mistake_at_start, 300)
+{
+	int fd;
+
+	ASSERT_TRUE(write_file(GUEST_CONF, "[guest self]\ncid = 1\nobjects = 3\n"));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	ASSERT_EQ(0, mkdir(UNREADABLE, 0755));
+	EXPECT_EQ(1, tool_run("vgpuctl reload")->status);
+	EXPECT_EQ(3, shown("objects", "value"));
+
+	close(self->fd);
+	self->fd = -1;
+	ASSERT_TRUE(agent_keep_exports());
+	ASSERT_TRUE(agent_end(self->name, SIGTERM));
+	EXPECT_TRUE(start_fails("", UNREADABLE ": Is a directory"));
+	EXPECT_EQ(0, rmdir(UNREADABLE));
+	EXPECT_TRUE(write_file(GUEST_CONF, "[guest self]\ncid = 1\nobjects = 0\n"));
+	EXPECT_TRUE(start_fails("", GUEST_CONF ":3: [guest self]: objects: "));
+	EXPECT_TRUE(write_file(GUEST_CONF, "[guest self]\nobjects = 3\n"));
+	EXPECT_TRUE(start_fails("", GUEST_CONF ":1: [guest self]: needs cid="));
+	EXPECT_EQ(0, unlink(GUEST_CONF));
+	/* A directory that the settings name has to exist. */
+	EXPECT_EQ(0, tool_run("cat /etc/vgpu/vgpud.conf >" SETTINGS "; echo '[agent]' >>" SETTINGS "; "
+			      "echo 'guests-dir = " DIR_GUESTS ".nowhere' >>" SETTINGS)->status);
+	EXPECT_TRUE(start_fails("--config " SETTINGS, DIR_GUESTS ".nowhere: No such file or directory"));
+	unlink(SETTINGS);
+	fd = agent_start(self->name);
+	EXPECT_GE(fd, 0);
+	close(fd);
+	EXPECT_TRUE(agent_node(self->name, self->node));
 	EXPECT_TRUE(agent_write_env());
 }
 

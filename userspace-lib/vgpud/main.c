@@ -304,6 +304,8 @@ int main(int argc, char **argv)
 		settings.shadow = given.shadow;
 	if (check_only)
 		return reload_check() ? EXIT_CONFIG : EXIT_SUCCESS;
+	if (reload_guests())
+		return EXIT_CONFIG;
 
 	raise_files();
 	check(loop_init(), "epoll");

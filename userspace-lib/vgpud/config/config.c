@@ -387,6 +387,7 @@ int config_read(const char *path, bool must_exist)
 	if (file.mistakes)
 		return -EINVAL;
 	groups_complete();
+	settings.guests_dir_named = settings.guests_dir;
 	if (set_default(&settings.socket, "/run/vgpu/vgpud.sock") ||
 	    set_default(&settings.control_group, CONTROL_GROUP) ||
 	    set_default(&settings.exports_dir, "/etc/vgpu/exports.d") ||

@@ -35,6 +35,7 @@ enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
  *	"user"
  * @exports_dir: directory of the files of exports
  * @guests_dir: directory of the files of guests
+ * @guests_dir_named: true if the file names @guests_dir, which has to exist then
  * @handshake_timeout_ms: time after which a connection whose handshake (handshake.h) is not over is
  *	closed
  * @pending: most connections in their handshake, of all guests
@@ -62,6 +63,7 @@ struct settings {
 	char *engine;
 	char *exports_dir;
 	char *guests_dir;
+	bool guests_dir_named;
 	unsigned int handshake_timeout_ms;
 	unsigned int pending;
 	unsigned int pending_per_guest;

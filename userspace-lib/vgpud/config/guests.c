@@ -208,8 +208,8 @@ int guests_plan(struct text *words)
 	guests_plan_end();
 	planning = true;
 	ret = confs_each(settings.guests_dir, plan_file, words);
-	/* The directory need not exist, unless its files are in use. */
-	if (ret == -ENOENT && TAILQ_EMPTY(&guests_by_files))
+	/* The directory need not exist, unless the settings name it or its files are in use. */
+	if (ret == -ENOENT && !settings.guests_dir_named && TAILQ_EMPTY(&guests_by_files))
 		return 0;
 	if (ret) {
 		text_add(words, "%s: %s", settings.guests_dir, strerror(-ret));

@@ -185,27 +185,27 @@ static int check_cards(const struct plan *plan, struct text *words)
 	return ret;
 }
 
-int plan_read(struct plan *plan, struct text *words)
+static void plan_init(struct plan *plan)
+{
+	TAILQ_INIT(&plan->files);
+	TAILQ_INIT(&plan->sections);
+	TAILQ_INIT(&plan->cards);
+}
+
+/* Read settings.exports_dir to an empty plan. Return: see plan_read(). */
+static int read_exports(struct plan *plan, struct text *words)
 {
 	struct plan_file *file;
 	bool mistakes;
 	int ret;
 
-	TAILQ_INIT(&plan->files);
-	TAILQ_INIT(&plan->sections);
-	TAILQ_INIT(&plan->cards);
-	/* Exports may name guests, so the guests come first. */
-	ret = guests_plan(words);
-	if (ret && ret != -EBADMSG)
-		return ret;
-	mistakes = ret;
 	ret = list_files(plan, words);
 	if (ret)
 		return ret;
 	TAILQ_FOREACH(file, &plan->files, node)
 		plan_read_file(plan, file, words);
 	plan_check(plan, words);
-	mistakes |= drop_mistaken(plan);
+	mistakes = drop_mistaken(plan);
 	ret = cards_plan(&plan->sections, &plan->cards);
 	if (ret) {
 		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
@@ -213,6 +213,25 @@ int plan_read(struct plan *plan, struct text *words)
 	}
 	ret = check_cards(plan, words);
 	return mistakes ? -EBADMSG : ret;
+}
+
+int plan_read_exports(struct plan *plan, struct text *words)
+{
+	plan_init(plan);
+	return read_exports(plan, words);
+}
+
+int plan_read(struct plan *plan, struct text *words)
+{
+	int guests, ret;
+
+	plan_init(plan);
+	/* Exports may name guests, so the guests come first. */
+	guests = guests_plan(words);
+	if (guests && guests != -EBADMSG)
+		return guests;
+	ret = read_exports(plan, words);
+	return ret ? ret : guests;
 }
 
 static void specs_free(struct export_specs *specs)

@@ -41,6 +41,8 @@ struct plan {
  * -EBADMSG if there are mistakes; another negative errno if the files could not be listed.
  */
 int plan_read(struct plan *plan, struct text *words);
+/* Do the same for settings.exports_dir alone: the guests in force count. */
+int plan_read_exports(struct plan *plan, struct text *words);
 void plan_free(struct plan *plan);
 
 /* Return the export after @spec (NULL: the first one), or NULL at the end. */

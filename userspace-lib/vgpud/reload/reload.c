@@ -7,6 +7,7 @@
 
 #include "base/manager.h"
 #include "config/config.h"
+#include "config/guests.h"
 #include "export/export.h"
 #include "export/grant.h"
 #include "export/spec.h"
@@ -236,16 +237,21 @@ static const char *origin_of(const struct export_spec *spec)
 	return spec->file ? spec->file->name : settings.exports_dir;
 }
 
-static void apply(struct sync *sync, const struct plan *plan)
+static void apply_exports(struct sync *sync, const struct plan *plan)
 {
 	struct export_spec *spec = NULL;
 
-	named_sync(sync);
 	exports_sync_begin();
 	while ((spec = plan_next(plan, spec)))
 		exports_sync(sync, spec, origin_of(spec));
 	exports_sync_end(sync);
 	wanted_sync(sync, &plan->sections);
+}
+
+static void apply(struct sync *sync, const struct plan *plan)
+{
+	named_sync(sync);
+	apply_exports(sync, plan);
 }
 
 /* Release the ports of the first @nr guests of the plan. */
@@ -296,17 +302,33 @@ int reload_check(void)
 	return ret;
 }
 
+int reload_guests(void)
+{
+	struct text words = { 0 };
+	struct sync sync = { 0 };
+	int ret = guests_plan(&words);
+
+	text_log(&words, log_error);
+	if (!ret)
+		named_sync(&sync);
+	text_log(&sync.changes, log_info);
+	guests_plan_end();
+	text_free(&sync.changes);
+	text_free(&words);
+	return ret;
+}
+
 void reload_start(void)
 {
 	struct text words = { 0 };
 	struct sync sync = { 0 };
 	struct plan plan;
-	int ret = plan_read(&plan, &words);
+	int ret = plan_read_exports(&plan, &words);
 
 	text_log(&words, log_error);
 	if (ret)
 		log_error("files with mistakes are not used");
-	apply(&sync, &plan);
+	apply_exports(&sync, &plan);
 	exports_rescan();
 	text_log(&sync.changes, log_info);
 	text_log(&sync.failures, log_error);

@@ -24,7 +24,12 @@ struct sync {
 
 /* Check the files, and log mistakes. Return: 0, or a negative errno if there are some. */
 int reload_check(void);
-/* Make exports and windows at the start, from all files without mistakes. */
+/*
+ * Read the files of guests at the start. A mistake is an error: the guest would have no limits of
+ * its own, and so more than it may have. Return: 0, or a negative errno, which was logged.
+ */
+int reload_guests(void);
+/* Make exports and windows at the start, from all files of exports without mistakes. */
 void reload_start(void);
 /*
  * Change exports and windows to what the files say. Only those that differ are changed, and
