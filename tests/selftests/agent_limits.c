@@ -358,4 +358,25 @@ TEST_F_TIMEOUT(limits, mistake_at_start, 300)
 	EXPECT_TRUE(agent_write_env());
 }
 
+/*
+ * Starts a vgpud beside the one that runs, with few open files. It ends after it has looked at its
+ * limits. Return: it says that these are too low.
+ */
+static bool too_few_files(void)
+{
+	const struct tool_run *run = tool_run("prlimit --nofile=6000 timeout 60 vgpud --exports-dir /nonexistent --socket /run/agent-limits.sock");
+
+	if (!strstr(run->out, "another vgpud is running"))
+		fprintf(stderr, "# %s\n", run->out);
+	return strstr(run->out, "a limit of 6000 open files is too low");
+}
+
+/* vgpud has an open file for each session, so the limits of each guest count. */
+TEST_F_TIMEOUT(limits, files_of_sessions, 120)
+{
+	EXPECT_FALSE(too_few_files());
+	ASSERT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nsessions = 5000\n"));
+	EXPECT_TRUE(too_few_files());
+}
+
 TEST_HARNESS_MAIN

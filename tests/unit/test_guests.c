@@ -202,6 +202,19 @@ static void test_groups(void)
 	tap_subject("limits of control groups");
 }
 
+/* vgpud has a file for each session of each guest, and guests have limits of their own. */
+static void test_sessions(void)
+{
+	read_conf("[guest web]\ncid = 3\nsessions = 100\n[guest db]\ncid = 4\n");
+	put("a.conf", "[guest web]\nsessions = 2000\n[guest new]\ncid = 5\nsessions = 30\n");
+	tap_expect(!take(), "a file without a mistake is refused");
+	tap_expect(guests_sessions() == 8 + 2000 + 8 + 30, "%llu sessions", guests_sessions());
+	put("a.conf", NULL);
+	tap_expect(!take(), "no files are refused");
+	tap_expect(guests_sessions() == 8 + 100 + 8, "%llu sessions", guests_sessions());
+	tap_subject("sessions of all guests");
+}
+
 static void test_planned(void)
 {
 	uint32_t cid, port;
@@ -232,6 +245,7 @@ int main(void)
 	test_limits();
 	test_mistakes();
 	test_groups();
+	test_sessions();
 	test_planned();
 	guest_sections_free(&guests_by_files);
 	guest_sections_free(&guests_by_conf);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,6 +29,7 @@
 #include "host/hostdev.h"
 #include "process/cgroup.h"
 #include "process/confine.h"
+#include "process/own.h"
 #include "process/spawn.h"
 #include "reload/reload.h"
 #include "request/asker.h"
@@ -39,12 +39,6 @@
 
 #define RUN_DIR		"/run/vgpu"
 #define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
-
-/*
- * Number of files beside 'pending' and the 'sessions' of one guest: those of other guests, windows,
- * clients and vgpud itself.
- */
-#define FILES_OTHERS	512
 
 enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_MODULE = 4 };
 
@@ -107,25 +101,6 @@ static int signals_init(void)
 	if (signals.fd < 0)
 		return -errno;
 	return source_add(&signals, EPOLLIN);
-}
-
-/*
- * Raise the soft limit of open files to the hard limit: vgpud has a file for each session and
- * each new connection. A service manager gives programs a low soft limit and a higher hard
- * limit.
- */
-static void raise_files(void)
-{
-	struct rlimit limit;
-	rlim_t need = settings.pending + settings.limits.host.sessions + FILES_OTHERS;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_max < need)
-		log_warning("a limit of %llu open files is too low for 'pending' and the 'sessions' of one guest: set LimitNOFILE to %llu or more",
-			    (unsigned long long)limit.rlim_max, (unsigned long long)need);
 }
 
 static const struct files_ops files_ops = {
@@ -307,7 +282,8 @@ int main(int argc, char **argv)
 	if (reload_guests())
 		return EXIT_CONFIG;
 
-	raise_files();
+	own_files_raise();
+	own_files_check();
 	check(loop_init(), "epoll");
 	check(files_init(&files_ops), "a thread for files");
 	listeners_init(handshake_start);

@@ -121,11 +121,10 @@ static struct by_hand *hand_of(uint32_t cid, uint32_t port)
 	return NULL;
 }
 
-static struct limits limits_in(bool planned, uint32_t cid, uint32_t port)
+/* Return the limits of a guest with these sections. Each argument may be NULL. */
+static struct limits limits_by(const struct guest_section *conf, const struct guest_section *file,
+			       const struct by_hand *hand)
 {
-	const struct guest_section *conf = section_of(&guests_by_conf, planned, cid, port);
-	const struct guest_section *file = section_of(files_of(planned), planned, cid, port);
-	const struct by_hand *hand = hand_of(cid, port);
 	struct limits limits = settings.limits;
 
 	if (conf)
@@ -135,6 +134,12 @@ static struct limits limits_in(bool planned, uint32_t cid, uint32_t port)
 	if (hand)
 		limits_change(&limits, &hand->limits);
 	return limits;
+}
+
+static struct limits limits_in(bool planned, uint32_t cid, uint32_t port)
+{
+	return limits_by(section_of(&guests_by_conf, planned, cid, port),
+			 section_of(files_of(planned), planned, cid, port), hand_of(cid, port));
 }
 
 enum limit_origin guest_limit_origin(uint32_t cid, uint32_t port, unsigned int limit)
@@ -182,6 +187,47 @@ struct limits guest_limits(uint32_t cid, uint32_t port)
 struct limits guest_limits_planned(uint32_t cid, uint32_t port)
 {
 	return limits_in(true, cid, port);
+}
+
+int guests_each(bool planned, int (*fn)(const char *name, const struct limits *limits, void *data),
+		void *data)
+{
+	const struct guest_section *section, *conf;
+	uint32_t cid = 0, port = 0;
+	struct limits limits;
+	int ret = 0;
+
+	TAILQ_FOREACH(section, &guests_by_conf, node) {
+		guest_by_name_in(planned, section->name, &cid, &port);
+		limits = limits_by(section, guest_section_find(files_of(planned), section->name),
+				   hand_of(cid, port));
+		ret = ret ? ret : fn(section->name, &limits, data);
+	}
+	TAILQ_FOREACH(section, files_of(planned), node) {
+		conf = guest_section_find(&guests_by_conf, section->name);
+		if (conf || !guest_by_name_in(planned, section->name, &cid, &port))
+			continue;
+		limits = limits_by(NULL, section, hand_of(cid, port));
+		ret = ret ? ret : fn(section->name, &limits, data);
+	}
+	return ret;
+}
+
+static int add_sessions(const char *name, const struct limits *limits, void *data)
+{
+	unsigned long long *sum = data;
+
+	(void)name;
+	*sum += limits->host.sessions;
+	return 0;
+}
+
+unsigned long long guests_sessions(void)
+{
+	unsigned long long sum = settings.limits.host.sessions;
+
+	guests_each(false, add_sessions, &sum);
+	return sum;
 }
 
 /* --- files of guests.d ------------------------------------------------------- */

@@ -64,6 +64,18 @@ struct limits guest_limits(uint32_t cid, uint32_t port);
 /* Return the limits that the guest will have when what was read takes effect. */
 struct limits guest_limits_planned(uint32_t cid, uint32_t port);
 
+/*
+ * Call @fn with the name and the limits of each guest that has a name, until @fn returns an error.
+ * @planned: see guest_by_name_in(). Return: 0 or the error of @fn.
+ */
+int guests_each(bool planned, int (*fn)(const char *name, const struct limits *limits, void *data),
+		void *data);
+/*
+ * Return the number of sessions that all guests with names may have together, and one guest without
+ * a name.
+ */
+unsigned long long guests_sessions(void);
+
 /* Origins of the value of a guest's limit. */
 enum limit_origin { LIMIT_BY_DEFAULT, LIMIT_BY_FILE, LIMIT_BY_HAND };
 

@@ -12,6 +12,7 @@
 #include "export/grant.h"
 #include "export/spec.h"
 #include "guest/listener.h"
+#include "process/own.h"
 #include "reload/named.h"
 #include "reload/plan.h"
 #include "reload/reload.h"
@@ -346,6 +347,7 @@ static int run(struct plan *plan, struct text *words)
 	if (nr < 0)
 		return -EBADMSG;
 	apply(&sync, plan);
+	own_files_check();
 	put_ports(plan, nr);
 	text_log(&sync.changes, log_info);
 	/* Failures matter more than changes: if there are any, only they are returned. */

@@ -12,6 +12,7 @@
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "process/cgroup.h"
+#include "process/own.h"
 #include "request/json.h"
 #include "request/limit.h"
 #include "shared/log.h"
@@ -254,6 +255,7 @@ struct json_object *request_limit(struct json_object *request, const char *who)
 		ret = answer_say(&words, -ENOMEM, "out of memory");
 	if (ret)
 		return answer_error(ret, words.text);
+	own_files_check();
 	new = guest_limits(asked.cid, asked.port);
 	peer = peer_find(asked.cid, asked.port);
 	if (peer)
