@@ -14,6 +14,7 @@
 #include "engine/base/packet.h"
 #include "engines/engine.h"
 #include "engines/init.h"
+#include "engines/limit.h"
 #include "engines/master.h"
 #include "engines/node.h"
 #include "engines/offer.h"
@@ -21,7 +22,6 @@
 #include "engines/shadow.h"
 #include "keeper/process.h"
 #include "policy.h"
-#include "process/confine.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shared/log.h"
@@ -118,6 +118,7 @@ static void engine_free(struct engine *engine)
 
 static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *arg)
 {
+	struct vgpu_host_limits limits;
 	struct vgpu_wire_limits wire;
 	char path[32];
 	void *memory;
@@ -132,7 +133,8 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	engine->shared_read_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (engine->shared_read_fd < 0)
 		return -errno;
-	vgpu_limits_fill(&engine->shared->limits, &arg->limits, &wire);
+	vgpu_limits_fill(&limits, &arg->limits, &wire);
+	engine_limits_init(engine->shared, &limits);
 	engine->shared->features = arg->features;
 	engine->shared->fetch_timeout_ms = settings.fetch_timeout_ms;
 	engine->shared->pieces = engine_pieces_max();
@@ -316,35 +318,6 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	stat->out_kept_bytes = engine->shared->kept_bytes;
 	patience_stat(engine->guest, stat);
 	return 0;
-}
-
-int engine_peer_limit(const struct vgpu_host_peer_limit *arg)
-{
-	struct engine *engine = engine_find(arg->peer);
-	struct engine_limits msg = { .type = ENGINE_LIMITS, .all_mappings = arg->all_mappings };
-	struct vgpu_host_limits *limits;
-	struct vgpu_wire_limits wire;
-
-	if (!engine)
-		return -ENOENT;
-	vgpu_limits_fill(&msg.limits, &arg->limits, &wire);
-	/* Shadows read these at any time. The guest was told call_bytes, which stays. */
-	limits = &engine->shared->limits;
-	__atomic_store_n(&limits->lanes, msg.limits.lanes, __ATOMIC_RELAXED);
-	__atomic_store_n(&limits->fds_per_call, msg.limits.fds_per_call, __ATOMIC_RELAXED);
-	__atomic_store_n(&limits->pages, msg.limits.pages, __ATOMIC_RELAXED);
-	__atomic_store_n(&limits->mappings, msg.limits.mappings, __ATOMIC_RELAXED);
-	__atomic_store_n(&limits->objects, msg.limits.objects, __ATOMIC_RELAXED);
-	__atomic_store_n(&engine->shared->all_pages, arg->all_pages, __ATOMIC_RELAXED);
-	__atomic_store_n(&engine->shared->rates.calls, arg->rates.calls, __ATOMIC_RELAXED);
-	__atomic_store_n(&engine->shared->rates.opens, arg->rates.opens, __ATOMIC_RELAXED);
-	__atomic_store_n(&engine->shared->rates.bytes, arg->rates.bytes, __ATOMIC_RELAXED);
-	__atomic_store_n(&engine->shared->rated, vgpu_rates_any(&arg->rates), __ATOMIC_RELAXED);
-	__atomic_store_n(&engine->shared->patience_us, patience_whole(engine->cid, engine->port),
-			 __ATOMIC_RELAXED);
-	patience_forget_rates(engine->guest, &arg->rates);
-	confine_raise(engine->pid, SPAWN_ENGINE, engine->cid, engine->port);
-	return engine_tell(engine, &msg, sizeof(msg), -1);
 }
 
 int engine_peer_use(struct vgpu_host_peer_use *use)

@@ -91,7 +91,6 @@ int engine_tell(struct engine *engine, const void *msg, size_t len, int fd);
 int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
 int engine_peer_del(uint32_t peer);
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
-int engine_peer_limit(const struct vgpu_host_peer_limit *arg);
 int engine_peer_use(struct vgpu_host_peer_use *use);
 /* Return the bytes of device memory that the guest's engine owns at the moment. */
 uint64_t engine_owned_bytes(uint32_t peer);

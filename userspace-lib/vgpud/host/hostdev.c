@@ -14,6 +14,7 @@
 #include "engines/denial.h"
 #include "engines/engine.h"
 #include "engines/init.h"
+#include "engines/limit.h"
 #include "engines/offer.h"
 #include "engines/shadow.h"
 #include "host/hostdev.h"
