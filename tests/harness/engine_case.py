@@ -23,6 +23,8 @@ RELEASE = 3
 EINTR, EBADF, ENOMEM, EACCES, EBUSY, ENODEV = 4, 9, 12, 13, 16, 19
 # Number of lanes of a shadow, as in userspace-lib/shadow/layout.h.
 LANES = 512
+LANES_ALLOWED = 8
+MAPPINGS_ALLOWED = 100
 OBJECTS = 30000
 MAPPED = 1 << 20
 KEPT = 1 << 30
@@ -40,7 +42,8 @@ ANSWER, DROP, UNMAP, END, RAM = range(30, 35)
 MESSAGE = struct.Struct("=IIIiQQ")
 MORE = {BIND: 40, MAPS: 32}
 # Fields of struct engine_shared.
-MAPPED_AT = 8 * 4 + 2 * 8 + 8 + 2 * 4 + 2 * 4 + 3 * 8 + 8 + 11 * 8
+EVER = 8 * 4 + 2 * 8 + 8 + 2 * 4 + 2 * 4 + 3 * 8 + 8
+MAPPED_AT = EVER + 2 * 4 + 11 * 8
 COUNTS = struct.Struct("=QIIIIIIQQ")
 
 # Constants of the protocol between guest and host.
@@ -101,7 +104,10 @@ class Engine(unittest.TestCase):
         self.sessions, sessions = os.pipe()
         self.reaped = []
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
-        limits = struct.pack("=8I2Q", 64, 8, self.objects, 64, 1 << 20, 1024, 100, 0, MAPPED, KEPT)
+        limits = struct.pack("=8I2Q", 64, LANES_ALLOWED, self.objects, 64, 1 << 20, 1024, MAPPINGS_ALLOWED, 0,
+                             MAPPED, KEPT)
+        os.pwrite(self.shared, limits, 0)
+        os.pwrite(self.shared, struct.pack("=2I", LANES_ALLOWED, MAPPINGS_ALLOWED), EVER)
         self.agent.send(struct.pack("=IIQ", START, 0, FEATURES) + limits)
         self.seq = 0
 

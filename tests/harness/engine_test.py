@@ -86,8 +86,9 @@ class Limits(Engine):
     extra = 20
 
     def limit(self, objects=64, mappings=100, mapped=MAPPED, all_mappings=0):
-        self.agent.send(struct.pack("=II8I2Q", LIMITS, all_mappings, 64, 8, objects, 64, 1 << 20, 1024, mappings, 0,
-                                    mapped, KEPT))
+        limits = struct.pack("=8I2Q", 64, 8, objects, 64, 1 << 20, 1024, mappings, 0, mapped, KEPT)
+        os.pwrite(self.shared, limits, 0)
+        self.agent.send(struct.pack("=II", LIMITS, all_mappings) + limits)
         # The guest is told of this export after the engine has read the limits.
         self.grant(self.extra, 1, 3)
         self.extra += 1

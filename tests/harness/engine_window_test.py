@@ -42,6 +42,9 @@ KEEPER = struct.Struct("=IiQQQQQ")
 SHADOW = struct.Struct("=IIIiQQ")
 OPENED, BIND, ANSWER = 2, 10, 30
 MAPPINGS = 448
+# Offset of engine_shared.lanes_ever.
+EVER = 8 * 4 + 2 * 8 + 8 + 2 * 4 + 2 * 4 + 3 * 8 + 8
+LANES_ALLOWED, MAPPINGS_ALLOWED = 64, 1024
 
 
 class Engine(unittest.TestCase):
@@ -56,8 +59,10 @@ class Engine(unittest.TestCase):
         self.guest, guest = socket.socketpair()
         for sock in (self.agent, self.guest):
             sock.settimeout(WAIT)
-        self.agent.send(struct.pack("=IIQ8IQQ", AGENT_START, 0, FEATURES, 64, 64, 1024, 64, 1 << 20, 64, 1024, 0,
-                                    1 << 40, 1 << 40))
+        limits = struct.pack("=8IQQ", 64, LANES_ALLOWED, 1024, 64, 1 << 20, 64, MAPPINGS_ALLOWED, 0, 1 << 40, 1 << 40)
+        os.pwrite(shared, limits, 0)
+        os.pwrite(shared, struct.pack("=2I", LANES_ALLOWED, MAPPINGS_ALLOWED), EVER)
+        self.agent.send(struct.pack("=IIQ", AGENT_START, 0, FEATURES) + limits)
         files = [agent.fileno(), guest.fileno(), shared, proc, closed_end]
 
         def place():

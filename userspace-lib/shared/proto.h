@@ -84,6 +84,9 @@ enum eshadow_exit {
  * @rates: see struct vgpu_host_peer_limit
  * @patience_us: time in microseconds that drivers may wait for the guest in all; vgpud may change
  *	it at any time
+ * @lanes_ever: largest number of lanes that @limits has ever allowed a shadow. vgpud raises it, and
+ *	the next field, before it raises @limits, so a shadow never has more
+ * @mappings_ever: largest number of mappings that @limits has ever allowed
  * @counters: counters of the engine itself
  * @mapped_bytes: length of all device mappings in bytes
  * @nr_sessions: number of sessions
@@ -110,6 +113,8 @@ struct engine_shared {
 	__u32 rated;
 	struct vgpu_host_rates rates;
 	__u64 patience_us;
+	__u32 lanes_ever;
+	__u32 mappings_ever;
 	struct engine_counters counters;
 	__u64 mapped_bytes;
 	__u32 nr_sessions;
@@ -472,9 +477,9 @@ struct eshadow_policy {
  * mapping for a call, and some for memory that its driver keeps. Unmapping the middle of a
  * mapping leaves two mappings.
  */
-static inline __u32 eshadow_mappings_max(const struct vgpu_host_limits *limits)
+static inline __u32 eshadow_mappings_max(__u32 mappings, __u32 lanes)
 {
-	return limits->mappings + (2 + VGPU_KEPT_MAX) * limits->lanes + 2;
+	return mappings + (2 + VGPU_KEPT_MAX) * lanes + 2;
 }
 
 #endif /* VGPU_ENGINE_PROTO_H */

@@ -11,23 +11,16 @@ struct engine_start start;
 struct vgpu_wire_limits wire_limits;
 void (*progress_notify)(void);
 
-struct vgpu_host_limits limits_ever;
 uint32_t all_mappings_max;
 
 void limits_take(const struct vgpu_host_limits *limits)
 {
-	const uint32_t mappings = limits_ever.mappings, lanes = limits_ever.lanes;
 	const uint32_t call_bytes = start.limits.call_bytes;
 
 	start.limits = *limits;
 	/* Messages are checked against the value that the guest was told when it connected. */
 	if (call_bytes)
 		start.limits.call_bytes = call_bytes;
-	limits_ever = start.limits;
-	if (mappings > limits_ever.mappings)
-		limits_ever.mappings = mappings;
-	if (lanes > limits_ever.lanes)
-		limits_ever.lanes = lanes;
 }
 
 void engine_end(const char *why)

@@ -10,8 +10,6 @@
 
 extern struct engine_shared *shared;
 extern struct engine_start start;
-/* Limits of the guest, but of mappings and lanes the largest numbers that were ever allowed. */
-extern struct vgpu_host_limits limits_ever;
 extern struct vgpu_wire_limits wire_limits;
 /*
  * Function to be called when something has ended that lanes or RELEASE messages may wait for. Lanes

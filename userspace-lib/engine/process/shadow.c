@@ -175,11 +175,27 @@ struct given {
 	uint32_t reference;
 };
 
+/*
+ * Shadows see new limits in struct engine_shared at once, and the engine gets them by a message. So
+ * reports of shadows are checked against the largest number of lanes and mappings that was ever
+ * there to see.
+ */
+static uint32_t lanes_ever(void)
+{
+	return __atomic_load_n(&shared->lanes_ever, __ATOMIC_ACQUIRE);
+}
+
+static uint32_t mappings_ever(void)
+{
+	return eshadow_mappings_max(__atomic_load_n(&shared->mappings_ever, __ATOMIC_ACQUIRE),
+				    lanes_ever());
+}
+
 bool given_add(struct shadow *shadow, uint32_t lane, uint32_t object, uint32_t reference)
 {
 	struct given *given;
 
-	if (shadow->nr_givens >= start.limits.lanes * VGPU_FDS_MAX)
+	if (shadow->nr_givens >= lanes_ever() * VGPU_FDS_MAX)
 		return false;
 	given = malloc(sizeof(*given));
 	if (!given)
@@ -256,11 +272,15 @@ static void usage_add(struct shadow *shadow, int64_t bytes, int64_t mappings, in
 
 void usage_ask(struct shadow *shadow, const struct eshadow_msg *msg)
 {
+	/* The shadow has seen these limits, too, and the engine's own may be older. */
+	const uint32_t most =
+		eshadow_mappings_max(__atomic_load_n(&shared->limits.mappings, __ATOMIC_RELAXED),
+				     __atomic_load_n(&shared->limits.lanes, __ATOMIC_RELAXED));
 	int ret = 0;
 
 	if (!vgpu_limits_map_ok(start.limits.mapped_bytes, mapped_bytes, msg->value) ||
 	    (all_mappings_max && nr_mappings >= all_mappings_max) ||
-	    shadow->nr_mappings >= eshadow_mappings_max(&start.limits))
+	    shadow->nr_mappings >= most)
 		ret = -ENOMEM;
 	else
 		usage_add(shadow, msg->value, 1, 0);
@@ -273,8 +293,7 @@ void usage_change(struct shadow *shadow, const struct eshadow_msg *msg)
 	int64_t lanes = (int64_t)shadow->nr_lanes + (int32_t)(msg->extra >> 32);
 
 	if (-msg->value > shadow->mapped_bytes || mappings < 0 ||
-	    mappings > eshadow_mappings_max(&limits_ever) || lanes < 0 ||
-	    lanes > limits_ever.lanes)
+	    mappings > mappings_ever() || lanes < 0 || lanes > lanes_ever())
 		shadow_malformed(shadow);
 	else
 		usage_add(shadow, msg->value, (int32_t)msg->extra, (int32_t)(msg->extra >> 32));

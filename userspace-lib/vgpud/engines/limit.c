@@ -9,8 +9,24 @@
 #include "process/confine.h"
 #include "shared/proto.h"
 
+/*
+ * Let the engine know of raised limits before a shadow can see them: the engine checks what shadows
+ * report, and may get a report before ENGINE_LIMITS. The values are never lowered, as shadows keep
+ * what they have when a limit is.
+ */
+static void limits_raise(struct engine_shared *shared, const struct vgpu_host_limits *new)
+{
+	if (new->lanes > shared->lanes_ever)
+		__atomic_store_n(&shared->lanes_ever, new->lanes, __ATOMIC_RELAXED);
+	if (new->mappings > shared->mappings_ever)
+		__atomic_store_n(&shared->mappings_ever, new->mappings, __ATOMIC_RELAXED);
+	/* Pairs with the load by which the engine reads them, after a shadow's message has come. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
 void engine_limits_init(struct engine_shared *shared, const struct vgpu_host_limits *limits)
 {
+	limits_raise(shared, limits);
 	shared->limits = *limits;
 }
 
@@ -19,6 +35,7 @@ static void limits_change_shared(struct engine_shared *shared, const struct vgpu
 {
 	struct vgpu_host_limits *limits = &shared->limits;
 
+	limits_raise(shared, new);
 	__atomic_store_n(&limits->lanes, new->lanes, __ATOMIC_RELAXED);
 	__atomic_store_n(&limits->fds_per_call, new->fds_per_call, __ATOMIC_RELAXED);
 	__atomic_store_n(&limits->pages, new->pages, __ATOMIC_RELAXED);

@@ -40,7 +40,7 @@ u64 mapping_next(u64 addr)
 
 void mapping_init(void)
 {
-	max_mappings = eshadow_mappings_max(&shared->limits);
+	max_mappings = eshadow_mappings_max(limit_now(mappings), limit_now(lanes));
 	mappings = memory_get(max_mappings * sizeof(*mappings));
 	sys_exit_if(!mappings, SHADOW_EXIT_MAP);
 }
