@@ -379,6 +379,55 @@ TEST_F_TIMEOUT(files, guests_not_understood, 120)
 	EXPECT_FALSE(listed("^config-w "));
 }
 
+/*
+ * A member of a request that is not understood is an error. It must not be taken for a missing one:
+ * without a profile, for example, all ioctls are allowed.
+ */
+TEST_F_TIMEOUT(files, strings_not_understood, 120)
+{
+	static const char export[] = "\"op\":\"export\",\"path\":\"/dev/null\",\"cid\":72";
+	static const char limit[] = "\"op\":\"limit\",\"cid\":72";
+	static const char unexport[] = "\"op\":\"unexport\",\"name\":\"config-w\"";
+	static const char window[] = "\"op\":\"window-create\",\"cid\":72";
+	static const struct {
+		const char *request, *wrong;
+	} wrong[] = {
+		{ export, "\"profile\":7" }, { export, "\"profile\":null" },
+		{ export, "\"profile\":[\"render\"]" }, { export, "\"profile\":\"all\\u0000x\"" },
+		{ export, "\"name\":7" }, { export, "\"name\":null" },
+		{ export, "\"name\":\"config-n\\u0000x\"" },
+		{ export, "\"read_only\":\"no\"" }, { export, "\"read_only\":1" },
+		{ export, "\"read_only\":null" }, { export, "\"audit\":{}" },
+		{ export, "\"any_port\":\"false\"" }, { export, "\"no_demand\":0" },
+		{ export, "\"master\":[]" }, { export, "\"port\":\"22586\"" },
+		{ "\"op\":\"export\",\"cid\":72", "\"nvidia\":false" },
+		{ "\"op\":\"export\",\"cid\":72", "\"nvidia\":\"0\"" },
+		{ "\"op\":\"export\",\"cid\":72", "\"path\":[\"/dev/null\"]" },
+		{ unexport, "\"now\":\"no\"" }, { unexport, "\"force\":1" },
+		{ limit, "\"set\":{\"objects\":\"9\"},\"save\":\"no\"" },
+		{ limit, "\"set\":{\"objects\":\"9\"},\"port\":-1" },
+		{ limit, "\"set\":{\"objects\":\"9\"},\"name\":7" },
+		{ limit, "\"set\":{\"objects\":\"9\\u0000\"}" },
+		{ limit, "\"set\":[]" }, { "\"op\":\"limits\"", "\"cid\":\"72\"" },
+		{ window, "\"size\":\"1048576\"" }, { window, "\"size\":1048576,\"owner\":0" },
+		{ "\"cid\":72", "\"op\":[\"list\"]" },
+	};
+	char line[256], *limits = strdup(tool_run("vgpuctl limit 72")->out);
+	unsigned int i;
+
+	ASSERT_EQ(0, tool_run("vgpuctl export /dev/null --to 70 --name config-w")->status);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(line, sizeof(line), "{%s,%s}\n", wrong[i].request, wrong[i].wrong);
+		EXPECT_TRUE(refused(line)) TH_LOG("%s", line);
+		EXPECT_TRUE(listed("^config-w .* 70$")) TH_LOG("%s", line);
+		EXPECT_FALSE(listed(" 72$")) TH_LOG("%s", line);
+	}
+	EXPECT_STREQ(limits, tool_run("vgpuctl limit 72")->out);
+	free(limits);
+	EXPECT_STREQ("", tool_run("vgpuctl window list | grep -w 72")->out);
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-w")->status);
+}
+
 /* A port on which another process listens is found before anything is changed. */
 TEST_F_TIMEOUT(files, port_that_somebody_has, 120)
 {

@@ -171,7 +171,13 @@ static struct json_object *request_run(struct json_object *request, const struct
 	const char *op = json_get_string(request, "op"), *failure;
 	char who[ASKER_WORDS], words[WORDS_MAX];
 	struct json_object *answer;
+	struct answer mistake;
 
+	if (json_check(request, &mistake)) {
+		request_words(request, words);
+		asker_log_failure(cred, words, false, mistake.text);
+		return answer_error(-EINVAL, mistake.text);
+	}
 	if (!op)
 		return answer_error(-EINVAL, "a request needs an op");
 	if (!strcmp(op, "list"))

@@ -1,6 +1,80 @@
 // SPDX-License-Identifier: MIT
 /* Members of the JSON objects of requests and answers. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/answer.h"
 #include "request/json.h"
+
+/* Types of members: SIZE is a number of bytes, ID a CID or port, and CARD a number or true. */
+enum type { TEXT, BOOL, SIZE, ID, CARD, ARRAY, OBJECT, TYPES };
+
+/* Table of all members that requests have. */
+static const struct {
+	const char *name;
+	enum type type;
+} members[] = {
+	{ "op", TEXT }, { "path", TEXT }, { "name", TEXT }, { "profile", TEXT }, { "owner", TEXT },
+	{ "master", BOOL }, { "no_demand", BOOL }, { "any_port", BOOL }, { "read_only", BOOL },
+	{ "audit", BOOL }, { "now", BOOL }, { "force", BOOL }, { "drain", BOOL }, { "save", BOOL },
+	{ "size", SIZE }, { "cid", ID }, { "port", ID }, { "nvidia", CARD }, { "guests", ARRAY },
+	{ "set", OBJECT },
+};
+
+bool json_is_text(struct json_object *value)
+{
+	return json_object_is_type(value, json_type_string) &&
+	       strlen(json_object_get_string(value)) == (size_t)json_object_get_string_len(value);
+}
+
+/* Check for a number from 0 to @max. */
+static bool is_number(struct json_object *value, int64_t max)
+{
+	int64_t number = json_object_get_int64(value);
+
+	return json_object_is_type(value, json_type_int) && number >= 0 && number <= max;
+}
+
+static bool is_of(struct json_object *value, enum type type)
+{
+	switch (type) {
+	case TEXT:
+		return json_is_text(value);
+	case BOOL:
+		return json_object_is_type(value, json_type_boolean);
+	case SIZE:
+		return is_number(value, INT64_MAX);
+	case ID:
+		return is_number(value, UINT32_MAX - 1);
+	case CARD:
+		return is_number(value, INT64_MAX) ||
+		       (json_object_is_type(value, json_type_boolean) &&
+			json_object_get_boolean(value));
+	case ARRAY:
+		return json_object_is_type(value, json_type_array);
+	default:
+		return json_object_is_type(value, json_type_object);
+	}
+}
+
+int json_check(struct json_object *request, struct answer *words)
+{
+	static const char *const types[TYPES] = {
+		[TEXT] = "a string without zero bytes", [BOOL] = "true or false",
+		[SIZE] = "a number of bytes", [ID] = "a number from 0 to 4294967294",
+		[CARD] = "the number of a card, or true", [ARRAY] = "an array",
+		[OBJECT] = "an object",
+	};
+	struct json_object *value;
+	size_t i;
+
+	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (json_object_object_get_ex(request, members[i].name, &value) &&
+		    !is_of(value, members[i].type))
+			return answer_say(words, -EINVAL, "\"%s\" of the request is not %s",
+					  members[i].name, types[members[i].type]);
+	return 0;
+}
 
 void json_put_string(struct json_object *object, const char *key, const char *value)
 {
@@ -31,7 +105,8 @@ bool json_get_bool(struct json_object *request, const char *key)
 {
 	struct json_object *value;
 
-	return json_object_object_get_ex(request, key, &value) && json_object_get_boolean(value);
+	return json_object_object_get_ex(request, key, &value) &&
+	       json_object_is_type(value, json_type_boolean) && json_object_get_boolean(value);
 }
 
 uint32_t json_get_number(struct json_object *request, const char *key)

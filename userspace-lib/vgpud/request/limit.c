@@ -164,8 +164,8 @@ static int read_set(struct json_object *request, struct limits_given *given, uin
 		limit = limits_find(name);
 		if (limit < 0)
 			return answer_say(words, -EINVAL, "there is no limit '%s'", name);
-		if (!json_object_is_type(value, json_type_string))
-			return answer_say(words, -EINVAL, "%s: the value is no string", name);
+		if (!json_is_text(value))
+			return answer_say(words, -EINVAL, "%s: the value is no string without zero bytes", name);
 		if (!json_object_get_string_len(value)) {
 			*follow |= 1U << limit;
 			continue;
