@@ -379,4 +379,49 @@ TEST_F_TIMEOUT(limits, files_of_sessions, 120)
 	EXPECT_TRUE(too_few_files());
 }
 
+/* Starts a vgpud that may not raise limits, in place of the one that was ended. */
+#define WITHOUT_RIGHT	"prlimit --nofile=65536 --memlock=unlimited --nproc=unlimited " \
+			"setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource"
+#define TOO_MANY	"programs of guest third need "
+#define ADVICE		"or lower 'objects' in [guest third]"
+
+/* The programs of each guest have to be able to have the limits of that guest. */
+TEST_F_TIMEOUT(limits, files_of_named_guests, 300)
+{
+	const struct tool_run *run;
+	int fd;
+
+	close(self->fd);
+	self->fd = -1;
+	ASSERT_TRUE(agent_keep_exports());
+	ASSERT_TRUE(agent_end(self->name, SIGTERM));
+	EXPECT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nobjects = 200000\n"));
+	run = tool_run("timeout 60 " WITHOUT_RIGHT " vgpud");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, TOO_MANY)) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
+
+	/* A vgpud that runs refuses such limits. */
+	EXPECT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nobjects = 20\n"));
+	ASSERT_EQ(0, tool_run("setsid " WITHOUT_RIGHT " vgpud >>" LOG " 2>&1 </dev/null &")->status);
+	fd = agent_await(self->name);
+	EXPECT_GE(fd, 0);
+	close(fd);
+	run = tool_run("vgpuctl limit third objects=200000");
+	EXPECT_EQ(2, run->status);
+	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
+	EXPECT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nobjects = 200000\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl limit third")->out, " 20 ")) TH_LOG("%s", tool_run("vgpuctl limit third")->out);
+	EXPECT_EQ(0, unlink(GUEST_CONF));
+	EXPECT_TRUE(agent_end(self->name, SIGTERM));
+	fd = agent_start(self->name);
+	EXPECT_GE(fd, 0);
+	close(fd);
+	EXPECT_TRUE(agent_node(self->name, self->node));
+	EXPECT_TRUE(agent_write_env());
+}
+
 TEST_HARNESS_MAIN

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -15,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "config/guests.h"
 #include "process/confine.h"
 #include "process/filter.h"
@@ -41,6 +43,8 @@ struct limit {
 #define LIMITS	5
 
 static bool has_keys;
+/* True if user-space engines serve the guests. */
+static bool for_engines;
 
 int confine_enter(const struct sandbox *sandbox)
 {
@@ -83,18 +87,6 @@ static unsigned int limits_of(enum spawn_kind kind, const struct limits *guest,
 	return nr;
 }
 
-static int limits_each(enum spawn_kind kind, const struct limits *guest,
-		       int (*fn)(const struct limit *limit))
-{
-	struct limit limits[LIMITS];
-	unsigned int i, nr = limits_of(kind, guest, limits);
-	int ret = 0;
-
-	for (i = 0; !ret && i < nr; i++)
-		ret = fn(&limits[i]);
-	return ret;
-}
-
 void confine_raise(pid_t pid, enum spawn_kind kind, uint32_t cid, uint32_t port)
 {
 	const struct limits guest = guest_limits(cid, port);
@@ -113,49 +105,73 @@ void confine_raise(pid_t pid, enum spawn_kind kind, uint32_t cid, uint32_t port)
 	}
 }
 
-static int limit_set(const struct limit *limit)
+static int limits_set(enum spawn_kind kind, const struct limits *guest)
 {
-	const struct rlimit rlimit = { limit->value, limit->value };
+	struct limit limits[LIMITS];
+	unsigned int i, nr = limits_of(kind, guest, limits);
+	struct rlimit rlimit;
 
-	return setrlimit(limit->what, &rlimit) ? -errno : 0;
+	for (i = 0; i < nr; i++) {
+		rlimit = (struct rlimit) { limits[i].value, limits[i].value };
+		if (setrlimit(limits[i].what, &rlimit))
+			return -errno;
+	}
+	return 0;
 }
 
 /*
  * Check that a child can have the limit. Without CAP_SYS_RESOURCE vgpud cannot raise its own
- * hard limit.
+ * hard limit. @name: name of the guest; NULL: none.
  */
-static int limit_check(const struct limit *limit)
+static int limit_check(const struct limit *limit, const char *name, struct answer *words)
 {
 	struct rlimit have;
 	rlim_t hard;
 
 	if (getrlimit(limit->what, &have))
-		return -errno;
+		return answer_say(words, -errno, "%s: %s", limit->means, strerror(errno));
 	hard = have.rlim_max;
 	if (hard >= limit->value)
 		return 0;
 	have.rlim_max = limit->value;
 	if (!setrlimit(limit->what, &have))
 		return 0;
-	log_error("programs of guests need %llu %s, but the limit of vgpud is %llu and vgpud may not raise it (CAP_SYS_RESOURCE): raise that limit%s%s%s",
-		  (unsigned long long)limit->value, limit->means, (unsigned long long)hard,
-		  limit->setting ? ", or lower '" : "", limit->setting ? limit->setting : "",
-		  limit->setting ? "' in [limits]" : "");
-	return -EPERM;
+	answer_say(words, 0, "programs of %s%s need %llu %s, but the limit of vgpud is %llu and vgpud may not raise it (CAP_SYS_RESOURCE): raise that limit",
+		   name ? "guest " : "guests", name ? name : "", (unsigned long long)limit->value,
+		   limit->means, (unsigned long long)hard);
+	if (limit->setting)
+		snprintf(words->text + strlen(words->text), sizeof(words->text) - strlen(words->text),
+			 ", or lower '%s' in [%s%s]", limit->setting, name ? "guest " : "limits",
+			 name ? name : "");
+	return -EINVAL;
 }
 
-/*
- * Check that the programs of guests can have their limits. Return: 0, or a negative errno, which
- * was logged.
- */
-static int limits_check(bool engines)
+int confine_check(const char *name, const struct limits *guest, struct answer *words)
 {
-	const struct limits *limits = &settings.limits;
-	int ret = limits_each(engines ? SPAWN_ENGINE : SPAWN_SHADOW, limits, limit_check);
+	static const enum spawn_kind kinds[2][3] = {
+		{ SPAWN_SHADOW, SPAWN_KEEPER, SPAWN_KEEPER },
+		{ SPAWN_ENGINE, SPAWN_ENGINE_SHADOW, SPAWN_KEEPER },
+	};
+	struct limit limits[LIMITS];
+	unsigned int kind, i, nr;
+	int ret = 0;
 
-	if (!ret && engines)
-		ret = limits_each(SPAWN_ENGINE_SHADOW, limits, limit_check);
-	return ret ? ret : limits_each(SPAWN_KEEPER, limits, limit_check);
+	for (kind = 0; kind < 3; kind++) {
+		nr = limits_of(kinds[for_engines][kind], guest, limits);
+		for (i = 0; !ret && i < nr; i++)
+			ret = limit_check(&limits[i], name, words);
+	}
+	return ret;
+}
+
+static int check_guest(const char *name, const struct limits *guest, void *data)
+{
+	return confine_check(name, guest, data);
+}
+
+int confine_check_guests(bool planned, struct answer *words)
+{
+	return guests_each(planned, check_guest, words);
 }
 
 static int drop_capabilities(enum spawn_kind kind)
@@ -210,7 +226,7 @@ int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char
 	int ret;
 
 	*step = "limits";
-	ret = limits_each(kind, &limits, limit_set);
+	ret = limits_set(kind, &limits);
 	if (ret)
 		return ret;
 
@@ -255,13 +271,19 @@ int confine_init(bool engines)
 {
 	/* Check for protection keys, as shadows do at their start. */
 	int key = pkey_alloc(0, 0), ret;
+	struct answer words;
 
 	has_keys = key >= 0;
 	if (has_keys)
 		pkey_free(key);
-	ret = limits_check(engines);
-	if (ret)
+	for_engines = engines;
+	ret = confine_check(NULL, &settings.limits, &words);
+	if (!ret)
+		ret = confine_check_guests(false, &words);
+	if (ret) {
+		log_error("%s", words.text);
 		return ret;
+	}
 	if (mkdir(EMPTY_DIR, 0555) && errno != EEXIST) {
 		log_error("%s: %s", EMPTY_DIR, strerror(errno));
 		return -errno;

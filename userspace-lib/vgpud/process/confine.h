@@ -10,11 +10,13 @@
 #ifndef VGPUD_CONFINE_H
 #define VGPUD_CONFINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "config/config.h"
 
+struct answer;
 struct sandbox;
 
 /*
@@ -22,6 +24,14 @@ struct sandbox;
  * the guests. Return: 0 or a negative errno.
  */
 int confine_init(bool engines);
+/*
+ * Check that the programs of a guest can have the resource limits that they need. @name: name of
+ * the guest for the message; NULL: it has none. Return: 0, or a negative errno with words in
+ * @words.
+ */
+int confine_check(const char *name, const struct limits *guest, struct answer *words);
+/* Check all guests with names. @planned: see guests_each(). */
+int confine_check_guests(bool planned, struct answer *words);
 /* Return true if the processor has protection keys, which keep drivers from shadows' memory. */
 bool confine_has_keys(void);
 

@@ -12,6 +12,7 @@
 #include "export/grant.h"
 #include "export/spec.h"
 #include "guest/listener.h"
+#include "process/confine.h"
 #include "process/own.h"
 #include "reload/named.h"
 #include "reload/plan.h"
@@ -342,8 +343,14 @@ void reload_start(void)
 static int run(struct plan *plan, struct text *words)
 {
 	struct sync sync = { 0 };
-	long nr = get_ports(plan, words);
+	struct answer what;
+	long nr;
 
+	if (confine_check_guests(true, &what)) {
+		text_add(words, "%s", what.text);
+		return -EBADMSG;
+	}
+	nr = get_ports(plan, words);
 	if (nr < 0)
 		return -EBADMSG;
 	apply(&sync, plan);

@@ -12,6 +12,7 @@
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "process/cgroup.h"
+#include "process/confine.h"
 #include "process/own.h"
 #include "request/json.h"
 #include "request/limit.h"
@@ -244,9 +245,13 @@ struct json_object *request_limit(struct json_object *request, const char *who)
 	ret = read_set(request, &given, &follow, &words);
 	if (!ret && save && !asked.name)
 		ret = answer_say(&words, -EINVAL, "only limits of a guest with a name can be saved: give it a section [guest NAME]");
+	old = guest_limits(asked.cid, asked.port);
+	new = old;
+	limits_change(&new, &given);
+	if (!ret)
+		ret = confine_check(asked.name, &new, &words);
 	if (ret)
 		return answer_error(ret, words.text);
-	old = guest_limits(asked.cid, asked.port);
 	if (save)
 		ret = guest_save(asked.name, &given, follow, &words);
 	/* Limits that are saved follow the file from now on. */
