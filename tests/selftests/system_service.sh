@@ -151,6 +151,7 @@ modprobe -q vivid n_devs=1 node_types=0x1 && camera=/dev/video0
 modprobe -q snd-aloop && sound=/dev/snd/controlC0
 udevadm settle
 write_exports
+printf '[guest self]\ncid = 1\n' >>/etc/vgpu/vgpud.conf
 modprobe vsock_loopback
 check "systemctl start" systemctl start vgpud
 check "the unit loads the host module" test -c /dev/vgpu-host
@@ -207,6 +208,10 @@ check "its groups have all controllers" sh -c 'cd /sys/fs/cgroup/system.slice/vg
 	grep -w $name guests/cgroup.subtree_control || exit 1; done'
 check "all guests together have a limit" grep -x '[0-9]*' /sys/fs/cgroup/system.slice/vgpud.service/guests/memory.max
 check "vgpuctl status knows of it" not sh -c 'vgpuctl status | grep "no control groups"'
+
+check "limits can be saved" vgpuctl limit self sessions=200 --save
+check "they are where make install made a directory" grep -x 'sessions = 200' /etc/vgpu/guests.d/self.conf
+rm -f /etc/vgpu/guests.d/self.conf
 
 printf '[null]\npath = /dev/null\nto = 1\n' >>"$conf"
 check "systemctl reload" systemctl reload vgpud
