@@ -397,7 +397,7 @@ TEST_F_TIMEOUT(limits, files_of_named_guests, 300)
 	ASSERT_TRUE(agent_end(self->name, SIGTERM));
 	EXPECT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nobjects = 200000\n"));
 	run = tool_run("timeout 60 " WITHOUT_RIGHT " vgpud");
-	EXPECT_EQ(1, run->status);
+	EXPECT_EQ(3, run->status);
 	EXPECT_NE(NULL, strstr(run->out, TOO_MANY)) TH_LOG("%s", run->out);
 	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
 

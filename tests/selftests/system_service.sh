@@ -264,7 +264,7 @@ cp /run/vgpud.conf.old /etc/vgpu/vgpud.conf
 
 check "vgpud: not root" says 4 "only root" \
 	setpriv --reuid=tester --regid=tester --clear-groups vgpud
-check "vgpud by hand: no group of its own" says 1 \
+check "vgpud by hand: no group of its own" says 3 \
 	"systemd has not delegated the group that vgpud runs in: start vgpud by 'systemctl start vgpud'" vgpud
 systemd-run -q --scope -p Delegate=yes vgpud --exports-dir /nonexistent >"$dir/scope.log" 2>&1 &
 scope=$!
@@ -277,8 +277,8 @@ printf '[shadow]\ncgroups = no\n' >"$dir/hand.conf"
 hand="--config $dir/hand.conf"
 # shellcheck disable=SC2086	# the option and its value
 {
-	check "vgpud: no shadow program" says 1 "/nonexistent" vgpud $hand --shadow /nonexistent
-	check "vgpud: no place for its socket" says 1 "/nonexistent/s" vgpud $hand --socket /nonexistent/s
+	check "vgpud: no shadow program" says 3 "/nonexistent" vgpud $hand --shadow /nonexistent
+	check "vgpud: no place for its socket" says 3 "/nonexistent/s" vgpud $hand --socket /nonexistent/s
 	check "vgpud: no exports" says 124 "/nonexistent" vgpud $hand --exports-dir /nonexistent
 }
 check "vgpud: no settings" says 3 "/nonexistent" vgpud --config /nonexistent
@@ -286,8 +286,20 @@ check "vgpud: no settings" says 3 "/nonexistent" vgpud --config /nonexistent
 printf '[shadow]\nsecomp = yes\n' >/etc/vgpu/vgpud.conf
 check "settings with a mistake: no start" not systemctl start vgpud
 check "the journal says which" await 20 journal_says 'no setting'
-check "it is not tried again" test "$(systemctl show -p NRestarts --value vgpud)" = 0
+# Before another attempt the unit would be "activating".
+gave_up() { systemctl is-failed vgpud | grep -x failed; }
+check "it is not tried again" gave_up
 cp /run/vgpud.conf.old /etc/vgpu/vgpud.conf
+systemctl reset-failed vgpud
+
+mkdir -p /run/systemd/system/vgpud.service.d
+printf '[Service]\nDelegate=no\n' >/run/systemd/system/vgpud.service.d/test.conf
+systemctl daemon-reload
+check "no group that vgpud may use: no start" not systemctl start vgpud
+check "the journal says why" await 20 journal_says 'systemd has not delegated the group that vgpud runs in'
+check "nor is that tried again" gave_up
+rm -r /run/systemd/system/vgpud.service.d
+systemctl daemon-reload
 systemctl reset-failed vgpud
 
 check "unloads: guest" await 20 rmmod vgpu_guest

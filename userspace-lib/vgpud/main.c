@@ -40,6 +40,7 @@
 #define RUN_DIR		"/run/vgpu"
 #define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
 
+/* Exit statuses of vgpud(8). vgpud.service does not start vgpud again after one of these. */
 enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_MODULE = 4 };
 
 static void usage(FILE *to)
@@ -113,12 +114,23 @@ static const struct exporter_ops exporter_ops = {
 	.ready = exports_grant_device,
 };
 
-static void check(int ret, const char *what)
+static void check_or(int ret, const char *what, int status)
 {
 	if (!ret)
 		return;
 	log_error("%s: %s", what, strerror(-ret));
-	exit(EXIT_FAILURE);
+	exit(status);
+}
+
+static void check(int ret, const char *what)
+{
+	check_or(ret, what, EXIT_FAILURE);
+}
+
+/* Check something that the settings ask for, and that another attempt would not find either. */
+static void check_setting(int ret, const char *what)
+{
+	check_or(ret, what, EXIT_CONFIG);
 }
 
 static void make_run_dir(void)
@@ -292,14 +304,14 @@ int main(int argc, char **argv)
 	open_module();
 	make_run_dir();
 	if (cgroup_init())
-		return EXIT_FAILURE;
-	check(spawn_init(), settings.shadow);
-	check(confine_init(hostdev_is_engine()), "the confinement of guests' programs");
+		return EXIT_CONFIG;
+	check_setting(spawn_init(), settings.shadow);
+	check_setting(confine_init(hostdev_is_engine()), "the confinement of guests' programs");
 	tsc_init();
 	hostdev_listen();
 	check(listener_get(settings.port), settings.vsock ?
 	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");
-	check(control_init(), settings.socket);
+	check_setting(control_init(), settings.socket);
 	check(uevents_init(), "device events");
 	reload_start();
 	notify_manager("READY=1");
