@@ -138,6 +138,37 @@ TEST_F_TIMEOUT(users, no_group, 180)
 	EXPECT_EQ(4, as("tester", "vgpuctl export /dev/null --to 77 --name users-a"));
 }
 
+/* A reload finds the group and its members again, and a missing group changes nothing. */
+TEST_F_TIMEOUT(users, group_at_reload, 180)
+{
+	struct tool_run *run;
+
+	ASSERT_TRUE(set_group(""));
+	ASSERT_TRUE(agent_start_with(self->name, SETTINGS));
+	EXPECT_TRUE(socket_is("666 root " GROUP));
+	ASSERT_TRUE(set_group("tester"));
+	EXPECT_EQ(0, tool_run("vgpuctl reload")->status);
+	EXPECT_TRUE(socket_is("660 root " GROUP));
+	EXPECT_EQ(4, as("other", "vgpuctl list"));
+	EXPECT_EQ(0, as("tester", "vgpuctl reload"));
+	/* The group gets another ID. */
+	EXPECT_EQ(0, tool_run("sed -i 's/^" GROUP ":x:4711:/" GROUP ":x:4712:/' /etc/group")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl reload")->status);
+	EXPECT_TRUE(socket_is("660 root " GROUP));
+	EXPECT_EQ(0, as("tester", "vgpuctl reload"));
+	EXPECT_NE(0, tool_run("setpriv --reuid=1001 --regid=4711 --clear-groups vgpuctl list")->status);
+
+	ASSERT_TRUE(set_group(NULL));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(1, run->status) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "control-group = " GROUP ": there is no such group")) TH_LOG("%s", run->out);
+	EXPECT_EQ(0, tool_run("setpriv --reuid=1001 --regid=4712 --clear-groups vgpuctl list")->status);
+	ASSERT_TRUE(set_group(""));
+	/* A signal has the same effect. */
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(socket_is("666 root " GROUP));
+}
+
 /* Forks a user with @nr connections to the control socket, who keeps them until the pipe ends. */
 static pid_t idle_user(uid_t uid, int nr, int ready, const int end[2])
 {

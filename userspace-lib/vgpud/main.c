@@ -76,7 +76,7 @@ static void signal_ready(struct source *source, uint32_t events)
 		break;
 	case SIGHUP:
 		snprintf(who, sizeof(who), "SIGHUP (uid %u, pid %u)", info.ssi_uid, info.ssi_pid);
-		reload_run(who, &words);
+		control_reload(who, &words);
 		text_free(&words);
 		break;
 	default:
@@ -276,12 +276,18 @@ int main(int argc, char **argv)
 	const char *config = NULL;
 	bool check_only = false;
 	struct settings given = { 0 };
+	struct answer words;
 	int ret;
 
 	log_init(false);
 	parse_options(argc, argv, &config, &check_only, &given);
-	if (config_read(config ? config : CONFIG_FILE, config) || asker_init())
+	if (config_read(config ? config : CONFIG_FILE, config))
 		return EXIT_CONFIG;
+	if (asker_plan(&words)) {
+		log_error("%s", words.text);
+		return EXIT_CONFIG;
+	}
+	asker_take();
 	/* Options of the command line override the file. */
 	if (given.exports_dir)
 		settings.exports_dir = given.exports_dir;

@@ -9,6 +9,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/answer.h"
 #include "base/users.h"
 #include "config/config.h"
 #include "request/asker.h"
@@ -18,41 +19,66 @@
 #define GROUPS_MAX	65536
 /* Most lines about a user's requests that led to nothing, in ten seconds. */
 #define FAILURES	10
+/* Words for a user who is not root, where no group may change things. */
+#define ONLY_ROOT	"only root may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show"
 
-/* True if there is a group whose members may change things; then @group is its ID. */
-static bool has_group;
-static bool group_has_members;
-static uint32_t group;
-static char denied[160] = "only root may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show";
+/**
+ * struct control_group - the group whose members may change things
+ * @known: true if there is such a group
+ * @has_members: true if it has members
+ * @id: ID of the group
+ */
+struct control_group {
+	bool known;
+	bool has_members;
+	uint32_t id;
+};
 
-int asker_init(void)
+/* The group in force, and the one that asker_plan() has found. */
+static struct control_group group, planned;
+static char denied[160] = ONLY_ROOT;
+
+int asker_plan(struct answer *words)
 {
 	int ret;
 
+	planned = (struct control_group) { 0 };
 	if (!settings.control_group[0])
 		return 0;
-	ret = group_find(settings.control_group, &group, &group_has_members);
+	ret = group_find(settings.control_group, &planned.id, &planned.has_members);
+	planned.known = !ret;
 	/* The default group need not exist. */
-	if (ret == -ENOENT && !strcmp(settings.control_group, CONTROL_GROUP))
+	if (!ret || (ret == -ENOENT && !strcmp(settings.control_group, CONTROL_GROUP)))
 		return 0;
-	if (ret) {
-		log_error("control-group = %s: %s", settings.control_group, ret == -ENOENT ?
-			  "there is no such group in /etc/group: give its ID" : strerror(-ret));
-		return ret;
-	}
-	has_group = true;
-	snprintf(denied, sizeof(denied),
-		 "only root and members of the group '%.40s' may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show",
-		 settings.control_group);
-	return 0;
+	return answer_say(words, ret, "control-group = %s: %s", settings.control_group,
+			  ret == -ENOENT ? "there is no such group in /etc/group: give its ID" :
+			  strerror(-ret));
+}
+
+bool asker_take(void)
+{
+	const bool same = group.known == planned.known && group.id == planned.id &&
+			  group.has_members == planned.has_members;
+
+	group = planned;
+	if (group.known)
+		snprintf(denied, sizeof(denied),
+			 "only root and members of the group '%.40s' may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show",
+			 settings.control_group);
+	else
+		strcpy(denied, ONLY_ROOT);
+	return !same;
 }
 
 int asker_own_socket(const char *path)
 {
-	const bool closed = has_group && group_has_members;
+	const bool closed = group.known && group.has_members;
 
-	/* No process can connect yet, since the socket does not listen. */
-	if (has_group && chown(path, 0, group))
+	/*
+	 * The owner comes before the mode, so that a group that loses the socket never has it with
+	 * the mode of another one.
+	 */
+	if (chown(path, 0, group.known ? group.id : 0))
 		return -errno;
 	return chmod(path, closed ? 0660 : 0666) ? -errno : 0;
 }
@@ -78,7 +104,7 @@ static int is_supplementary(int fd)
 	if (!groups)
 		return -ENOMEM;
 	for (i = 0, ret = 0; !ret && i < len / sizeof(gid_t); i++)
-		ret = groups[i] == group;
+		ret = groups[i] == group.id;
 	free(groups);
 	return ret;
 }
@@ -91,9 +117,9 @@ int asker_class(int fd, struct ucred *cred, enum asker_class *class)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len))
 		return -errno;
 	*class = cred->uid == 0 ? ASKER_ROOT : ASKER_OTHER;
-	if (*class == ASKER_ROOT || !has_group)
+	if (*class == ASKER_ROOT || !group.known)
 		return 0;
-	ret = cred->gid == group ? 1 : is_supplementary(fd);
+	ret = cred->gid == group.id ? 1 : is_supplementary(fd);
 	if (ret > 0)
 		*class = ASKER_MEMBER;
 	return ret < 0 ? ret : 0;

@@ -19,11 +19,16 @@
  */
 enum asker_class { ASKER_OTHER, ASKER_MEMBER, ASKER_ROOT, ASKER_CLASSES };
 
+struct answer;
+
 /*
- * Find the group in 'control-group'. Return: 0; or a negative errno, which was logged: for example,
- * the group does not exist although a setting names it.
+ * Find the group in 'control-group', and whether it has members, for asker_take(). Return: 0; or a
+ * negative errno with words in @words: for example, the group does not exist although a setting
+ * names it.
  */
-int asker_init(void);
+int asker_plan(struct answer *words);
+/* Let the group that was found take effect. Return: true if it is not what it was. */
+bool asker_take(void);
 
 /*
  * Give the control socket its owner and mode: if the group has members, they and root alone can

@@ -23,6 +23,7 @@
 #include "request/limit.h"
 #include "request/status.h"
 #include "request/window.h"
+#include "shared/log.h"
 #include "shared/loop.h"
 
 /* Most connections of one user other than root, and of a class of users. */
@@ -67,6 +68,38 @@ static LIST_HEAD(, client) clients = LIST_HEAD_INITIALIZER(clients);
 
 /* --- requests --------------------------------------------------------------- */
 
+/* Let the group of 'control-group' that was found take effect. @words: gets a line if it changed. */
+static void take_group(struct text *words)
+{
+	int ret;
+
+	if (!asker_take())
+		return;
+	ret = asker_own_socket(settings.socket);
+	if (ret)
+		log_error("%s: %s", settings.socket, strerror(-ret));
+	text_add(words, "control-group = %s: the group, or whether it has members, has changed",
+		 settings.control_group);
+	log_info("control-group = %s: the group, or whether it has members, has changed",
+		 settings.control_group);
+}
+
+int control_reload(const char *by, struct text *words)
+{
+	struct answer what;
+	int ret;
+
+	if (asker_plan(&what)) {
+		text_add(words, "%s", what.text);
+		log_error("%s: nothing was read again, for %s", what.text, by);
+		return -EBADMSG;
+	}
+	ret = reload_run(by, words);
+	if (!ret || ret == -EIO)
+		take_group(words);
+	return ret;
+}
+
 /*
  * Read the files of exports again, and change exports and windows to what they say. @who: user for
  * the log; NULL: only describe what would change.
@@ -80,7 +113,7 @@ static struct json_object *do_reload(const char *who)
 
 	if (who)
 		snprintf(by, sizeof(by), "vgpuctl (%s)", who);
-	ret = who ? reload_run(by, &words) : reload_diff(&words);
+	ret = who ? control_reload(by, &words) : reload_diff(&words);
 	if (ret) {
 		text_add(&message, "%s\n%s", ret == -EIO ? "not all of it was done:" :
 			 "nothing was changed, as there are mistakes:",

@@ -12,8 +12,15 @@
 #ifndef VGPUD_CONTROL_H
 #define VGPUD_CONTROL_H
 
+struct text;
+
 /* Listen on settings.socket. Return: 0 or a negative errno. */
 int control_init(void);
 void control_exit(void);
+/*
+ * Reload: see reload_run(). The group in 'control-group' is looked for again, too. If there is none,
+ * although a setting names it, nothing is changed.
+ */
+int control_reload(const char *by, struct text *words);
 
 #endif /* VGPUD_CONTROL_H */
