@@ -4,6 +4,8 @@
  * limits follow from vgpud.conf and guests.d, and that a mistake changes nothing.
  */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,19 @@ int room_check(unsigned int objects, struct answer *words)
 unsigned long long room_threads(const struct limits *limits)
 {
 	return limits->host.sessions;
+}
+
+/* --- memory --------------------------------------------------------------------------------- */
+
+static bool no_memory;
+
+int __real_vasprintf(char **text, const char *fmt, va_list args);
+int __wrap_vasprintf(char **text, const char *fmt, va_list args);
+
+/* Stands for vasprintf() in the code that is tested (--wrap). */
+int __wrap_vasprintf(char **text, const char *fmt, va_list args)
+{
+	return no_memory ? -1 : __real_vasprintf(text, fmt, args);
 }
 
 /* --- files ---------------------------------------------------------------------------------- */
@@ -73,8 +88,7 @@ static void read_conf(const char *text)
 	guest_sections_free(&guests_by_conf);
 	mistakes = 0;
 	tap_expect(!ini_read(path, conf_line, NULL), "%s cannot be read", path);
-	guestfile_check(&guests_by_conf, &words);
-	mistakes += !!words.len;
+	mistakes += guestfile_check(&guests_by_conf, &words);
 	text_free(&words);
 }
 
@@ -202,6 +216,41 @@ static void test_groups(void)
 	tap_subject("limits of control groups");
 }
 
+/* A mistake counts also if there is no memory to say what it is. */
+static void test_memory(void)
+{
+	static const char *const files[] = { "[guest new]\ncid = 4\nobjects = 0\n", "[guest new]\n" };
+	struct text words = { 0 };
+	size_t i;
+
+	read_conf("");
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		put("a.conf", files[i]);
+		no_memory = true;
+		tap_expect(guests_plan(&words) == -EBADMSG, "no mistake: %s", files[i]);
+		no_memory = false;
+		guests_plan_end();
+		tap_expect(words.lost && !words.lines, "nothing was lost");
+		text_free(&words);
+	}
+	put("a.conf", NULL);
+	tap_expect(!take(), "no files are refused");
+	tap_subject("mistakes without memory");
+}
+
+/* The default directory may be missing, and one that the settings name may not. */
+static void test_directory(void)
+{
+	settings.guests_dir = "/nonexistent/guests.d";
+	tap_expect(!take(), "the default directory is missing");
+	settings.guests_dir_named = true;
+	tap_expect(take() == -ENOENT, "a directory that was named is missing, and not missed");
+	settings.guests_dir = dir;
+	tap_expect(!take(), "a directory that was named is refused");
+	settings.guests_dir_named = false;
+	tap_subject("directory of the files");
+}
+
 /* vgpud has a file for each session of each guest, and guests have limits of their own. */
 static void test_sessions(void)
 {
@@ -245,6 +294,8 @@ int main(void)
 	test_limits();
 	test_mistakes();
 	test_groups();
+	test_memory();
+	test_directory();
 	test_sessions();
 	test_planned();
 	guest_sections_free(&guests_by_files);

@@ -26,14 +26,18 @@ void text_add(struct text *text, const char *fmt, ...)
 	va_start(args, fmt);
 	len = vasprintf(&line, fmt, args);
 	va_end(args);
-	if (len < 0)
+	if (len < 0) {
+		text->lost = true;
 		return;
+	}
 	larger = realloc(text->lines, text->len + len + 2);
 	if (larger) {
 		text->lines = larger;
 		memcpy(larger + text->len, line, len);
 		text->len += len;
 		memcpy(larger + text->len++, "\n", 2);
+	} else {
+		text->lost = true;
 	}
 	free(line);
 }
@@ -46,11 +50,12 @@ void text_log(const struct text *text, void (*log)(const char *fmt, ...))
 		end = strchr(line, '\n');
 		log("%.*s", (int)(end - line), line);
 	}
+	if (text->lost)
+		log("out of memory: lines are missing here");
 }
 
 void text_free(struct text *text)
 {
 	free(text->lines);
-	text->lines = NULL;
-	text->len = 0;
+	*text = (struct text) { 0 };
 }

@@ -6,6 +6,7 @@
 #ifndef VGPUD_ANSWER_H
 #define VGPUD_ANSWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /**
@@ -31,15 +32,19 @@ int answer_say(struct answer *answer, int error, const char *fmt, ...)
  * struct text - lines of text
  * @lines: lines, each with a newline at its end; NULL: none
  * @len: length of @lines in bytes
+ * @lost: true if there was no memory for a line, which is not in @lines then
  */
 struct text {
 	char *lines;
 	size_t len;
+	bool lost;
 };
 
-/* Add a line, unless there is no memory for the line. */
+/*
+ * Add a line. If there is no memory, the line is lost: what it says must not depend on @lines alone.
+ */
 void text_add(struct text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Call @log, a function of log.h, for each line. */
+/* Call @log, a function of log.h, for each line, and to say that lines were lost. */
 void text_log(const struct text *text,
 	      void (*log)(const char *fmt, ...) __attribute__((format(printf, 1, 2))));
 void text_free(struct text *text);

@@ -359,9 +359,8 @@ static void settings_check(struct settings_file *file)
 		log_error("%s%s: [limits]: %s", file->name, at, words.text);
 		file->mistakes++;
 	}
-	guestfile_check(&guests_by_conf, &mistakes);
+	file->mistakes += guestfile_check(&guests_by_conf, &mistakes);
 	text_log(&mistakes, log_error);
-	file->mistakes += !!mistakes.len;
 	text_free(&mistakes);
 }
 

@@ -199,9 +199,10 @@ static int check(const struct guest_sections *list, const struct guest_section *
 	return 0;
 }
 
-void guestfile_check(struct guest_sections *sections, struct text *words)
+unsigned int guestfile_check(struct guest_sections *sections, struct text *words)
 {
 	struct guest_section *section = TAILQ_FIRST(sections), *next;
+	unsigned int mistakes = 0;
 	struct answer what;
 
 	for (; section; section = next) {
@@ -210,8 +211,10 @@ void guestfile_check(struct guest_sections *sections, struct text *words)
 			continue;
 		text_add(words, "%s:%u: [guest %s]: %s", section->file, section->line,
 			 section->name, what.text);
+		mistakes++;
 		TAILQ_REMOVE(sections, section, node);
 		free(section->file);
 		free(section);
 	}
+	return mistakes;
 }

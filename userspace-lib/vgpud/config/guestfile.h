@@ -25,8 +25,8 @@ unsigned int guestfile_read(const char *path, struct guest_sections *sections,
 			    struct text *words);
 /*
  * Check the sections of guests.d, or of vgpud.conf, once all are read. A section with a mistake is
- * removed; each mistake is a line of @words.
+ * removed; each mistake is a line of @words. Return: the number of mistakes.
  */
-void guestfile_check(struct guest_sections *sections, struct text *words);
+unsigned int guestfile_check(struct guest_sections *sections, struct text *words);
 
 #endif /* VGPUD_GUESTFILE_H */

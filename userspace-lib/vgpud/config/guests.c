@@ -232,15 +232,26 @@ unsigned long long guests_sessions(void)
 
 /* --- files of guests.d ------------------------------------------------------- */
 
+/**
+ * struct plan_words - mistakes in files that are read
+ * @words: text that gets a line for each mistake, if there is memory for the line
+ * @mistakes: number of mistakes
+ */
+struct plan_words {
+	struct text *words;
+	unsigned int mistakes;
+};
+
 static int plan_file(void *data, const char *path)
 {
 	struct guest_sections sections = TAILQ_HEAD_INITIALIZER(sections);
-	struct text *words = data;
+	struct plan_words *found = data;
 	unsigned int mistakes;
 
-	mistakes = guestfile_read(path, &sections, words);
+	mistakes = guestfile_read(path, &sections, found->words);
 	if (!mistakes)
 		TAILQ_CONCAT(&guests_planned, &sections, node);
+	found->mistakes += mistakes;
 	guest_sections_free(&sections);
 	/* The other files are read nevertheless, to report all mistakes. */
 	return 0;
@@ -248,12 +259,12 @@ static int plan_file(void *data, const char *path)
 
 int guests_plan(struct text *words)
 {
-	const size_t before = words->len;
+	struct plan_words found = { .words = words };
 	int ret;
 
 	guests_plan_end();
 	planning = true;
-	ret = confs_each(settings.guests_dir, plan_file, words);
+	ret = confs_each(settings.guests_dir, plan_file, &found);
 	/* The directory need not exist, unless the settings name it or its files are in use. */
 	if (ret == -ENOENT && !settings.guests_dir_named && TAILQ_EMPTY(&guests_by_files))
 		return 0;
@@ -261,8 +272,8 @@ int guests_plan(struct text *words)
 		text_add(words, "%s: %s", settings.guests_dir, strerror(-ret));
 		return ret;
 	}
-	guestfile_check(&guests_planned, words);
-	return words->len != before ? -EBADMSG : 0;
+	found.mistakes += guestfile_check(&guests_planned, words);
+	return found.mistakes ? -EBADMSG : 0;
 }
 
 void guests_take(void)

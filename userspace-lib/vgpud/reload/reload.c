@@ -344,6 +344,7 @@ static int run(struct plan *plan, struct text *words)
 {
 	struct sync sync = { 0 };
 	struct answer what;
+	bool failed;
 	long nr;
 
 	if (confine_check_guests(true, &what)) {
@@ -358,9 +359,10 @@ static int run(struct plan *plan, struct text *words)
 	put_ports(plan, nr);
 	text_log(&sync.changes, log_info);
 	/* Failures matter more than changes: if there are any, only they are returned. */
-	*words = sync.failures.lines ? sync.failures : sync.changes;
-	text_free(sync.failures.lines ? &sync.changes : &sync.failures);
-	return sync.failures.lines ? -EIO : 0;
+	failed = sync.failures.lines || sync.failures.lost;
+	*words = failed ? sync.failures : sync.changes;
+	text_free(failed ? &sync.changes : &sync.failures);
+	return failed ? -EIO : 0;
 }
 
 int reload_run(const char *who, struct text *words)
