@@ -23,6 +23,12 @@ modules: ## build vgpu_guest.ko and vgpu_host.ko for KDIR (VGPU_TESTING=1: with 
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
 modules_install: ## install the modules, so that modprobe finds them (as root)
+	@# Modules with planted bugs have a parameter "plant" (drivers/common/plant.c).
+	@for module in drivers/guest/vgpu_guest.ko drivers/host/vgpu_host.ko; do \
+		! modinfo -F parm $$module 2>/dev/null | grep -q '^plant:' || { \
+			echo "error: $$module was built with VGPU_FUZZ=1 and has bugs for fuzzers: make clean modules" >&2; \
+			exit 1; }; \
+	done
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
 	@# Kbuild does not where headers come without a System.map, as distributions' do.
 	depmod $(addprefix -b ,$(INSTALL_MOD_PATH)) $$($(MAKE) -s --no-print-directory -C $(KDIR) kernelrelease)
