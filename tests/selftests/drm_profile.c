@@ -44,6 +44,8 @@ static int try_dumb(int fd, uint32_t *handle)
 
 /* The errno of vgem's card, which has no syncobjs, for an ioctl that the host lets through. */
 #define PASSES	EOPNOTSUPP
+#define DIR_GUESTS	"/etc/vgpu/guests.d"
+#define GUEST_CONF	DIR_GUESTS "/profile-1.conf"
 
 static int try_syncobj(int fd)
 {
@@ -259,6 +261,13 @@ TEST_F_TIMEOUT(files, denials_are_counted, 120)
 	EXPECT_TRUE(counted("^DRM_IOCTL_SET_MASTER +config-a +1:22586 +1 +0$"));
 	EXPECT_TRUE(counted("^DMA_BUF_SET_NAME +config-a +1:22586 +1 +0$"));
 	EXPECT_FALSE(counted("^DRM_IOCTL_MODE_CREATE_DUMB "));
+	/* A guest with a name is called by it. */
+	ASSERT_EQ(0, tool_run("mkdir -p " DIR_GUESTS)->status);
+	ASSERT_TRUE(write_file(GUEST_CONF, "[guest self]\ncid = 1\n"));
+	EXPECT_TRUE(reload());
+	EXPECT_TRUE(counted("^DMA_BUF_SET_NAME +config-a +self +1 +0$"));
+	ASSERT_EQ(0, unlink(GUEST_CONF));
+	EXPECT_TRUE(reload());
 	/* A guest that tries many numbers fills the table, and the rest is counted together. */
 	EXPECT_FALSE(counted("^others "));
 	for (i = 0x43; i < 0xa0; i++)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* State of a machine as tables and text for people. */
 #include <inttypes.h>
-#include <libsmartcols/libsmartcols.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,50 +12,6 @@
 static const char *or_dash(const char *text)
 {
 	return *text ? text : "-";
-}
-
-/* --- tables --------------------------------------------------------------- */
-
-/*
- * Make a table with these column heads; NULL ends them. A head that begins with > is for
- * numbers, which are aligned to the right.
- */
-static struct libscols_table *table_new(const char *head, ...)
-{
-	struct libscols_table *table = scols_new_table();
-	bool right;
-	va_list args;
-
-	va_start(args, head);
-	for (; table && head; head = va_arg(args, const char *)) {
-		right = head[0] == '>';
-		scols_table_new_column(table, head + right, 0, right ? SCOLS_FL_RIGHT : 0);
-	}
-	va_end(args);
-	return table;
-}
-
-/*
- * Add a line, with a word for each column. The table escapes bytes that could control a
- * terminal.
- */
-static void table_add(struct libscols_table *table, ...)
-{
-	struct libscols_line *line = table ? scols_table_new_line(table, NULL) : NULL;
-	size_t i, nr = line ? scols_table_get_ncols(table) : 0;
-	va_list args;
-
-	va_start(args, table);
-	for (i = 0; i < nr; i++)
-		scols_line_set_data(line, i, va_arg(args, const char *));
-	va_end(args);
-}
-
-static void table_print(struct libscols_table *table)
-{
-	if (!table || scols_print_table(table))
-		fputs("vgpuctl: out of memory\n", stderr);
-	scols_unref_table(table);
 }
 
 /* --- counters -------------------------------------------------------------- */
@@ -112,6 +66,16 @@ static void print_counters(const struct counter *counter, const void *of)
 
 /* --- exports and guests of a host ----------------------------------------- */
 
+/* Format the name of a grant's guest, or its CID, with its port unless it is the default @port. */
+static void grant_guest(const struct vgpu_grant_info *grant, uint32_t port, char name[32])
+{
+	if (*grant->name)
+		snprintf(name, 32, "%s", grant->name);
+	else
+		snprintf(name, 32, grant->port == port ? "%" PRIu32 : "%" PRIu32 ":%" PRIu32,
+			 grant->cid, grant->port);
+}
+
 /* Format the grants as words, separated by commas, and cut off a list that is too long to read. */
 static void grant_words(const struct vgpu_export_info *export, uint32_t port, char words[1024])
 {
@@ -122,12 +86,7 @@ static void grant_words(const struct vgpu_export_info *export, uint32_t port, ch
 	words[0] = '\0';
 	for (i = 0; i < export->nr_grants && len < 1024; i++) {
 		grant = &export->grants[i];
-		if (*grant->name)
-			snprintf(name, sizeof(name), "%s", grant->name);
-		else
-			snprintf(name, sizeof(name),
-				 grant->port == port ? "%" PRIu32 : "%" PRIu32 ":%" PRIu32,
-				 grant->cid, grant->port);
+		grant_guest(grant, port, name);
 		len += snprintf(words + len, 1024 - len, "%s%s%s%s%s", i ? ", " : "", name,
 				grant->read_only ? " read-only" : "",
 				grant->any_port ? " any-port" : "",
@@ -143,14 +102,14 @@ static void print_denials(const struct vgpu_host_info *host)
 	const struct vgpu_denial_info *denial;
 	struct libscols_table *table = NULL;
 	const struct vgpu_grant_info *grant;
-	char name[24], denied[24], audited[24];
+	char name[32], denied[24], audited[24];
 	size_t i, j, k;
 
 	for (i = 0; i < host->nr_exports; i++)
 		for (j = 0; j < host->exports[i].nr_grants; j++) {
 			grant = &host->exports[i].grants[j];
-			snprintf(name, sizeof(name), "%" PRIu32 ":%" PRIu32, grant->cid,
-				 grant->port);
+			/* The port is shown even if it is the default, as no port is 0. */
+			grant_guest(grant, 0, name);
 			for (k = 0; k < grant->nr_denials; k++) {
 				if (!table)
 					table = table_new("DENIED IOCTL", "EXPORT", "GUEST",

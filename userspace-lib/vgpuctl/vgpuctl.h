@@ -180,6 +180,24 @@ struct exposure {
 int exposures_find(const struct vgpu_host_info *host, struct exposure **exposures);
 void exposures_free(struct exposure *exposures, size_t nr);
 
+/* --- table.c ---------------------------------------------------------------- */
+
+struct libscols_table;
+
+/*
+ * Make a table with these column heads; NULL ends them. A head that begins with > is for
+ * numbers, which are aligned to the right. Return: NULL if there is no memory, which the other
+ * functions accept.
+ */
+struct libscols_table *table_new(const char *head, ...) __attribute__((sentinel));
+/*
+ * Add a line, with a word for each column. The table escapes bytes that could control a
+ * terminal.
+ */
+void table_add(struct libscols_table *table, ...);
+/* Print the table, and free it. */
+void table_print(struct libscols_table *table);
+
 /* --- print.c, json.c ------------------------------------------------------ */
 
 /* Print the state of the machine. @status: true for all of it, false for the lists only. */
