@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Peers: the list of guests that are connected or still have processes, with their user IDs. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "config/guests.h"
 #include "device/exporter.h"
 #include "engines/master.h"
@@ -30,15 +32,35 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
 	peer->freed = freed;
 	peer->since = time(NULL);
 	LIST_INIT(&peer->sessions);
+	if (sockets_open(&peer->sockets))
+		goto err_free;
 	sandbox_init(&peer->sandbox, cid, port, false);
 	if (!sandbox_take_user(&peer->sandbox) ||
-	    getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret)) {
-		sandbox_return_user(&peer->sandbox);
-		free(peer);
-		return NULL;
-	}
+	    getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret))
+		goto err_sandbox;
 	LIST_INSERT_HEAD(&peers, peer, node);
 	return peer;
+
+err_sandbox:
+	sandbox_return_user(&peer->sandbox);
+	sockets_close(&peer->sockets);
+err_free:
+	free(peer);
+	return NULL;
+}
+
+int peer_count_socket(struct peer *peer, int sock_fd)
+{
+	const struct limits limits = guest_limits(peer->cid, peer->port);
+	/* Each lane has a thread, so an honest guest has no more sockets than threads. */
+	const unsigned int most = group_limits_of(&limits).tasks;
+	int ret = sockets_add(&peer->sockets, sock_fd, most, settings.all_groups.tasks);
+
+	if (ret == -EMFILE)
+		log_guest(peer->cid, peer->port,
+			  "a connection was refused: its programs have %u open, and may have %u ('tasks'), or all guests together have too many",
+			  peer->sockets.nr, most);
+	return ret;
 }
 
 int peer_start(struct peer *peer, int sock_fd, uint64_t features)
@@ -50,8 +72,10 @@ int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 		.limits = guest_limits(peer->cid, peer->port).host,
 		.features = features,
 	};
-	int ret = hostdev_peer_add(&arg, &peer->sandbox);
+	int ret = peer_count_socket(peer, sock_fd);
 
+	if (!ret)
+		ret = hostdev_peer_add(&arg, &peer->sandbox);
 	if (ret)
 		return ret;
 	peer->number = arg.out_peer;
@@ -98,6 +122,7 @@ void peer_free(struct peer *peer)
 {
 	LIST_REMOVE(peer, node);
 	sandbox_close(&peer->sandbox);
+	sockets_close(&peer->sockets);
 	explicit_bzero(peer->secret, sizeof(peer->secret));
 	free(peer);
 }

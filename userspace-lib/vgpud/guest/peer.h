@@ -16,6 +16,7 @@
 #include <linux/vgpu_wire.h>
 
 #include "guest/session.h"
+#include "guest/sockets.h"
 #include "process/sandbox.h"
 
 enum peer_state {
@@ -42,7 +43,7 @@ enum peer_state {
  * @nr_sessions: number of those that are not over
  * @ended: ring of the numbers of sessions that are over, which a late lane must not begin anew
  * @ended_next: number of entries written to @ended so far
- * @buffers: bytes of large buffers of its sessions' lanes, see buffer.h
+ * @sockets: sockets of its connections that the host module, the engine or shadows have
  */
 struct peer {
 	LIST_ENTRY(peer) node;
@@ -60,7 +61,7 @@ struct peer {
 	unsigned int nr_sessions;
 	uint64_t ended[SESSION_ENDED_MAX];
 	unsigned int ended_next;
-	uint64_t buffers;
+	struct sockets sockets;
 };
 
 LIST_HEAD(peer_list, peer);
@@ -71,6 +72,11 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
 		      void (*freed)(uint32_t cid, uint32_t port));
 /* Hand the connection to the host module or an engine. Return: 0 or a negative errno. */
 int peer_start(struct peer *peer, int sock_fd, uint64_t features);
+/*
+ * Count a socket of the guest's that is about to be handed to others. Return: 0; -EMFILE: the
+ * guest, or all guests together, have too many; or another negative errno.
+ */
+int peer_count_socket(struct peer *peer, int sock_fd);
 /* Ask the module to end the peer. peer_gone() is called later. */
 void peer_drop(struct peer *peer);
 /* Handle the end of a peer, which the module has reported. */

@@ -63,8 +63,6 @@ static bool session_over(struct session *session)
 		return false;
 	close(session->lanes_fd);
 	session->lanes_fd = -1;
-	buffer_return(session->buffers, &peer->buffers);
-	session->buffers = 0;
 	peer->nr_sessions--;
 	session_number_over(peer, session->number);
 	return true;
@@ -173,37 +171,21 @@ static int send_lane(int lanes_fd, int sock_fd)
 	}
 }
 
-/*
- * Give a lane a large buffer if possible, and send it to the shadow. vgpud does not know when a
- * lane ends, so its buffer counts until the session is over: a shadow may keep the sockets of lanes
- * that have ended, or leave them in the queue.
- */
-static int give_lane(struct session *session, int sock_fd)
-{
-	struct peer *peer = session->peer;
-	uint64_t bytes = buffer_take(sock_fd, &peer->buffers);
-	int ret = send_lane(session->lanes_fd, sock_fd);
-
-	if (ret)
-		buffer_return(bytes, &peer->buffers);
-	else
-		session->buffers += bytes;
-	return ret;
-}
-
 int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd)
 {
 	uint64_t number = le64_to_cpu(hello->session);
 	struct session *session = session_find(peer, number);
-	int ret = 0;
+	int ret;
 
 	if (!number || session_ended(peer, number) || (session && session->lanes_fd < 0))
 		return -ENODEV;
-	if (!session)
+	ret = peer_count_socket(peer, sock_fd);
+	if (!ret && !session)
 		ret = session_new(peer, hello, &session);
 	if (ret)
 		return ret == -EMFILE ? -EMFILE : -ENOMEM;
-	return give_lane(session, sock_fd);
+	buffer_take(sock_fd, &peer->sockets);
+	return send_lane(session->lanes_fd, sock_fd);
 }
 
 void session_gone(struct peer *peer, uint64_t number)

@@ -31,8 +31,6 @@ struct peer;
  * @lanes_fd: socket by which the shadow gets its lanes; -1: the session is over
  * @tgid: process ID in the guest, as the guest says
  * @comm: name of the program, as the guest says, made printable
- * @buffers: bytes of large buffers of its lanes, those included that have ended; 0 once the session
- *	is over
  */
 struct session {
 	LIST_ENTRY(session) node;
@@ -44,7 +42,6 @@ struct session {
 	int lanes_fd;
 	uint32_t tgid;
 	char comm[VGPU_COMM_LEN];
-	uint64_t buffers;
 };
 
 /* Count the shadows of a guest that are zombies (@dead), or those that are not. */
