@@ -122,6 +122,99 @@ TEST_F_TIMEOUT(limits, unmaps_are_charged, 120)
 	close(lane);
 }
 
+/* The guest may have this many mappings and lanes, and unmaps every second page of one mapping. */
+#define MAPPINGS	8
+#define LANES		2
+#define HOLES		150
+#define PARTS_ADDR	0x40000000ULL
+/* Most parts of mappings of a session: with the module, and with a user-space engine. */
+#define PARTS_MODULE	(2 * MAPPINGS + 64)
+#define PARTS_ENGINE	(MAPPINGS + (2 + VGPU_KEPT_MAX) * LANES + 2)
+
+static bool set_limit(const char *limit)
+{
+	return !tool_run("vgpuctl limit %d:%d %s", LOOPBACK, PORT, limit)->status;
+}
+
+/* Maps a buffer in which HOLES pages have one behind them. Return: 0, or the step that failed. */
+static int map_much(int lane, uint32_t object)
+{
+	struct vgpu_mock_buf_create create = {
+		.size = (2 * HOLES + 1) * VGPU_PAGE_SIZE, .flavour = VGPU_MOCK_BUF_PFN,
+	};
+	struct {
+		struct vgpu_reply reply;
+		union {
+			struct vgpu_mock_buf_create create;
+			char bytes[8192];
+		};
+	} answer;
+	struct peer_call call;
+
+	if (!peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+			     sizeof(create)) ||
+	    peer_reply(lane, &answer, sizeof(answer), SLACK_MS))
+		return 1;
+	peer_mmap_init(&call, object, 3, PARTS_ADDR, create.size, answer.create.out_offset,
+		       PROT_READ | PROT_WRITE);
+	if (!peer_call_send(lane, &call, 0, 0) ||
+	    peer_reply(lane, &answer, sizeof(answer), SLACK_MS))
+		return 2;
+	return 0;
+}
+
+/* Makes a call that runs after control message @after. Return: its result was 0. */
+static bool call_after(int lane, uint32_t object, uint64_t seq, uint64_t after)
+{
+	struct peer_call call;
+	char answer[4096];
+
+	peer_call_init(&call, VGPU_OP_IOCTL, object, seq);
+	call.msg.control_seq = htole64(after);
+	call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_NOOP);
+	call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_VALUE);
+	return peer_call_send(lane, &call, 0, 0) &&
+	       !peer_reply(lane, answer, sizeof(answer), SLACK_MS);
+}
+
+/*
+ * Each UNMAP in the middle of a mapping makes one part more. The host does not have more parts than
+ * it allows: the module ends such a session, and a shadow of the user-space engine leaves a hole in
+ * the mapping.
+ */
+TEST_F_TIMEOUT(limits, parts_are_few, 120)
+{
+	const unsigned int most = tool_user_engine() ? PARTS_ENGINE : PARTS_MODULE;
+	struct vgpu_unmap unmap = {
+		.hdr.len = htole32(sizeof(unmap)),
+		.hdr.type = htole16(VGPU_MSG_UNMAP),
+		.session = htole64(SESSION),
+		.len = htole64(VGPU_PAGE_SIZE),
+	};
+	unsigned int i, now, parts = 0;
+	uint32_t object;
+	int lane;
+
+	ASSERT_TRUE(set_limit("mappings=8 lanes=2"));
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_EQ(0, map_much(lane, object));
+	for (i = 0; i < HOLES; i++) {
+		unmap.hdr.seq = htole64(1 + i);
+		unmap.addr = htole64(PARTS_ADDR + (2 * i + 1) * VGPU_PAGE_SIZE);
+		ASSERT_TRUE(peer_send(self->peer.control, &unmap, sizeof(unmap)));
+		if (!call_after(lane, object, 4 + i, 1 + i))
+			break;
+		now = guest().counters.mappings;
+		parts = now > parts ? now : parts;
+	}
+	EXPECT_LE(parts, most);
+	/* Each hole but the last has left one part more than before. */
+	EXPECT_EQ(tool_user_engine() ? HOLES : most - 1, i);
+	EXPECT_LT(MAPPINGS, parts);
+	close(lane);
+	EXPECT_TRUE(set_limit("mappings= lanes="));
+}
+
 static bool has_thread(const char *dir)
 {
 	char path[300], comm[32];

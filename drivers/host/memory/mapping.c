@@ -165,6 +165,18 @@ void vgpuh_mapping_drop_all(struct vgpuh_session *session)
 	mutex_unlock(&session->map_lock);
 }
 
+/*
+ * Check whether the end of [from, to), which lies in one mapping, would split the mapping although
+ * the session has as many parts of mappings as it may have.
+ */
+static bool mapping_parts_full(struct vgpuh_session *session, u64 from, u64 to)
+{
+	struct vgpuh_mapping *mapping = vgpuh_mapping_find(session, from);
+
+	return mapping->addr < from && mapping->addr + mapping->len > to &&
+	       session->nr_mappings >= vgpuh_parts_max(session->peer);
+}
+
 int vgpuh_mapping_unmap(struct vgpuh_session *session, struct file *shadow, u64 addr, u64 end)
 {
 	struct vgpuh_mapping *spare = NULL;
@@ -175,6 +187,12 @@ int vgpuh_mapping_unmap(struct vgpuh_session *session, struct file *shadow, u64 
 
 		if (!mapping_overlap(session, &from, &to))
 			break;
+		/* The guest has unmapped the range already, so its unmap cannot be refused. */
+		if (mapping_parts_full(session, from, to)) {
+			atomic64_inc(&session->peer->counters.refused);
+			ret = -ENOSPC;
+			break;
+		}
 		if (!spare)
 			spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
 		if (!spare)

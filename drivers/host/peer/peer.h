@@ -245,8 +245,7 @@ struct vgpu_peer_unbinds {
  * @all_mappings: maximum number of mappings; 0: no limit
  * @rates: maximum numbers of calls, opens and bytes in a second; 0: no limit
  * @rated: true if a rate is limited; otherwise calls do not look at the rates
- * @mappings_ever: largest value that limits.mappings has had: no honest guest has more mappings to
- *	unmap
+ * @mappings_ever: largest value that limits.mappings has had; see vgpuh_parts_max()
  * @most: largest use; written without a common lock, see vgpuh_use_most()
  *
  * All fields but @most are written under agent->lock, and read once by READ_ONCE().
@@ -300,6 +299,15 @@ struct vgpu_peer {
 	struct vgpu_peer_offer offer;
 	struct vgpu_peer_unbinds unbinds;
 };
+
+/*
+ * Return the number of parts of mappings that a session may have, as unmaps in the middle split
+ * them, and of its unmaps that may wait. An honest guest is far from it.
+ */
+static inline u64 vgpuh_parts_max(const struct vgpu_peer *peer)
+{
+	return 2ULL * READ_ONCE(peer->bounds.mappings_ever) + 64;
+}
 
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 				  const struct vgpu_host_peer_add *args);

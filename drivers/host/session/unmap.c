@@ -7,6 +7,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
+#include "peer/peer.h"
 #include "session/session.h"
 #include "session/unmap.h"
 
@@ -22,7 +23,7 @@ int vgpu_unmap_queue(struct vgpuh_session *session, u64 seq, u64 addr, u64 len)
 	req->addr = addr;
 	req->len = len;
 	spin_lock(&session->unmaps.lock);
-	full = session->unmaps.nr > 2 * READ_ONCE(session->peer->bounds.mappings_ever) + 64;
+	full = session->unmaps.nr > vgpuh_parts_max(session->peer);
 	if (!full) {
 		session->unmaps.nr++;
 		list_add_tail(&req->node, &session->unmaps.list);
