@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -216,6 +217,130 @@ TEST_F_TIMEOUT(files, files_are_taken, 240)
 	ASSERT_GE(a, 0);
 	EXPECT_EQ(0, try(a, VGPU_MOCK_IOC_NOOP, NULL));
 	close(a);
+}
+
+/* --- sleepers ------------------------------------------------------------------------- */
+
+/* Calls that a program sleeps in until its device is taken. */
+enum sleep { POLL, POLL_INHERITED, POLL_DERIVED, EPOLL, EPOLL_EDGE, READ, WRITE, SLEEPS };
+
+static const char *const sleep_names[] = {
+	"poll", "poll of an inherited file", "poll of a file that the device has made", "epoll",
+	"epoll for edges", "read", "write",
+};
+
+static bool sleep_in_poll(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, -1) == 1 && pollfd.revents == (POLLERR | POLLHUP);
+}
+
+static bool sleep_in_epoll(int fd, uint32_t flags)
+{
+	struct epoll_event event = { .events = EPOLLIN | flags };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	return !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) &&
+	       epoll_wait(epoll, &event, 1, -1) == 1 && event.events == (EPOLLERR | EPOLLHUP);
+}
+
+/* Sleeps in the call. Return: the call has ended as when a device is removed. */
+static bool sleep_in(enum sleep call, int inherited, const char *name)
+{
+	int fd = call == POLL_INHERITED ? inherited : tool_open_export(name);
+	struct vgpu_mock_io queue = { .mode = VGPU_MOCK_IO_QUEUE };
+	static char bytes[VGPU_MOCK_QUEUE_BYTES];
+	struct vgpu_mock_fd_out object = {};
+
+	/* The queue is empty, so the file is not ready to be read. */
+	if (fd < 0 || (fd != inherited && try(fd, VGPU_MOCK_IOC_IO_MODE, &queue)))
+		return false;
+	switch (call) {
+	case POLL_DERIVED:
+		return !try(fd, VGPU_MOCK_IOC_FD_OUT, &object) && sleep_in_poll(object.out_fd);
+	case EPOLL:
+		return sleep_in_epoll(fd, 0);
+	case EPOLL_EDGE:
+		return sleep_in_epoll(fd, EPOLLET);
+	case READ:
+		return read(fd, bytes, sizeof(bytes)) < 0 && errno == ENODEV;
+	case WRITE:
+		return write(fd, bytes, sizeof(bytes)) == sizeof(bytes) &&
+		       write(fd, bytes, sizeof(bytes)) < 0 && errno == ENODEV;
+	default:
+		return sleep_in_poll(fd);
+	}
+}
+
+/* Names, or parts of them, of functions in which kernels let programs sleep in poll and epoll. */
+static const char *const polls[] = { "sys_poll", "poll_schedule", "ep_poll", "poll_wait", NULL };
+/* Names of functions of vgpu_guest in which a program waits for the host. */
+static const char *const calls[] = { "vgpu", "conn_", NULL };
+
+/* Waits until a process sleeps in a function with one of these names. Return: it does. */
+static bool is_asleep(pid_t pid, const char *const names[])
+{
+	uint64_t end = tool_now_ms() + WAIT_MS;
+	char path[32], function[128];
+	int i;
+
+	snprintf(path, sizeof(path), "/proc/%d/wchan", pid);
+	do {
+		tool_read_line(path, function, sizeof(function));
+		for (i = 0; names[i]; i++)
+			if (strstr(function, names[i]))
+				return true;
+		usleep(10000);
+	} while (tool_now_ms() < end);
+	fprintf(stderr, "# sleeps in %s\n", function);
+	return false;
+}
+
+/* Returns the exit status of a process; -1: it did not end in time, and was killed. */
+static int status_of(pid_t pid)
+{
+	uint64_t end = tool_now_ms() + WAIT_MS;
+	int status = 0;
+
+	while (waitpid(pid, &status, WNOHANG) != pid) {
+		if (tool_now_ms() >= end) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			return -1;
+		}
+		usleep(10000);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Programs that sleep on a file which is taken are woken, and learn that the device is gone. */
+TEST_F_TIMEOUT(files, sleepers_are_woken, 240)
+{
+	struct vgpu_mock_io queue = { .mode = VGPU_MOCK_IO_QUEUE };
+	pid_t pids[SLEEPS];
+	int fd, i;
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "1", ""));
+	ASSERT_TRUE(reload());
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, try(fd, VGPU_MOCK_IOC_IO_MODE, &queue));
+	for (i = 0; i < SLEEPS; i++) {
+		pids[i] = fork();
+		if (!pids[i])
+			_exit(!sleep_in(i, fd, "config-a"));
+	}
+	for (i = 0; i < SLEEPS; i++) {
+		EXPECT_TRUE(is_asleep(pids[i], i < READ ? polls : calls))
+			TH_LOG("%s", sleep_names[i]);
+	}
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --now")->status);
+	for (i = 0; i < SLEEPS; i++) {
+		EXPECT_EQ(0, status_of(pids[i]))
+			TH_LOG("%s", sleep_names[i]);
+	}
+	close(fd);
 }
 
 TEST_HARNESS_MAIN
