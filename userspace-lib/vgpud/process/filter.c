@@ -55,6 +55,35 @@ static void allow_ioctls(const unsigned long *commands, size_t nr)
 }
 
 /*
+ * Ioctls of sockets, of types 0x89 and 0x8b: the bits of their commands that all of them share, and
+ * the value of these bits. No device that vgpud knows has ioctls of these types.
+ */
+#define SOCKET_BITS	0xfd00U
+#define SOCKET_IOCTLS	0x8900U
+
+/*
+ * Allow ioctl(), but let those of sockets fail as they do on files that have none. They reach the
+ * network namespace in which a socket was made, which is the host's. Some of them wait, with the
+ * lock of all network namespaces (RTNL) held, for memory of the calling process, which the process
+ * may withhold (userfaultfd).
+ */
+static int allow_device_ioctls(scmp_filter_ctx ctx)
+{
+	unsigned int bit;
+	int ret;
+
+	ret = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 1,
+			       SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_BITS, SOCKET_IOCTLS));
+	/* A command that differs in one of the bits is allowed. */
+	for (bit = 1; !ret && bit <= SOCKET_BITS; bit <<= 1)
+		if (bit & SOCKET_BITS)
+			ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+					       SCMP_A1(SCMP_CMP_MASKED_EQ, bit,
+						       ~SOCKET_IOCTLS & bit));
+	return ret;
+}
+
+/*
  * Begin a filter with the system calls that a program needs at its start. execveat() executes the
  * program, whose file is @program. By seccomp() the program then forbids itself execveat() and
  * seccomp() (exec_forbid()). exec makes a process dumpable, and prctl(PR_SET_DUMPABLE, 0) undoes
@@ -111,8 +140,8 @@ static void build_shadow(void)
 }
 
 /*
- * System calls of engines and their shadows. A shadow runs the guest's calls as system calls of
- * its own, so it may open, map and use ioctl() on any device that it is given.
+ * System calls of engines and their shadows, besides ioctl(). A shadow runs the guest's calls as
+ * system calls of its own, so it may open, map and use ioctl() on any device that it is given.
  */
 static const int engine_calls[] = {
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwrite64),
@@ -125,7 +154,7 @@ static const int engine_calls[] = {
 	SCMP_SYS(shutdown), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
 	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(clock_gettime), SCMP_SYS(getpid),
 	SCMP_SYS(gettid), SCMP_SYS(tgkill), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(kcmp), SCMP_SYS(ioctl),
+	SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(kcmp),
 	SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(set_tid_address),
 	SCMP_SYS(arch_prctl), SCMP_SYS(prlimit64), SCMP_SYS(getrandom), SCMP_SYS(uname),
 	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(ftruncate), SCMP_SYS(memfd_secret),
@@ -148,7 +177,7 @@ static int compat_ioctl(void)
 	if (!ret)
 		ret = seccomp_arch_add(compat, SCMP_ARCH_X86);
 	if (!ret)
-		ret = seccomp_rule_add(compat, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 0);
+		ret = allow_device_ioctls(compat);
 	/* seccomp_merge() takes over @compat if it succeeds. */
 	if (!ret)
 		ret = seccomp_merge(filter, compat);
@@ -181,6 +210,8 @@ static void build_engine(enum spawn_kind kind, int program)
 {
 	filter_begin(kind, program);
 	allow_all(engine_calls, sizeof(engine_calls) / sizeof(engine_calls[0]));
+	if (!error)
+		error = allow_device_ioctls(filter);
 	allow_threads();
 	/*
 	 * A filter cannot see clone3()'s flags, which are in memory. libc falls back to
