@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of the filters of system calls (userspace-lib/vgpud/process/filter.c): what the programs of
- * guests may ask of sockets.
+ * guests may ask of sockets, and which memory they may map.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -128,11 +129,35 @@ static void test_sockets_32_bit(void)
 	tap_subject("no ioctls of sockets by the entry for 32-bit programs");
 }
 
+static int map(long flags)
+{
+	return mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0) == MAP_FAILED;
+}
+
+/* Huge pages do not count as memory of a control group. */
+static void test_huge_pages(void)
+{
+	static const long flags[] = { MAP_HUGETLB, MAP_HUGETLB | 21 << 26, MAP_HUGETLB | 30 << 26 };
+	unsigned int kind;
+	size_t i;
+
+	for (kind = 0; kind < SPAWN_KINDS; kind++) {
+		if (!names[kind])
+			continue;
+		tap_expect(under(kind, map, 0) == 0, "%s maps no memory", names[kind]);
+		for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+			tap_expect(under(kind, map, flags[i]) == -SIGSYS,
+				   "%s may map huge pages, flags 0x%lx", names[kind], flags[i]);
+	}
+	tap_subject("no huge pages");
+}
+
 int main(void)
 {
 	if (filters_init(true))
 		return EXIT_FAILURE;
 	test_sockets();
 	test_sockets_32_bit();
+	test_huge_pages();
 	return tap_done();
 }

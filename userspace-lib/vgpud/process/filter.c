@@ -103,12 +103,15 @@ static void filter_begin(enum spawn_kind kind, int program)
 /* Allow memory that does not become executable, and threads with names, but no processes. */
 static void allow_threads(void)
 {
-	static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mprotect) };
-	size_t i;
-
 	/* The third argument of these calls is the protection of the memory. */
-	for (i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
-		allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	const struct scmp_arg_cmp no_code = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+
+	allow_if(SCMP_SYS(mprotect), no_code);
+	allow_if(SCMP_SYS(pkey_mprotect), no_code);
+	/* Pages of hugetlbfs do not count as memory of a control group, unless the host has so. */
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, no_code,
+					 SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_HUGETLB, 0));
 	allow_if(SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
 	allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
 }
