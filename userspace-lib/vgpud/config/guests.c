@@ -88,27 +88,49 @@ bool guest_by_name(const char *name, uint32_t *cid, uint32_t *port)
 	return guest_by_name_in(planning, name, cid, port);
 }
 
-/* Return the section of a list that is about this guest, or NULL. */
-static const struct guest_section *section_of(const struct guest_sections *list, bool planned,
-					      uint32_t cid, uint32_t port)
+/* Return the section of a list that itself says that it is about this guest, or NULL. */
+static const struct guest_section *section_with(const struct guest_sections *list, uint32_t cid,
+						uint32_t port)
 {
 	const struct guest_section *section;
-	uint32_t its_cid, its_port;
 
 	TAILQ_FOREACH(section, list, node)
-		if (guest_by_name_in(planned, section->name, &its_cid, &its_port) &&
-		    its_cid == cid && its_port == port)
+		if (section->cid && section->cid == cid &&
+		    (section->port ? section->port : settings.port) == port)
 			return section;
 	return NULL;
 }
 
+/*
+ * Set the sections of vgpud.conf and of guests.d that are about this guest, or NULL. No two names
+ * are about one guest, and a section of guests.d has priority (guest_by_name_in()), so each list is
+ * gone through once or twice: vgpud does this often, and there may be many guests.
+ */
+static void sections_of(bool planned, uint32_t cid, uint32_t port,
+			const struct guest_section **conf, const struct guest_section **file)
+{
+	*file = section_with(files_of(planned), cid, port);
+	if (*file) {
+		*conf = guest_section_find(&guests_by_conf, (*file)->name);
+		return;
+	}
+	*conf = section_with(&guests_by_conf, cid, port);
+	if (!*conf)
+		return;
+	*file = guest_section_find(files_of(planned), (*conf)->name);
+	/* The file says that this name is another guest's. */
+	if (*file && (*file)->cid) {
+		*file = NULL;
+		*conf = NULL;
+	}
+}
+
 const char *guest_name(uint32_t cid, uint32_t port)
 {
-	const struct guest_section *section = section_of(&guests_by_files, false, cid, port);
+	const struct guest_section *conf, *file;
 
-	if (!section)
-		section = section_of(&guests_by_conf, false, cid, port);
-	return section ? section->name : NULL;
+	sections_of(false, cid, port, &conf, &file);
+	return file ? file->name : conf ? conf->name : NULL;
 }
 
 static struct by_hand *hand_of(uint32_t cid, uint32_t port)
@@ -138,17 +160,19 @@ static struct limits limits_by(const struct guest_section *conf, const struct gu
 
 static struct limits limits_in(bool planned, uint32_t cid, uint32_t port)
 {
-	return limits_by(section_of(&guests_by_conf, planned, cid, port),
-			 section_of(files_of(planned), planned, cid, port), hand_of(cid, port));
+	const struct guest_section *conf, *file;
+
+	sections_of(planned, cid, port, &conf, &file);
+	return limits_by(conf, file, hand_of(cid, port));
 }
 
 enum limit_origin guest_limit_origin(uint32_t cid, uint32_t port, unsigned int limit)
 {
-	const struct guest_section *conf = section_of(&guests_by_conf, false, cid, port);
-	const struct guest_section *file = section_of(&guests_by_files, false, cid, port);
 	const struct by_hand *hand = hand_of(cid, port);
+	const struct guest_section *conf, *file;
 	const uint32_t bit = 1U << limit;
 
+	sections_of(false, cid, port, &conf, &file);
 	if (hand && hand->limits.given & bit)
 		return LIMIT_BY_HAND;
 	return (conf && conf->limits.given & bit) || (file && file->limits.given & bit) ?

@@ -24,15 +24,21 @@
  * @cid: context ID of the guest
  * @port: vsock port of vgpud by which the guest connects
  * @paid: time at which all costs are paid back, in nanoseconds of CLOCK_MONOTONIC
+ * @rate: limit session-rate of the guest when it was charged last
+ * @refused: number of the last turn in which the guest could not be charged; 0: none
  */
 struct pace {
 	LIST_ENTRY(pace) node;
 	uint32_t cid;
 	uint32_t port;
 	uint64_t paid;
+	unsigned int rate;
+	uint64_t refused;
 };
 
 static LIST_HEAD(, pace) paces = LIST_HEAD_INITIALIZER(paces);
+/* Number of the last turn. */
+static uint64_t last_turn;
 
 /*
  * Find the guest's pace, or NULL. The paces of other guests that have paid back everything are
@@ -54,11 +60,10 @@ static struct pace *pace_find(uint32_t cid, uint32_t port, uint64_t now)
 	return found;
 }
 
-bool pace_take(uint32_t cid, uint32_t port)
+/* Charge the guest, whose pace is @pace, or NULL if it has none yet. Return: as pace_take(). */
+static bool pace_charge(struct pace *pace, uint32_t cid, uint32_t port, uint64_t now)
 {
-	const uint64_t cost = PACE_SECOND / guest_limits(cid, port).session_rate;
-	const uint64_t now = now_ns();
-	struct pace *pace = pace_find(cid, port, now);
+	uint64_t cost;
 
 	if (!pace) {
 		pace = calloc(1, sizeof(*pace));
@@ -68,18 +73,29 @@ bool pace_take(uint32_t cid, uint32_t port)
 		pace->port = port;
 		LIST_INSERT_HEAD(&paces, pace, node);
 	}
+	pace->rate = guest_limits(cid, port).session_rate;
+	cost = PACE_SECOND / pace->rate;
 	if (pace->paid < now)
 		pace->paid = now;
-	if (pace->paid + cost > now + PACE_BURST_S * PACE_SECOND)
+	if (pace->paid + cost > now + PACE_BURST_S * PACE_SECOND) {
+		pace->refused = last_turn;
 		return false;
+	}
 	pace->paid += cost;
 	return true;
 }
 
-/* Return the milliseconds after which the guest may begin one more session or connection. */
-static unsigned int pace_wait_ms(const struct handshake *handshake)
+bool pace_take(uint32_t cid, uint32_t port)
 {
-	unsigned int ms = 1000 / guest_limits(handshake->cid, handshake->port).session_rate + 1;
+	const uint64_t now = now_ns();
+
+	return pace_charge(pace_find(cid, port, now), cid, port, now);
+}
+
+/* Return the milliseconds after which a guest may begin one more session or connection. */
+static unsigned int pace_wait_ms(unsigned int rate)
+{
+	unsigned int ms = 1000 / rate + 1;
 
 	/* Another guest, with a higher rate, may come meanwhile. */
 	return ms < TURN_MS ? ms : TURN_MS;
@@ -96,16 +112,40 @@ static bool turn_is_awaited(const struct handshake *handshake)
 }
 
 /*
- * Find the oldest waiting handshake that can go on, and charge its guest's pace unless it needs
- * none. Return: NULL: none can.
+ * Charge the pace of the handshake's guest, but try that once in each turn: a guest may have many
+ * handshakes, and its limits take time to find. *@wait becomes at most the milliseconds until the
+ * guest may be charged. Return: true if the guest was charged.
  */
-static struct handshake *turn_next(void)
+static bool turn_take(const struct handshake *handshake, unsigned int *wait)
+{
+	const uint64_t now = now_ns();
+	struct pace *pace = pace_find(handshake->cid, handshake->port, now);
+	unsigned int ms;
+
+	if (pace && pace->refused == last_turn)
+		return false;
+	if (pace_charge(pace, handshake->cid, handshake->port, now))
+		return true;
+	/* Without memory for a pace, the guest waits for the longest time. */
+	ms = pace ? pace_wait_ms(pace->rate) : TURN_MS;
+	*wait = *wait && *wait < ms ? *wait : ms;
+	return false;
+}
+
+/*
+ * Find the oldest waiting handshake that can go on, and charge its guest's pace unless it needs
+ * none. Return: NULL: none can; *@wait is set to the milliseconds until one may then, or to 0 if
+ * none waits.
+ */
+static struct handshake *turn_next(unsigned int *wait)
 {
 	struct handshake *handshake;
 
+	last_turn++;
+	*wait = 0;
 	TAILQ_FOREACH(handshake, &handshakes, node)
 		if (turn_is_awaited(handshake) &&
-		    (lane_is_free(handshake) || pace_take(handshake->cid, handshake->port)))
+		    (lane_is_free(handshake) || turn_take(handshake, wait)))
 			return handshake;
 	return NULL;
 }
@@ -113,9 +153,8 @@ static struct handshake *turn_next(void)
 /* Let the oldest handshake that can go on do so. */
 static void turn_come(struct timer *timer)
 {
-	struct handshake *handshake = turn_next();
-	unsigned int wait = TURN_MS, ms;
-	bool any = false;
+	unsigned int wait;
+	struct handshake *handshake = turn_next(&wait);
 
 	/*
 	 * Each turn starts one process, which takes time: serve other events before the next
@@ -124,16 +163,9 @@ static void turn_come(struct timer *timer)
 	if (handshake) {
 		handshake_take(handshake);
 		timer_set(timer, 1);
-		return;
-	}
-	TAILQ_FOREACH(handshake, &handshakes, node)
-		if (turn_is_awaited(handshake)) {
-			any = true;
-			ms = pace_wait_ms(handshake);
-			wait = ms < wait ? ms : wait;
-		}
-	if (any)
+	} else if (wait) {
 		timer_set(timer, wait);
+	}
 }
 
 /* Timer that resumes a HELLO or LANE which waits for its guest's pace. */
@@ -141,10 +173,12 @@ static struct timer turn = { .expired = turn_come };
 
 void handshake_wait_turn(struct handshake *handshake)
 {
+	unsigned int rate = guest_limits(handshake->cid, handshake->port).session_rate;
+
 	log_guest(handshake->cid, handshake->port,
 		  "starts more than %u programs and connections a second: the others wait (session-rate in [limits], or for this guest)",
-		  guest_limits(handshake->cid, handshake->port).session_rate);
+		  rate);
 	handshake_wait(handshake);
 	if (!turn.set)
-		timer_set(&turn, pace_wait_ms(handshake));
+		timer_set(&turn, pace_wait_ms(rate));
 }
