@@ -517,6 +517,11 @@ class Hostile(Engine):
         with contextlib.ExitStack() as stack:
             epoll = stack.enter_context(select.epoll())
             own = [self.bad.sock.fileno(), epoll.fileno()]
+            # A thread of the shadow can hold the lock of such a file, for which the engine would wait.
+            for path in ("/proc/self/maps", "/proc", "/"):
+                own.append(os.open(path, os.O_RDONLY))
+            shared = os.memfd_create("shared")
+            own += [shared, os.open(f"/proc/self/fd/{shared}", os.O_RDONLY)]
             with contextlib.suppress(FileNotFoundError):
                 with open("/dev/userfaultfd", "rb+", buffering=0) as device:
                     own.append(fcntl.ioctl(device, 0xaa00, os.O_CLOEXEC))

@@ -2,6 +2,7 @@
 /* Properties of files, as far as the kernel tells them to the process that has the file open. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,6 +22,18 @@ bool file_is_named(int fd, const char *name)
 
 	snprintf(path, sizeof(path), "self/fd/%d", fd);
 	return readlinkat(ENGINE_FD_PROC, path, its, sizeof(its) - 1) > 0 && !strcmp(its, name);
+}
+
+bool file_has_lock(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	if (S_ISDIR(st->st_mode))
+		return true;
+	/* Anonymous inodes are regular files on some kernels, but have no f_pos_lock. */
+	return S_ISREG(st->st_mode) &&
+	       (fstatfs(fd, &fs) ||
+		(fs.f_type != ANON_INODE_FS_MAGIC && fs.f_type != DMABUF_FS));
 }
 
 uint32_t file_kind(int fd, const struct stat *st)

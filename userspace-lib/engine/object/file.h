@@ -10,6 +10,11 @@ struct stat;
 
 /* Return: true if /proc shows the file by this name. */
 bool file_is_named(int fd, const char *name);
+/*
+ * Return: true if calls that use the file's position take turns, so that a call that does not end
+ * holds up the others. @st: result of fstat() of @fd.
+ */
+bool file_has_lock(int fd, const struct stat *st);
 /* Return: kind of the file: VGPU_OBJECT_DEVICE or another one. @st: result of fstat() of @fd. */
 uint32_t file_kind(int fd, const struct stat *st);
 /* Return: VGPU_FOP_* of the operations that the file's driver has, except VGPU_FOP_FASYNC. */

@@ -112,13 +112,15 @@ static bool device_may_be_made(const struct object *maker, dev_t rdev)
  * Check whether a call on @maker may have made the file. Files of the shadow's own must not
  * become objects. If the engine had the shadow's socket open, it would not notice the end of the
  * shadow. If the engine had its userfaultfd open, faults in memory of a shadow that has ended
- * would wait for ever. A file that is an object already is accepted, as it keeps its own limits.
+ * would wait for ever. A file of its own in /proc has a lock, which a thread of the shadow can hold
+ * by a read to memory that it withholds: the engine would wait for it in file_operations(). A file
+ * that is an object already is accepted, as it keeps its own limits.
  */
 static bool file_may_be_made(const struct object *maker, int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && !S_ISSOCK(st.st_mode) &&
+	return !fstat(fd, &st) && !S_ISSOCK(st.st_mode) && !file_has_lock(fd, &st) &&
 	       (!S_ISCHR(st.st_mode) || device_may_be_made(maker, st.st_rdev) ||
 		object_of_file(fd, &st)) &&
 	       !file_is_named(fd, "anon_inode:[userfaultfd]") &&
