@@ -19,6 +19,11 @@
 
 #include "kselftest_harness.h"
 
+/* Old versions of asm-generic/socket.h lack this number. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
+
 #define PAGE		4096UL
 #define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 #define LOG		"/run/vgpud.log"
@@ -399,7 +404,9 @@ TEST_F_TIMEOUT(needs, room_in_limits, 120)
 
 #define GET_PROTOCOL_FEATURES	15
 #define SET_PROTOCOL_FEATURES	16
+#define SET_BACKEND_REQ_FD	21
 #define VHOST_VERSION		1
+#define VHOST_NEED_REPLY	8
 #define FEATURE_CONFIG		(1ULL << 9)
 #define FEATURE_SHMEM		(1ULL << 22)
 
@@ -622,6 +629,73 @@ TEST_F_TIMEOUT(needs, socket_open_to_others, 60)
 	ASSERT_EQ(0, chmod(path, 0600));
 	EXPECT_TRUE(warned_of_openers("", 0));
 	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 81 --force")->status);
+}
+
+/* Sends bytes with a file. Return: as sendmsg(). */
+static ssize_t send_file(int sock, const void *bytes, size_t len, int fd)
+{
+	union {
+		struct cmsghdr hdr;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {
+		.hdr = {
+			.cmsg_len = CMSG_LEN(sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		},
+	};
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
+	const struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+
+	memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
+	return sendmsg(sock, &msg, MSG_NOSIGNAL);
+}
+
+/*
+ * A hypervisor sends files to its keeper. A process that vgpud has not let in cannot send any, as
+ * vgpud would have to close them, and may wait meanwhile.
+ */
+TEST_F_TIMEOUT(needs, files_are_for_keepers, 120)
+{
+	struct vhost_u64 msg;
+	int first, second, channel[2], yes = 1;
+
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 82 --size 1M")->status);
+	first = hypervisor_connect(82);
+	ASSERT_LE(0, first);
+	if (setsockopt(first, SOL_SOCKET, SO_PASSRIGHTS, &yes, sizeof(yes)) &&
+	    errno == ENOPROTOOPT) {
+		close(first);
+		EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 82 --force")->status);
+		SKIP(return, "the kernel cannot refuse files");
+	}
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel));
+	ASSERT_TRUE(hypervisor_asks(first, &msg));
+	msg.request = SET_PROTOCOL_FEATURES;
+	msg.flags = VHOST_VERSION | VHOST_NEED_REPLY;
+	EXPECT_EQ(sizeof(msg), send(first, &msg, sizeof(msg), MSG_NOSIGNAL));
+	EXPECT_EQ(sizeof(msg), recv(first, &msg, sizeof(msg), MSG_WAITALL));
+	msg = (struct vhost_u64) {
+		SET_BACKEND_REQ_FD, VHOST_VERSION | VHOST_NEED_REPLY, 0, 0,
+	};
+	EXPECT_EQ(offsetof(struct vhost_u64, value),
+		  send_file(first, &msg, offsetof(struct vhost_u64, value), channel[1]));
+	EXPECT_EQ(sizeof(msg), recv(first, &msg, sizeof(msg), MSG_WAITALL));
+	EXPECT_EQ(0, msg.value);
+	/* vgpud accepts the second connection after a pause, and refuses it. */
+	second = hypervisor_connect(82);
+	ASSERT_LE(0, second);
+	EXPECT_EQ(-1, send_file(second, "x", 1, channel[1]));
+	close(second);
+	close(first);
+	close(channel[0]);
+	close(channel[1]);
+	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 82 --force")->status);
 }
 
 TEST_HARNESS_MAIN

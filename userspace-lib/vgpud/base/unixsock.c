@@ -185,3 +185,10 @@ void unixsock_refuse_files(int fd)
 	/* Linux before 6.16 lacks this option, and has no other way. */
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
+
+void unixsock_accept_files(int fd)
+{
+	const int yes = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &yes, sizeof(yes));
+}

@@ -44,5 +44,7 @@ void unixsock_remove(const struct unixsock_guest *guest, uint32_t port);
  * such a file, and its last close may wait for its driver or for a peer in the network.
  */
 void unixsock_refuse_files(int fd);
+/* Let the peer of a connection, which the listening socket kept from it, send files. */
+void unixsock_accept_files(int fd);
 
 #endif /* VGPUD_UNIXSOCK_H */

@@ -15,6 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/unixsock.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
 #include "process/spawn.h"
@@ -181,6 +182,7 @@ static int keeper_listen(struct keeper *keeper)
 	keeper->source.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (keeper->source.fd < 0)
 		return -errno;
+	unixsock_refuse_files(keeper->source.fd);
 	/* Remove the socket that a vgpud that died may have left. */
 	unlink(keeper->path);
 	/* No peer can connect before the socket has its owner: it does not listen yet. */

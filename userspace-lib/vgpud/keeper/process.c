@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/rights.h"
+#include "base/unixsock.h"
 #include "engine/base/packet.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -134,6 +135,11 @@ int keeper_start(struct keeper *keeper, int qemu_fd)
 		close(state);
 		return agent;
 	}
+	/*
+	 * From here on the keeper has the connection as well, and closes its files. A hypervisor
+	 * sends none before the keeper has answered its first request.
+	 */
+	unixsock_accept_files(qemu_fd);
 	keeper->agent_fd = agent;
 	keeper->state_fd = state;
 	return 0;
