@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A hostile guest sends messages on its control connection that make no sense. */
 #include <inttypes.h>
+#include <sys/ptrace.h>
 
 #include "hostile.h"
 
@@ -166,6 +167,110 @@ TEST_F_TIMEOUT(hostile, flood_of_pings_without_reading, 120)
 			EXPECT_TRUE(witness());
 	}
 	EXPECT_TRUE(witness());
+}
+
+/* --- engines ---------------------------------------------------------------- */
+
+/* Returns the user of this guest's processes, or -1. */
+static long guest_uid(void)
+{
+	const char *at = strstr(tool_status(), "\"guests\":");
+	char key[32];
+
+	snprintf(key, sizeof(key), "\"port\":%u,", PORT);
+	at = at ? strstr(at, key) : NULL;
+	at = at ? strstr(at, "\"uid\":") : NULL;
+	return at ? atol(at + strlen("\"uid\":")) : -1;
+}
+
+/* Return: the process exists, and is no zombie. *@uid: its user. */
+static bool process_lives(const char *pid, long *uid)
+{
+	char path[300], line[256], state = 'Z';
+	FILE *file;
+
+	*uid = -1;
+	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "State: %c", &state);
+		sscanf(line, "Uid: %ld", uid);
+	}
+	if (file)
+		fclose(file);
+	return state != 'Z' && state != 'X';
+}
+
+/* Returns the oldest process of a user that executes a program, or 0. */
+static pid_t process_of(long user, const char *program)
+{
+	char path[300], exe[4096];
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	pid_t found = 0, pid;
+	ssize_t len;
+	long uid;
+
+	while (proc && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/exe", entry->d_name);
+		len = readlink(path, exe, sizeof(exe) - 1);
+		if (len < (ssize_t)strlen(program))
+			continue;
+		exe[len] = '\0';
+		pid = atoi(entry->d_name);
+		if (!strcmp(exe + len - strlen(program), program) && (!found || pid < found) &&
+		    process_lives(entry->d_name, &uid) && uid == user)
+			found = pid;
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+static bool is_dead(void *data)
+{
+	const pid_t *pid = data;
+	char name[16];
+	long uid;
+
+	snprintf(name, sizeof(name), "%d", *pid);
+	return !process_lives(name, &uid);
+}
+
+/*
+ * An engine that waits for a lock which a thread of its shadow holds does not end by SIGKILL alone:
+ * its shadows end as well. Here the tracer of the engine keeps it from being reaped, and the
+ * shadow, which is stopped, does not end by itself.
+ */
+TEST_F(hostile, shadows_end_before_the_engine)
+{
+	struct vgpu_hello hello = peer_hello_msg();
+	pid_t engine, shadow;
+	int fd, status;
+	long uid;
+
+	if (!tool_user_engine())
+		SKIP(return, "needs a user-space engine: user");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_GE(peer_lane(&self->peer, 1), 0);
+	uid = guest_uid();
+	engine = process_of(uid, "/vgpu-engine");
+	shadow = process_of(uid, "/vgpu-engine-shadow");
+	ASSERT_TRUE(uid > 0 && engine > 0 && shadow > 0);
+	ASSERT_EQ(0, ptrace(PTRACE_SEIZE, engine, NULL, NULL));
+	ASSERT_EQ(0, kill(shadow, SIGSTOP));
+	/* The guest's kernel connects anew, so vgpud ends the old connection. */
+	fd = peer_connect(LOOPBACK, PORT, true);
+	ASSERT_GE(fd, 0);
+	ASSERT_TRUE(peer_send(fd, &hello, sizeof(hello)));
+	EXPECT_TRUE(eventually(is_dead, &shadow, SLACK_MS));
+	EXPECT_EQ(0, kill(engine, 0));
+	/* The engine is not reaped before that, whether it has ended by itself or by SIGKILL. */
+	while (waitpid(engine, &status, __WALL) == engine && WIFSTOPPED(status))
+		ptrace(PTRACE_CONT, engine, NULL, NULL);
+	EXPECT_TRUE(WIFSIGNALED(status) || WIFEXITED(status));
+	close(fd);
+	peer_close(&self->peer);
 }
 
 TEST_HARNESS_MAIN

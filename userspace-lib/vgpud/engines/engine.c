@@ -54,6 +54,11 @@ static void engine_end(struct engine *engine)
 	source_close(&engine->source);
 	/* The process has not been reaped, so the pid is still its own. */
 	sandbox_kill(engine->sandbox, engine->pid);
+	/*
+	 * The engine ends only when it has left the kernel, where it may wait for a lock that a
+	 * shadow's thread holds: so end the shadows now, and not when the engine is reaped.
+	 */
+	events->peer_ends(engine->number);
 }
 
 int engine_tell(struct engine *engine, const void *msg, size_t len, int fd)

@@ -23,6 +23,7 @@ struct sandbox;
  * struct host_events - handlers of events of guests that the host module or engines report
  * @session_gone: called when a session has ended or is to end
  * @session_may_be_reaped: called when no driver knows the process ID of a session's shadow any more
+ * @peer_ends: called when a peer's engine was told to end; see engine_end()
  * @peer_gone: called at the end of a peer
  * @keeper_came: called when a hypervisor has connected to the socket by which it reports the memory
  *	of a guest of the host module
@@ -30,6 +31,7 @@ struct sandbox;
 struct host_events {
 	void (*session_gone)(uint32_t peer, uint64_t session);
 	void (*session_may_be_reaped)(uint32_t peer, uint64_t session);
+	void (*peer_ends)(uint32_t peer);
 	void (*peer_gone)(uint32_t peer);
 	void (*keeper_came)(uint32_t cid, uint32_t port);
 };

@@ -26,6 +26,14 @@ static void on_session_may_be_reaped(uint32_t number, uint64_t session)
 		session_may_be_reaped(peer, session);
 }
 
+static void on_peer_ends(uint32_t number)
+{
+	struct peer *peer = peer_by_number(number);
+
+	if (peer)
+		sessions_end(peer);
+}
+
 static void on_peer_gone(uint32_t number)
 {
 	struct peer *peer = peer_by_number(number);
@@ -45,6 +53,7 @@ static void on_keeper_came(uint32_t cid, uint32_t port)
 const struct host_events guest_events = {
 	.session_gone = on_session_gone,
 	.session_may_be_reaped = on_session_may_be_reaped,
+	.peer_ends = on_peer_ends,
 	.peer_gone = on_peer_gone,
 	.keeper_came = on_keeper_came,
 };
