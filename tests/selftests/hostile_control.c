@@ -273,4 +273,34 @@ TEST_F(hostile, shadows_end_before_the_engine)
 	peer_close(&self->peer);
 }
 
+/* Each session entitles an engine to a few reports of its end. One that sends more is ended. */
+TEST_F(hostile, engine_reports_without_end)
+{
+	const struct {
+		uint32_t type;
+		uint32_t flags;
+		uint64_t number;
+	} closed = { .type = 5 /* ENGINE_CLOSED */, .number = 12345 };
+	char path[64];
+	pid_t engine;
+	int fd, nr;
+
+	if (!tool_user_engine())
+		SKIP(return, "needs a user-space engine: user");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_GE(peer_lane(&self->peer, 1), 0);
+	engine = process_of(guest_uid(), "/vgpu-engine");
+	ASSERT_GT(engine, 0);
+	/* This is the pipe by which the engine reports (ENGINE_FD_SESSIONS). */
+	snprintf(path, sizeof(path), "/proc/%d/fd/7", engine);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	/* The reports that the one session causes may have been sent, but no others. */
+	for (nr = 0; nr < 4; nr++)
+		EXPECT_EQ(sizeof(closed), write(fd, &closed, sizeof(closed)));
+	close(fd);
+	EXPECT_GE(peer_wait_eof(self->peer.control, SLACK_MS), 0);
+	peer_close(&self->peer);
+}
+
 TEST_HARNESS_MAIN

@@ -84,13 +84,18 @@ static void engine_ready(struct source *source, uint32_t mask)
 	len = read(source->fd, &msg, sizeof(msg));
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (len == sizeof(msg)) {
+	/* An engine that a guest has taken over must not keep vgpud busy. */
+	if (len == sizeof(msg) && engine->reports) {
+		engine->reports--;
 		if (msg.type == ENGINE_CLOSED)
 			events->session_gone(engine->number, msg.number);
 		if (msg.type == ENGINE_REAP)
 			events->session_may_be_reaped(engine->number, msg.number);
 		return;
 	}
+	if (len == sizeof(msg))
+		log_guest(engine->cid, engine->port,
+			  "its engine reports the end of more sessions than it has");
 	/* The engine has ended or sent something else: it only remains to reap it. */
 	engine_end(engine);
 }
@@ -170,7 +175,7 @@ static int engine_start(struct engine *engine, int sock_fd)
 
 	if (pipe2(sessions, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	/* Each session causes up to three messages: ENGINE_CLOSED twice, and ENGINE_REAP. */
+	/* The pipe has room for the reports (ENGINE_REPORTS) of many sessions. */
 	fcntl(sessions[1], F_SETPIPE_SZ, 1 << 20);
 	engine->source.fd = sessions[0];
 	engine->source.ready = engine_ready;

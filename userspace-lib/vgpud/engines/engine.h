@@ -44,6 +44,7 @@ struct host_events {
  * @port: vsock port of vgpud by which the guest connects
  * @sandbox: sandbox of the guest's programs, which the peer owns
  * @source: pipe by which the engine reports sessions that have ended or may be reaped
+ * @reports: number of reports that the sessions given to the engine still entitle it to
  * @agent_fd: vgpud's end of the socket to the engine; -1: the engine is to end
  * @shared: memory shared with the engine and its shadows, see struct engine_shared
  * @shared_fd: file of @shared
@@ -64,6 +65,7 @@ struct engine {
 	uint32_t port;
 	struct sandbox *sandbox;
 	struct source source;
+	uint64_t reports;
 	int agent_fd;
 	struct engine_shared *shared;
 	int shared_fd;
@@ -77,6 +79,9 @@ struct engine {
 	int nodes_fd;
 	pid_t pid;
 };
+
+/* Most reports that one session causes: ENGINE_CLOSED twice, and ENGINE_REAP. */
+#define ENGINE_REPORTS	3
 
 LIST_HEAD(engine_list, engine);
 extern struct engine_list all_engines;

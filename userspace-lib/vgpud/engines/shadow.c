@@ -36,6 +36,7 @@ int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 	ret = pair_open(pair);
 	if (ret)
 		return ret;
+	engine->reports += ENGINE_REPORTS;
 	return pair_rest(pair, engine_tell(engine, &msg, sizeof(msg), pair[0]));
 }
 
