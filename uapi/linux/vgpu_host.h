@@ -230,6 +230,10 @@ struct vgpu_host_rates {
 
 #define VGPU_HOST_RATE_MAX	(1ULL << 33)
 
+/* Weight of a guest at devices that it shares with others, and the largest one. */
+#define VGPU_HOST_WEIGHT_DEFAULT	100
+#define VGPU_HOST_WEIGHT_MAX		10000
+
 /**
  * struct vgpu_host_peer_limit - change the limits of a peer
  * @size: sizeof(struct vgpu_host_peer_limit)
