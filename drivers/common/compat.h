@@ -9,6 +9,7 @@
 #include <linux/device.h>
 #include <linux/eventfd.h>
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/page_ref.h>
 #include <linux/pci.h>
@@ -64,6 +65,17 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 #define VGPU_WQ_PERCPU 0
 #else
 #define VGPU_WQ_PERCPU WQ_PERCPU
+#endif
+
+/* Timers got their functions by an assignment before 6.13. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
 #endif
 
 /* The class of sound devices was a pointer before 6.6. */

@@ -23,16 +23,17 @@ int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags)
 	return policy->read_only && (flags & O_ACCMODE) != O_RDONLY ? -EACCES : 0;
 }
 
-static bool policy_lists(const struct vgpu_policy *policy, u32 key)
+/* Check whether @key is in @keys, an array in ascending order with @nr entries. */
+static bool policy_lists(const u32 *keys, u32 nr, u32 key)
 {
-	u32 low = 0, high = policy->nr_ioctls;
+	u32 low = 0, high = nr;
 
 	while (low < high) {
 		u32 middle = low + (high - low) / 2;
 
-		if (policy->ioctls[middle] == key)
+		if (keys[middle] == key)
 			return true;
-		if (policy->ioctls[middle] < key)
+		if (keys[middle] < key)
 			low = middle + 1;
 		else
 			high = middle;
@@ -42,7 +43,8 @@ static bool policy_lists(const struct vgpu_policy *policy, u32 key)
 
 static bool policy_passes(const struct vgpu_policy *policy, u32 key)
 {
-	return !policy->nr_ioctls || policy_lists(policy, key) != policy->deny;
+	return !policy->nr_ioctls ||
+	       policy_lists(policy->ioctls, policy->nr_ioctls, key) != policy->deny;
 }
 
 static bool policy_is_drm(const struct vgpu_policy *policy)
@@ -78,6 +80,16 @@ enum vgpu_policy_verdict vgpu_policy_ioctl(const struct vgpu_policy *policy, u32
 	if (policy_is_drm(policy))
 		passes = passes && policy_passes(policy, _IO('d', _IOC_NR(cmd)));
 	return policy_verdict(policy, passes);
+}
+
+bool vgpu_policy_submits(const struct vgpu_policy *policy, u32 cmd)
+{
+	if (!policy->nr_submits)
+		return false;
+	/* As in vgpu_policy_ioctl(), a command of another type may choose the same ioctl. */
+	return policy_lists(policy->submits, policy->nr_submits,
+			    policy_is_drm(policy) ? _IO('d', _IOC_NR(cmd)) :
+			    vgpu_policy_ioctl_key(policy, cmd));
 }
 
 enum vgpu_policy_verdict vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd)

@@ -23,6 +23,9 @@
  * @deny: true if @ioctls lists the denied commands, false if it lists the allowed ones
  * @nr_ioctls: number of entries of @ioctls; 0: all commands are allowed
  * @ioctls: array of vgpu_ioctl_key() of commands, in ascending order
+ * @nr_submits: number of entries of @submits
+ * @submits: array of vgpu_ioctl_key() of the commands that give the device work, in ascending
+ *	order
  */
 struct vgpu_policy {
 	u32 kind;
@@ -32,6 +35,8 @@ struct vgpu_policy {
 	bool deny;
 	u32 nr_ioctls;
 	const u32 *ioctls;
+	u32 nr_submits;
+	const u32 *submits;
 };
 
 /* Ioctls of drm.h. Their numbers never change, so this file does not include drm.h. */
@@ -88,6 +93,15 @@ u32 vgpu_policy_ioctl_key(const struct vgpu_policy *policy, u32 cmd);
  * Return: the verdict.
  */
 enum vgpu_policy_verdict vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd);
+
+/**
+ * vgpu_policy_submits - check whether an ioctl on an opened export gives the device work
+ * @policy: policy of the export
+ * @cmd: command of the ioctl
+ *
+ * Return: true if the policy lists the ioctl as one that does.
+ */
+bool vgpu_policy_submits(const struct vgpu_policy *policy, u32 cmd);
 
 /**
  * vgpu_policy_derived - check an ioctl on a file that comes from an export

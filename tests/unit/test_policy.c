@@ -114,6 +114,24 @@ static void test_drm(void)
 	tap_subject("lists of DRM's ioctls");
 }
 
+/* A guest must not get around the queue of a device by a command of another type. */
+static void test_submits(void)
+{
+	u32 submits[] = { vgpu_ioctl_key(_IO('b', 3)), vgpu_ioctl_key(_IOW('d', 0x42, u32)) };
+	struct vgpu_policy policy = { .submits = submits };
+
+	tap_expect(!vgpu_policy_submits(&policy, _IO('b', 3)), "no list");
+	policy.nr_submits = ARRAY_SIZE(submits);
+	tap_expect(vgpu_policy_submits(&policy, _IO('b', 3)), "what is listed");
+	tap_expect(vgpu_policy_submits(&policy, _IOWR('b', 3, u64)), "with another size");
+	tap_expect(!vgpu_policy_submits(&policy, _IO('b', 2)), "what is not");
+	tap_expect(!vgpu_policy_submits(&policy, _IO('e', 0x42)), "of another type");
+	policy.kind = VGPU_EXPORT_DRM_RENDER;
+	tap_expect(vgpu_policy_submits(&policy, _IO('e', 0x42)), "of another type, for DRM");
+	tap_expect(!vgpu_policy_submits(&policy, _IO('d', 0x41)), "another number of DRM's");
+	tap_subject("ioctls that give a device work");
+}
+
 static void test_master(void)
 {
 	struct vgpu_policy policy = { .kind = VGPU_EXPORT_DRM_PRIMARY };
@@ -199,6 +217,7 @@ int main(void)
 	test_derived();
 	test_nvidia();
 	test_drm();
+	test_submits();
 	test_master();
 	test_audit();
 	test_open();

@@ -64,6 +64,9 @@ struct vgpu_host_agent {
  */
 #define VGPU_HOST_EXPORT_NO_DEMAND	(1U << 1)
 
+/* Number of ioctls of an export that give its device work. */
+#define VGPU_HOST_SUBMITS_MAX	64
+
 /**
  * struct vgpu_host_export_add - add an export: a device file that can be granted to peers
  * @size: sizeof(struct vgpu_host_export_add)
@@ -82,6 +85,10 @@ struct vgpu_host_agent {
  * @bus_id: name of the device on the bus, NUL-terminated; VGPU_BUS_NONE: empty
  * @pci_header: first bytes of the PCI configuration space; other buses: 0
  * @title: name as in struct vgpu_export_add, NUL-terminated
+ * @submits: user pointer to an array of __u32 command numbers, compared as those of struct
+ *	vgpu_host_grant: ioctls that give the device work, for which guests wait for each other
+ * @nr_submits: length of the array, at most VGPU_HOST_SUBMITS_MAX
+ * @reserved3: 0
  *
  * -ENODEV: no character device; -EXDEV: a device of vgpu itself (no recursion); -EEXIST: the
  * name is in use.
@@ -102,6 +109,9 @@ struct vgpu_host_export_add {
 	char bus_id[64];
 	__u8 pci_header[64];
 	char title[64];
+	__u64 submits;
+	__u32 nr_submits;
+	__u32 reserved3;
 };
 
 /* VGPU_HOST_EXPORT_DEL: revoke an export from every peer; open objects stay usable. */
@@ -234,10 +244,13 @@ struct vgpu_host_rates {
 #define VGPU_HOST_WEIGHT_DEFAULT	100
 #define VGPU_HOST_WEIGHT_MAX		10000
 
+/* Calls of the peer that give a device work wait until the flag is taken back. */
+#define VGPU_HOST_LIMIT_FREEZE		(1U << 0)
+
 /**
  * struct vgpu_host_peer_limit - change the limits of a peer
  * @size: sizeof(struct vgpu_host_peer_limit)
- * @flags: 0
+ * @flags: VGPU_HOST_LIMIT_FREEZE, or 0
  * @peer: number of the peer
  * @patience_ms: time in milliseconds for which drivers may wait for all fetches of the guest
  *	together, as in struct vgpu_host_agent; 0: that of the agent
@@ -246,10 +259,13 @@ struct vgpu_host_rates {
  * @all_pages: maximum number of demand pages of all sessions together; 0: no limit
  * @all_mappings: maximum number of device mappings of all sessions together; 0: no limit
  * @rates: rates of the guest, over all of its connections
+ * @weight: weight of the guest at devices that it shares with others, at most
+ *	VGPU_HOST_WEIGHT_MAX; 0: VGPU_HOST_WEIGHT_DEFAULT
+ * @cap: largest part of the time of a device that the guest gets, in percent; 0: 100
  *
  * If the peer has more of something than a new limit allows, it keeps what it has, and gets no
- * more until it has less. -EINVAL: @patience_ms is more than 3600000, or a rate more than
- * VGPU_HOST_RATE_MAX.
+ * more until it has less. -EINVAL: @patience_ms is more than 3600000, a rate more than
+ * VGPU_HOST_RATE_MAX, @weight more than VGPU_HOST_WEIGHT_MAX, or @cap more than 100.
  */
 struct vgpu_host_peer_limit {
 	__u32 size;
@@ -260,6 +276,8 @@ struct vgpu_host_peer_limit {
 	__u32 all_pages;
 	__u32 all_mappings;
 	struct vgpu_host_rates rates;
+	__u32 weight;
+	__u32 cap;
 };
 
 /**
@@ -295,6 +313,9 @@ struct vgpu_host_use {
  * @out_now: current use
  * @out_most: largest use of each kind; threads that count at the same time may lose some
  * @out_delayed: number of calls that had to wait for a rate
+ * @out_queued: number of calls that had to wait while a device worked for other guests
+ * @out_device_ns: time of devices in nanoseconds that the guest was charged, also for earlier
+ *	connections as far as the module remembers them
  */
 struct vgpu_host_peer_use {
 	__u32 size;
@@ -302,6 +323,8 @@ struct vgpu_host_peer_use {
 	struct vgpu_host_use out_now;
 	struct vgpu_host_use out_most;
 	__u64 out_delayed;
+	__u64 out_queued;
+	__u64 out_device_ns;
 };
 
 /*

@@ -18,7 +18,9 @@
 #include "peer/control.h"
 #include "peer/file.h"
 #include "peer/grant.h"
+#include "peer/guest.h"
 #include "peer/peer.h"
+#include "peer/share.h"
 #include "policy.h"
 #include "session/session.h"
 #include "window/window.h"
@@ -69,17 +71,48 @@ static void export_fill_msg(struct vgpu_export_add *msg, const struct vgpu_host_
 	strscpy(msg->title, args->title, sizeof(msg->title));
 }
 
+static int export_compare_keys(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Take the list of ioctls that give the device work, for which guests wait for each other. */
+static int export_take_submits(struct vgpuh_export *export, const struct vgpu_host_export_add *args)
+{
+	u32 i;
+
+	if (!args->nr_submits)
+		return 0;
+	export->submits = memdup_user(u64_to_user_ptr(args->submits),
+				      args->nr_submits * sizeof(u32));
+	if (IS_ERR(export->submits)) {
+		int ret = PTR_ERR(export->submits);
+
+		export->submits = NULL;
+		return ret;
+	}
+	for (i = 0; i < args->nr_submits; i++)
+		export->submits[i] = vgpu_ioctl_key(export->submits[i]);
+	sort(export->submits, args->nr_submits, sizeof(u32), export_compare_keys, NULL);
+	export->nr_submits = args->nr_submits;
+	export->device = vgpuh_device_get(args->device, export->rdev);
+	return export->device ? 0 : -ENOMEM;
+}
+
 int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args)
 {
 	struct vgpuh_export *export;
 	struct inode *inode;
 	struct file *file;
+	int ret;
 
 	lockdep_assert_held(&agent->lock);
 	if ((args->flags & ~(VGPU_HOST_EXPORT_MASTER | VGPU_HOST_EXPORT_NO_DEMAND)) ||
-	    args->reserved || args->reserved2)
+	    args->reserved || args->reserved2 || args->reserved3)
 		return -EOPNOTSUPP;
-	if (args->kind > VGPU_EXPORT_LAST ||
+	if (args->nr_submits > VGPU_HOST_SUBMITS_MAX || args->kind > VGPU_EXPORT_LAST ||
 	    !export_name_ok(args->name, sizeof(args->name)) ||
 	    !export_string_ok(args->driver, sizeof(args->driver)) ||
 	    !export_string_ok(args->path, sizeof(args->path)) ||
@@ -128,6 +161,11 @@ int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add
 		vgpuh_export_put(export);
 		return -EXDEV;
 	}
+	ret = export_take_submits(export, args);
+	if (ret) {
+		vgpuh_export_put(export);
+		return ret;
+	}
 	export->id = ++agent->last_export;
 	list_add_tail(&export->node, &agent->exports);
 	return export->id;
@@ -142,13 +180,6 @@ int vgpuh_export_del(struct vgpu_agent *agent, u32 id)
 	list_del(&export->node);
 	vgpuh_export_put(export);
 	return 0;
-}
-
-static int grant_compare(const void *a, const void *b)
-{
-	u32 x = *(const u32 *)a, y = *(const u32 *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
@@ -172,7 +203,7 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 	}
 	for (i = 0; i < args->nr_ioctls; i++)
 		grant->ioctls[i] = vgpu_policy_key(grant->ioctls[i]);
-	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), grant_compare, NULL);
+	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), export_compare_keys, NULL);
 	kref_init(&grant->ref);
 	vgpu_denials_init(&grant->denials);
 	grant->policy = (struct vgpu_policy) {
@@ -183,9 +214,19 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		.deny = args->ioctls_deny,
 		.nr_ioctls = args->nr_ioctls,
 		.ioctls = grant->ioctls,
+		.nr_submits = export->nr_submits,
+		.submits = export->submits,
 	};
 	grant->export = export;
 	kref_get(&export->ref);
+	if (export->device) {
+		grant->share = vgpuh_share_get(export->device, peer->guest->cid,
+					       peer->guest->port, &peer->bounds.terms);
+		if (!grant->share) {
+			vgpu_grant_put(grant);
+			return -ENOMEM;
+		}
+	}
 
 	mutex_lock(&peer->lock);
 	list_for_each_entry(other, &peer->grants.list, node)

@@ -13,6 +13,7 @@
  *   agent->guests_lock		guests that are remembered
  *   peer->lock			grants, sessions, pointer to struct vgpu_memory
  *   export->files_lock		files of an export, peer/file.c
+ *   devices_lock		devices that guests share, their shares, peer/share.c
  *   memory->lock		table of the guest's memory, ram.c
  *   session->lanes.lock	list of lanes
  *   session->map_lock		mappings; order of changes to the shadow's mm
@@ -26,6 +27,7 @@
  *				spinlocks, never two at a time
  *   peer->events.lock		spinlock, taken where drivers signal
  *   guest->lock		spinlock, waiting time that a guest has left, and its rates
+ *   device->lock		spinlock, arbiter of a device; taken in a timer
  *   lane->cancel.lock		spinlock, innermost, taken in socket callbacks
  *
  * peer->control.tx_lock serializes senders of the control connection. A sender holds it over a

@@ -23,8 +23,10 @@
 #include "memory/mmap.h"
 #include "object/close.h"
 #include "object/object.h"
+#include "peer/grant.h"
 #include "peer/guest.h"
 #include "peer/limit.h"
+#include "peer/share.h"
 #include "session/call.h"
 #include "session/fdtable.h"
 #include "session/lane.h"
@@ -171,11 +173,43 @@ static int call_wait_turn(struct vgpuh_call *call)
 	return 0;
 }
 
+/* Return the share of the guest in the device that the call gives work; NULL: it gives none. */
+static struct vgpuh_share *call_share(const struct vgpuh_call *call)
+{
+	const struct vgpu_call *msg = call->view.call;
+	const struct vgpu_grant *grant = call->object ? call->object->grant : NULL;
+
+	if (!grant || !grant->share || le16_to_cpu(msg->op) != VGPU_OP_IOCTL ||
+	    !vgpu_policy_submits(&grant->policy, le32_to_cpu(msg->args.ioctl.cmd)))
+		return NULL;
+	return grant->share;
+}
+
+/*
+ * Begin a call. If it gives a device work, it waits for other guests here, where it holds nothing
+ * that others wait for. Return: 0 or -ERESTARTSYS.
+ */
+static int call_begin_work(struct vgpuh_call *call, struct vgpuh_submission *submission)
+{
+	submission->share = call_share(call);
+	if (!submission->share)
+		return 0;
+	return vgpuh_submission_begin(submission, submission->share,
+				      &call->lane->session->peer->counters.queued);
+}
+
+static void call_end_work(struct vgpuh_submission *submission)
+{
+	if (submission->share)
+		vgpuh_submission_end(submission);
+}
+
 static s64 call_do(struct vgpuh_call *call)
 {
 	const struct vgpu_call *msg = call->view.call;
 	struct vgpuh_lane *lane = call->lane;
-	s64 result;
+	struct vgpuh_submission submission;
+	s64 result = 0;
 	int ret;
 
 	ret = call_wait_control(lane, le64_to_cpu(msg->control_seq));
@@ -197,10 +231,18 @@ static s64 call_do(struct vgpuh_call *call)
 	if (call->op->mm)
 		return call_close_strays(call, call->op->run(call));
 
+	ret = call_begin_work(call, &submission);
+	if (ret) {
+		/* As in vgpuh_call_run(), no limit has refused the call. */
+		call->reply.flags |= VGPU_REPLY_REFUSED;
+		return ret;
+	}
 	ret = vgpu_demand_begin(lane);
+	if (!ret)
+		result = call->op->run(call);
+	call_end_work(&submission);
 	if (ret)
 		return vgpuh_call_refuse(call, ret);
-	result = call->op->run(call);
 	if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
 		result = call_close_strays(call, result);
 	/* The guest gets what the driver wrote before it gets the reply. */

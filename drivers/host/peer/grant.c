@@ -12,6 +12,7 @@
 #include "peer/file.h"
 #include "peer/grant.h"
 #include "peer/peer.h"
+#include "peer/share.h"
 
 /* Flags of open() that are passed to a driver. */
 #define GRANT_OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)
@@ -21,6 +22,8 @@ static void export_free(struct kref *ref)
 	struct vgpuh_export *export = container_of(ref, struct vgpuh_export, ref);
 
 	vgpu_file_drop_all(export);
+	vgpuh_device_put(export->device);
+	kfree(export->submits);
 	path_put(&export->path);
 	kfree(export);
 }
@@ -34,6 +37,7 @@ static void grant_free(struct kref *ref)
 {
 	struct vgpu_grant *grant = container_of(ref, struct vgpu_grant, ref);
 
+	vgpuh_share_put(grant->share);
 	vgpuh_export_put(grant->export);
 	kfree(grant);
 }

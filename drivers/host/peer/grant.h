@@ -16,6 +16,8 @@
 
 struct file;
 struct vgpu_peer;
+struct vgpuh_device;
+struct vgpuh_share;
 
 struct vgpuh_export {
 	struct kref ref;
@@ -32,6 +34,11 @@ struct vgpuh_export {
 	 * lend this capability to a guest's call (ioctl_lends_admin()).
 	 */
 	bool admin;
+	/* Device that guests share; NULL: no ioctl of the export gives it work. */
+	struct vgpuh_device *device;
+	/* Array of the keys of these ioctls (struct vgpu_policy), and number of its entries. */
+	u32 *submits;
+	u32 nr_submits;
 
 	/* Mutex that protects the fields below; taken inside peer->lock. */
 	struct mutex files_lock;
@@ -63,6 +70,8 @@ struct vgpu_grant {
 	struct vgpu_change change;
 	/* Version of the newest file that was sent to the peer; protected by peer->lock. */
 	u64 files_sent;
+	/* Share of the peer's guest in the export's device; NULL: there is no device. */
+	struct vgpuh_share *share;
 	/* Counts of the ioctls that @policy, or a rule for the driver, denied. */
 	struct vgpu_denials denials;
 	/* List of ioctls that @policy points to. */

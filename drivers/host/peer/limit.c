@@ -12,6 +12,7 @@
 #include "peer/guest.h"
 #include "peer/limit.h"
 #include "peer/peer.h"
+#include "peer/share.h"
 #include "policy.h"
 #include "rate.h"
 
@@ -22,11 +23,12 @@ int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limi
 	struct vgpu_host_limits *limits = &peer->limits, new;
 	struct vgpu_wire_limits wire;
 
-	if (args->flags || args->limits.reserved)
+	if ((args->flags & ~VGPU_HOST_LIMIT_FREEZE) || args->limits.reserved)
 		return -EOPNOTSUPP;
 	if (args->patience_ms > LIMIT_PATIENCE_MAX_MS ||
 	    args->rates.calls > VGPU_HOST_RATE_MAX || args->rates.opens > VGPU_HOST_RATE_MAX ||
-	    args->rates.bytes > VGPU_HOST_RATE_MAX)
+	    args->rates.bytes > VGPU_HOST_RATE_MAX || args->weight > VGPU_HOST_WEIGHT_MAX ||
+	    args->cap > 100)
 		return -EINVAL;
 	vgpu_limits_fill(&new, &args->limits, &wire);
 	/* Agents are serialized by agent->lock, so the largest value does not get lost. */
@@ -46,6 +48,11 @@ int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limi
 	WRITE_ONCE(peer->bounds.rates.calls, args->rates.calls);
 	WRITE_ONCE(peer->bounds.rates.opens, args->rates.opens);
 	WRITE_ONCE(peer->bounds.rates.bytes, args->rates.bytes);
+	/* Grants that are added later take the terms from here, also under agent->lock. */
+	peer->bounds.terms.weight = args->flags & VGPU_HOST_LIMIT_FREEZE ? 0 :
+				    args->weight ?: VGPU_HOST_WEIGHT_DEFAULT;
+	peer->bounds.terms.cap = args->cap ?: 100;
+	vgpuh_shares_change(peer->guest->cid, peer->guest->port, &peer->bounds.terms);
 	WRITE_ONCE(peer->bounds.rated, vgpu_rates_any(&args->rates));
 	vgpu_guest_forget_rates(peer->guest, &args->rates);
 	/* call_bytes stays: messages are checked against it, and buffers are charged by it. */
@@ -67,6 +74,8 @@ void vgpuh_limits_use(struct vgpu_peer *peer, struct vgpu_host_peer_use *use)
 	struct vgpu_host_use *now = &use->out_now, *most = &use->out_most;
 
 	use->out_delayed = atomic64_read(&peer->counters.delayed);
+	use->out_queued = atomic64_read(&peer->counters.queued);
+	use->out_device_ns = vgpuh_shares_used(peer->guest->cid, peer->guest->port);
 	now->sessions = READ_ONCE(peer->sessions.nr);
 	now->objects = READ_ONCE(peer->objects.nr);
 	now->all_pages = atomic_read(&peer->memory.nr_pages);

@@ -37,6 +37,8 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->agent = agent;
 	vgpu_limits_fill(&peer->limits, &args->limits, &peer->wire);
 	peer->bounds.mappings_ever = peer->limits.mappings;
+	peer->bounds.terms.weight = VGPU_HOST_WEIGHT_DEFAULT;
+	peer->bounds.terms.cap = 100;
 	peer->wire.features = args->features;
 	mutex_init(&peer->control.tx_lock);
 	mutex_init(&peer->lock);

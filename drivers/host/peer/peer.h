@@ -20,6 +20,7 @@
 #include <uapi/linux/vgpu_host.h>
 #include <uapi/linux/vgpu_wire.h>
 
+#include "arbiter.h"
 #include "conn.h"
 #include "peer/agent.h"
 #include "wire.h"
@@ -42,6 +43,7 @@ struct vgpu_counters {
 	atomic64_t stray_fds;
 	atomic64_t cancels;
 	atomic64_t delayed;
+	atomic64_t queued;
 };
 
 /*
@@ -245,6 +247,7 @@ struct vgpu_peer_unbinds {
  * @all_mappings: maximum number of mappings; 0: no limit
  * @rates: maximum numbers of calls, opens and bytes in a second; 0: no limit
  * @rated: true if a rate is limited; otherwise calls do not look at the rates
+ * @terms: terms on which the guest uses devices, beside others
  * @mappings_ever: largest value that limits.mappings has had; see vgpuh_parts_max()
  * @most: largest use; written without a common lock, see vgpuh_use_most()
  *
@@ -255,6 +258,7 @@ struct vgpu_peer_bounds {
 	u32 all_mappings;
 	struct vgpu_host_rates rates;
 	bool rated;
+	struct vgpu_terms terms;
 	u32 mappings_ever;
 	struct vgpu_host_use most;
 };
