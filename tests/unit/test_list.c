@@ -132,6 +132,25 @@ static void test_names(void)
 	tap_subject("names of other drivers");
 }
 
+static void test_submits(void)
+{
+	static const struct device nouveau = { .kind = VGPU_EXPORT_DRM_RENDER, .driver = "nouveau" };
+	static const struct device nvidia = { .kind = VGPU_EXPORT_NVIDIA, .driver = "nvidia" };
+	struct export_spec spec = { .path = "/dev/x" };
+	u32 keys[VGPU_HOST_SUBMITS_MAX], i;
+
+	tap_expect(export_submits(&spec, &nouveau, keys) == 2 &&
+		   (keys[0] == 0x6452 || keys[1] == 0x6452), "of the driver");
+	tap_expect(!export_submits(&spec, &plain, keys) && !export_submits(&spec, &vgem, keys) &&
+		   !export_submits(&spec, &nvidia, keys), "of drivers that have none");
+	for (i = 0; i < EXPORT_SUBMITS_MAX; i++)
+		spec.submits[i] = 0xc0084e00 + i;
+	spec.nr_submits = EXPORT_SUBMITS_MAX;
+	tap_expect(export_submits(&spec, &nouveau, keys) == 2 + EXPORT_SUBMITS_MAX &&
+		   keys[2] == 0x4e00 && keys[1 + EXPORT_SUBMITS_MAX] == 0x4e1f, "of the export");
+	tap_subject("ioctls that give a device work");
+}
+
 static void test_length(void)
 {
 	static u32 ioctls[EXPORT_IOCTLS_MAX];
@@ -155,6 +174,7 @@ int main(void)
 	test_profile();
 	test_read_only();
 	test_names();
+	test_submits();
 	test_length();
 	return tap_done();
 }

@@ -232,6 +232,8 @@ struct vgpu_limit_info {
  * @delayed: number of calls that had to wait for a rate since the guest connected
  * @limits: array of the limits
  * @nr_limits: number of entries of @limits
+ * @queued: number of calls that had to wait while a device worked for other guests
+ * @device_ns: time of devices in nanoseconds that the guest was charged
  */
 struct vgpu_limits_info {
 	char name[32];
@@ -241,6 +243,8 @@ struct vgpu_limits_info {
 	uint64_t delayed;
 	struct vgpu_limit_info *limits;
 	size_t nr_limits;
+	uint64_t queued;
+	uint64_t device_ns;
 };
 
 /**

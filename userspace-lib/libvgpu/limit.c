@@ -78,6 +78,8 @@ VGPU_PUBLIC int vgpu_agent_limits(struct vgpu_agent *agent, const char *name,
 	limits->port = json_object_get_int64(member(answer, "port"));
 	limits->connected = json_object_get_boolean(member(answer, "connected"));
 	limits->delayed = json_object_get_int64(member(answer, "delayed"));
+	limits->queued = json_object_get_int64(member(answer, "queued"));
+	limits->device_ns = json_object_get_int64(member(answer, "device-ns"));
 	for (i = 0; i < limits->nr_limits; i++)
 		read_limit(json_object_array_get_idx(array, i), &limits->limits[i]);
 	json_object_put(answer);

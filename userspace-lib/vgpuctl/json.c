@@ -329,6 +329,8 @@ void print_limits_json(const struct vgpu_limits_info *info)
 	put_number(object, "port", info->port);
 	put_bool(object, "connected", info->connected);
 	put_number(object, "delayed", info->delayed);
+	put_number(object, "queued", info->queued);
+	put_number(object, "device_ns", info->device_ns);
 	array = put_array(object, "limits");
 	for (i = 0; i < info->nr_limits; i++) {
 		limit = &info->limits[i];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Command limit. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,18 @@
 /* Most limits of one command. */
 #define CHANGES_MAX	64
 
+#define NS_PER_MS	1000000
+
+/* Print for what the guest's calls had to wait. */
+static void print_waits(const struct vgpu_limits_info *info)
+{
+	if (info->delayed)
+		printf("%" PRIu64 " calls had to wait for a rate\n", info->delayed);
+	if (info->device_ns)
+		printf("%" PRIu64 " ms of devices' time; %" PRIu64 " calls had to wait for others\n",
+		       info->device_ns / NS_PER_MS, info->queued);
+}
+
 static int show(struct vgpu_agent *agent, const struct vgpu_limit_request *request, bool json)
 {
 	struct vgpu_limits_info *info;
@@ -16,10 +29,12 @@ static int show(struct vgpu_agent *agent, const struct vgpu_limit_request *reque
 
 	if (ret)
 		return agent_failed(agent, ret);
-	if (json)
+	if (json) {
 		print_limits_json(info);
-	else
+	} else {
 		print_limits(info);
+		print_waits(info);
+	}
 	vgpu_limits_info_free(info);
 	return 0;
 }

@@ -224,8 +224,6 @@ void print_limits(const struct vgpu_limits_info *info)
 			  value, limit->origin);
 	}
 	table_print(table);
-	if (info->delayed)
-		printf("%" PRIu64 " calls had to wait for a rate\n", info->delayed);
 }
 
 /* --- windows --------------------------------------------------------------- */

@@ -73,6 +73,8 @@ struct settings settings = {
 			.kept_bytes = 16ULL << 30,
 		},
 		.session_rate = 32,
+		.device_weight = VGPU_HOST_WEIGHT_DEFAULT,
+		.device_cap = 100,
 	},
 	.uid_base = 1879048192,
 	.uid_count = SETTINGS_UIDS_MAX,

@@ -38,6 +38,8 @@ struct group_limits {
  * @all_pages: see struct vgpu_host_peer_limit; 0: no limit
  * @all_mappings: see struct vgpu_host_peer_limit; 0: no limit
  * @rates: see struct vgpu_host_peer_limit
+ * @device_weight: see @weight of struct vgpu_host_peer_limit; 0: VGPU_HOST_LIMIT_FREEZE
+ * @device_cap: see @cap of struct vgpu_host_peer_limit; not 0
  * @group: limits of the control group of the guest's programs
  */
 struct limits {
@@ -47,6 +49,8 @@ struct limits {
 	unsigned int all_pages;
 	unsigned int all_mappings;
 	struct vgpu_host_rates rates;
+	unsigned int device_weight;
+	unsigned int device_cap;
 	struct group_limits group;
 };
 

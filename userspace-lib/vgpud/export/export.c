@@ -68,6 +68,7 @@ int export_up(struct export *export, struct answer *answer)
 		.flags = (spec->master ? VGPU_HOST_EXPORT_MASTER : 0) |
 			 (spec->no_demand ? VGPU_HOST_EXPORT_NO_DEMAND : 0),
 	};
+	uint32_t submits[VGPU_HOST_SUBMITS_MAX];
 	int fd, ret;
 
 	fd = export_open(spec, &export->device, answer);
@@ -89,6 +90,8 @@ int export_up(struct export *export, struct answer *answer)
 	memcpy(arg.bus_id, export->device.identity.bus_id, sizeof(arg.bus_id));
 	memcpy(arg.title, export->device.title, sizeof(arg.title));
 	memcpy(arg.pci_header, export->device.identity.pci_header, sizeof(arg.pci_header));
+	arg.nr_submits = export_submits(spec, &export->device, submits);
+	arg.submits = (uintptr_t)submits;
 	ret = hostdev_export_add(&arg);
 	close(fd);
 	if (ret == -EXDEV)

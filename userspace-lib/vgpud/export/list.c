@@ -122,6 +122,18 @@ int export_list(const struct export_spec *spec, const struct device *device, boo
 	return 0;
 }
 
+size_t export_submits(const struct export_spec *spec, const struct device *device,
+		      uint32_t keys[VGPU_HOST_SUBMITS_MAX])
+{
+	size_t nr, i;
+
+	nr = ioctls_submits(ioctls_tables(device->kind, device->driver), keys,
+			    VGPU_HOST_SUBMITS_MAX - EXPORT_SUBMITS_MAX);
+	for (i = 0; i < spec->nr_submits; i++)
+		keys[nr++] = vgpu_ioctl_key(spec->submits[i]);
+	return nr;
+}
+
 int export_list_check(const struct export_spec *spec, const struct device *device,
 		      struct answer *answer)
 {

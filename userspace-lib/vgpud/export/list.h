@@ -3,6 +3,8 @@
 #ifndef VGPUD_LIST_H
 #define VGPUD_LIST_H
 
+#include <linux/vgpu_host.h>
+
 #include "base/answer.h"
 #include "device/device.h"
 #include "export/spec.h"
@@ -26,6 +28,12 @@ struct ioctl_list {
  */
 int export_list(const struct export_spec *spec, const struct device *device, bool read_only,
 		struct ioctl_list *list, struct answer *answer);
+/*
+ * List the ioctls that give the device work: those of its driver that vgpud knows, and those that
+ * the export names. Return: how many there are.
+ */
+size_t export_submits(const struct export_spec *spec, const struct device *device,
+		      uint32_t keys[VGPU_HOST_SUBMITS_MAX]);
 /* Check that export_list() can make the list. */
 int export_list_check(const struct export_spec *spec, const struct device *device,
 		      struct answer *answer);

@@ -117,6 +117,12 @@ static bool same_ioctls(const struct export_spec *a, const struct export_spec *b
 	return true;
 }
 
+static bool same_submits(const struct export_spec *a, const struct export_spec *b)
+{
+	return a->nr_submits == b->nr_submits &&
+	       !memcmp(a->submits, b->submits, a->nr_submits * sizeof(a->submits[0]));
+}
+
 bool export_spec_limits(const struct export_spec *spec)
 {
 	return spec->nr_ioctls || (spec->profiles & ~PROFILE_ALL);
@@ -127,5 +133,5 @@ bool export_spec_same_terms(const struct export_spec *a, const struct export_spe
 	return !strcmp(a->path, b->path) && a->master == b->master &&
 	       a->no_demand == b->no_demand && a->audit == b->audit &&
 	       (a->profiles & ~PROFILE_ALL) == (b->profiles & ~PROFILE_ALL) &&
-	       same_ioctls(a, b);
+	       same_ioctls(a, b) && same_submits(a, b);
 }

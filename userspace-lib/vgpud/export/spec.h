@@ -12,6 +12,8 @@
 #include "device/nvidia.h"
 
 #define EXPORT_IOCTLS_MAX	1024
+/* Largest number of ioctls that give the device work and that the export names. */
+#define EXPORT_SUBMITS_MAX	32
 
 /**
  * struct export_window - window that the guests of an export get
@@ -48,9 +50,11 @@ struct cards {
  * @nr_ioctls: number of entries of @ioctls
  * @ioctls_deny: true if @ioctls are refused, false if only they are allowed; if there are none, all
  *	ioctls are allowed
- * @ioctls_named: bit mask of the tables of ioctls that @ioctls has names of
+ * @ioctls_named: bit mask of the tables of ioctls that @ioctls and @submits have names of
  * @profiles: bit mask of PROFILE_* that allow ioctls, to which @ioctls are added or from which they
  *	are taken; 0 is PROFILE_ALL
+ * @submits: array of ioctls that give the device work, beyond those that vgpud knows
+ * @nr_submits: number of entries of @submits
  * @window: window that each of @guests gets
  * @cards: cards of which all device files are exported, in a file only; @path is empty then
  * @file: file that has the section; NULL: none
@@ -72,6 +76,8 @@ struct export_spec {
 	bool ioctls_deny;
 	uint32_t ioctls_named;
 	unsigned int profiles;
+	uint32_t submits[EXPORT_SUBMITS_MAX];
+	size_t nr_submits;
 	struct export_window window;
 	struct cards cards;
 	struct plan_file *file;

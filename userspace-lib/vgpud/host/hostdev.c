@@ -234,12 +234,15 @@ int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *com
 int hostdev_peer_limit(uint32_t peer, const struct limits *limits)
 {
 	struct vgpu_host_peer_limit arg = {
+		.flags = limits->device_weight ? 0 : VGPU_HOST_LIMIT_FREEZE,
 		.peer = peer,
 		.patience_ms = limits->patience_ms,
 		.limits = limits->host,
 		.all_pages = limits->all_pages,
 		.all_mappings = limits->all_mappings,
 		.rates = limits->rates,
+		.weight = limits->device_weight,
+		.cap = limits->device_cap,
 	};
 
 	if (engines)

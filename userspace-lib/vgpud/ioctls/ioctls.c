@@ -233,9 +233,9 @@ static size_t key_add(uint32_t *keys, size_t nr, size_t max, uint32_t key)
 	return nr;
 }
 
-size_t ioctls_list(uint32_t tables, unsigned int profiles, uint32_t *keys, size_t max)
+/* Fill in the numbers of all ioctls of these tables that have one of the classes. */
+static size_t list_classes(uint32_t tables, unsigned int classes, uint32_t *keys, size_t max)
 {
-	unsigned int classes = classes_of(profiles);
 	const struct ioctl_table *table;
 	size_t i, nr_keys = 0;
 	uint32_t nr;
@@ -252,6 +252,16 @@ size_t ioctls_list(uint32_t tables, unsigned int profiles, uint32_t *keys, size_
 		if (nvidia_classes(vgpu_nvidia_ioctls[i].key) & classes)
 			nr_keys = key_add(keys, nr_keys, max, vgpu_nvidia_ioctls[i].key);
 	return nr_keys;
+}
+
+size_t ioctls_list(uint32_t tables, unsigned int profiles, uint32_t *keys, size_t max)
+{
+	return list_classes(tables, classes_of(profiles), keys, max);
+}
+
+size_t ioctls_submits(uint32_t tables, uint32_t *keys, size_t max)
+{
+	return list_classes(tables, IOCTL_SUBMIT, keys, max);
 }
 
 static bool is_nvidia_query(uint32_t key)

@@ -45,6 +45,11 @@ const char *ioctls_table_name(uint32_t table);
  * @max.
  */
 size_t ioctls_list(uint32_t tables, unsigned int profiles, uint32_t *keys, size_t max);
+/*
+ * Fill in the numbers of all ioctls of these tables that give the device work. Return: how many
+ * there are, at most @max.
+ */
+size_t ioctls_submits(uint32_t tables, uint32_t *keys, size_t max);
 /* Check whether the ioctl is known to these tables, and only queries. */
 bool ioctl_is_query(uint32_t tables, uint32_t key);
 

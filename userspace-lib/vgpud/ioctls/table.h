@@ -16,6 +16,8 @@
 #define IOCTL_DISPLAY	(1U << 2)
 #define IOCTL_COMPUTE	(1U << 3)
 #define IOCTL_MASTER	(1U << 4)
+/* The ioctl gives the device work, for which guests wait for each other. */
+#define IOCTL_SUBMIT	(1U << 5)
 
 #define IOCTL_WORK	(IOCTL_RENDER | IOCTL_COMPUTE)
 #define IOCTL_USE	(IOCTL_RENDER | IOCTL_DISPLAY | IOCTL_COMPUTE)

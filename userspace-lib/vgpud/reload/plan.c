@@ -47,7 +47,7 @@ static void check_section(const struct export_spec *spec, struct text *words)
 		spec_mistake(words, spec, spec->line, "needs path= or nvidia=, and to=");
 	if (spec->cards.any && (spec->path[0] || spec->master || spec->no_demand ||
 				spec->read_only || spec->nr_ioctls || spec->profiles ||
-				spec->audit))
+				spec->audit || spec->nr_submits))
 		spec_mistake(words, spec, spec->line,
 			     "nvidia= can be combined only with to=, any-port= and window=");
 	else if (spec->path[0] && export_check(spec, &what))

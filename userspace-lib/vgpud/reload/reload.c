@@ -119,7 +119,11 @@ static const char *what_differs(const struct export_spec *old, const struct expo
 		return "audit=";
 	if (old->profiles != new->profiles)
 		return "profile=";
-	return old->master != new->master ? "master=" : "its list of ioctls";
+	if (old->master != new->master)
+		return "master=";
+	return old->nr_submits != new->nr_submits ||
+	       memcmp(old->submits, new->submits, old->nr_submits * sizeof(old->submits[0])) ?
+	       "submit-ioctls=" : "its list of ioctls";
 }
 
 /* Report an export whose terms change. It is made anew, and nothing of the old export is kept. */

@@ -166,6 +166,25 @@ static int set_deny(struct export_spec *spec, const char *value, struct answer *
 	return set_ioctls(spec, value, true, words);
 }
 
+static int add_submit(struct export_spec *spec, const char *word, struct answer *words)
+{
+	uint32_t number, table;
+	size_t i;
+
+	if (find_ioctl(word, &number, &table))
+		return answer_say(words, -EINVAL, "'%s' is neither the number nor the name of an ioctl",
+				  word);
+	spec->ioctls_named |= table;
+	for (i = 0; i < spec->nr_submits; i++)
+		if (spec->submits[i] == number)
+			return answer_say(words, -EEXIST, "%s is named twice", word);
+	if (spec->nr_submits == EXPORT_SUBMITS_MAX)
+		return answer_say(words, -E2BIG, "the list has more than %u ioctls",
+				  EXPORT_SUBMITS_MAX);
+	spec->submits[spec->nr_submits++] = number;
+	return 0;
+}
+
 static int set_window(struct export_spec *spec, const char *value, struct answer *words)
 {
 	unsigned long long size;
@@ -221,6 +240,7 @@ static const struct setting {
 	{ .name = "profile", .set = export_spec_set_profiles },
 	{ .name = "allow-ioctls", .set = set_allow, .is_list = true },
 	{ .name = "deny-ioctls", .set = set_deny, .is_list = true },
+	{ .name = "submit-ioctls", .add = add_submit, .is_list = true },
 	{ .name = "window", .set = set_window, .is_window = true },
 	{ .name = "window-user", .set = set_window_user, .is_window = true },
 };

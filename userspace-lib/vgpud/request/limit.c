@@ -39,6 +39,8 @@ static const struct {
 
 /* Limits that the guest is told when it connects, and keeps until it connects again. */
 static const char *const told[] = { "call-bytes", "lanes" };
+/* Limits that a user-space engine does not know. */
+static const char *const module_only[] = { "device-weight", "device-cap" };
 /* Limits by which a program of a user-space engine makes its tables when it starts. */
 static const char *const tables[] = { "objects", "pages", "mappings" };
 
@@ -145,6 +147,8 @@ struct json_object *request_limits(struct json_object *request)
 	json_put_number(answer, "port", asked.port);
 	json_put_bool(answer, "connected", peer && peer->state == PEER_UP);
 	json_put_number(answer, "delayed", use.out_delayed);
+	json_put_number(answer, "queued", use.out_queued);
+	json_put_number(answer, "device-ns", use.out_device_ns);
 	json_object_object_add(answer, "limits", list_limits(&asked, &use));
 	return answer;
 }
@@ -223,6 +227,9 @@ static struct json_object *list_notes(const struct peer *peer, const struct limi
 			add_note(notes, limits_name(i), "applies to programs that start from now on");
 		else if ((more || less) && limits_of_group(i) && !cgroup_used())
 			add_note(notes, limits_name(i), "has no effect: guests have no control groups");
+		else if ((more || less) && hostdev_is_engine() &&
+			 IS_ONE_OF(limits_name(i), module_only))
+			add_note(notes, limits_name(i), "has no effect with a user-space engine");
 	}
 	return notes;
 }
