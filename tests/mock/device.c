@@ -211,6 +211,7 @@ int vgpu_mock_devices_register(void)
 	for (i = 0; i < ARRAY_SIZE(vgpu_mock_devices); i++) {
 		device = &vgpu_mock_devices[i];
 		mutex_init(&device->hold);
+		mutex_init(&device->work);
 		mutex_init(&device->lock);
 		INIT_LIST_HEAD(&device->files);
 		xa_init_flags(&device->bufs, XA_FLAGS_ALLOC1);

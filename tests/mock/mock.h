@@ -50,6 +50,7 @@ enum vgpu_mock_counter {
 struct vgpu_mock_device {
 	struct miscdevice misc;
 	struct mutex hold;		/* held by LOCKED while it copies */
+	struct mutex work;		/* held by WORK while the device works */
 	struct xarray bufs;
 
 	struct mutex lock;		/* guards the members below */
@@ -70,6 +71,7 @@ struct vgpu_mock_file {
 	u64 mm;				/* name of the opener's address space */
 	struct file *held;		/* file held by FD_HOLD; NULL: none */
 	u32 flush;			/* argument of FLUSH */
+	atomic64_t worked;		/* microseconds of WORK */
 	bool flushed;			/* ->flush was called */
 
 	spinlock_t wait_lock;		/* guards slots */
@@ -222,6 +224,7 @@ long vgpu_mock_sleep(struct vgpu_mock_call *call);
 long vgpu_mock_wait(struct vgpu_mock_call *call);
 long vgpu_mock_wake(struct vgpu_mock_call *call);
 long vgpu_mock_locked(struct vgpu_mock_call *call);
+long vgpu_mock_work(struct vgpu_mock_call *call);
 
 /* object.c */
 struct file *vgpu_mock_object_file(u64 cookie, u32 flags);

@@ -1627,6 +1627,25 @@ struct vgpu_mock_reach {
 
 #define VGPU_MOCK_IOC_REACH	_IOWR(VGPU_MOCK_IOC_TYPE, 0x7a, struct vgpu_mock_reach)
 
+/**
+ * struct vgpu_mock_work - VGPU_MOCK_IOC_WORK
+ * @us: time in microseconds for which the device works, up to VGPU_MOCK_WORK_MAX_US
+ * @reserved: 0
+ * @out_total_us: time for which the device has worked for this file
+ *
+ * The device works for one such call at a time, in the order in which they came to it. A call that
+ * waits for the device can be interrupted, and returns -ERESTARTSYS then.
+ */
+struct vgpu_mock_work {
+	__u32 us;
+	__u32 reserved;
+	__u64 out_total_us;
+};
+
+#define VGPU_MOCK_WORK_MAX_US	5000000
+
+#define VGPU_MOCK_IOC_WORK	_IOWR(VGPU_MOCK_IOC_TYPE, 0x7b, struct vgpu_mock_work)
+
 /*
  * The devices. All of them take the ioctls in this file.
  *

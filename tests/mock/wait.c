@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ioctls that take time: sleeping, waiting for events, holding a mutex that
- * all users of the device share.
+ * all users of the device share, work of the device.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -154,4 +154,21 @@ long vgpu_mock_locked(struct vgpu_mock_call *call)
 	mutex_unlock(&device->hold);
 	kfree(data);
 	return ret;
+}
+
+long vgpu_mock_work(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_work *work = call->data;
+	int ret;
+
+	if (work->us > VGPU_MOCK_WORK_MAX_US || work->reserved)
+		return -EINVAL;
+	ret = mutex_lock_interruptible(&call->file->device->work);
+	if (ret)
+		return -ERESTARTSYS;
+	/* Work that has begun goes on, as that of a device does. */
+	fsleep(work->us);
+	work->out_total_us = atomic64_add_return(work->us, &call->file->worked);
+	mutex_unlock(&call->file->device->work);
+	return 0;
 }

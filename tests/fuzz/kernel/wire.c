@@ -228,7 +228,7 @@ static uint32_t tame_command(uint32_t cmd)
 	static const uint32_t wild[] = {
 		VGPU_MOCK_IOC_LOCKED, VGPU_MOCK_IOC_EXCLUSIVE, VGPU_MOCK_IOC_FLUSH,
 		VGPU_MOCK_IOC_POLL_ARM, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_IOC_BUF_JOB,
-		VGPU_MOCK_IOC_REACH,
+		VGPU_MOCK_IOC_REACH, VGPU_MOCK_IOC_WORK,
 	};
 	unsigned int i;
 

@@ -435,6 +435,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_KEEP, keep), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_KEPT), BOOKS },
 	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_FLUSH), BOOKS },
+	{ VGPU_IOCTL(VGPU_MOCK_IOC_WORK), BOOKS },
 };
 
 static const struct vgpu_schema_ioctl mock_compat[] = {
