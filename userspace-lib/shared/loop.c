@@ -13,6 +13,8 @@
 
 static int epoll_fd = -1;
 static bool stopped;
+/* Number of functions of sources and timers that were called. */
+static uint64_t calls;
 /* List of the timers that are set, sorted by deadline. Nearly all timers belong to handshakes. */
 static TAILQ_HEAD(, timer) timers = TAILQ_HEAD_INITIALIZER(timers);
 
@@ -58,6 +60,7 @@ static void run_timers(void)
 
 	while ((timer = TAILQ_FIRST(&timers)) && timer->deadline_ms <= now_ms()) {
 		timer_cancel(timer);
+		calls++;
 		timer->expired(timer);
 	}
 }
@@ -78,11 +81,17 @@ int loop_run(void)
 			return -errno;
 		if (nr > 0) {
 			source = event.data.ptr;
+			calls++;
 			source->ready(source, event.events);
 		}
 		run_timers();
 	}
 	return 0;
+}
+
+uint64_t loop_call(void)
+{
+	return calls;
 }
 
 int source_add(struct source *source, uint32_t events)

@@ -53,6 +53,8 @@ int loop_init(void);
 /* Run until loop_stop(). Return: 0 or a negative errno. */
 int loop_run(void);
 void loop_stop(void);
+/* Return the number of the call of @ready or @expired that runs: what it has found can be kept. */
+uint64_t loop_call(void);
 
 /*
  * Wait for events of a file, or for other events than before. Return: 0, or a negative errno. The

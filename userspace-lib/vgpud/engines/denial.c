@@ -105,13 +105,19 @@ int engine_denials(struct vgpu_host_denials *arg)
 {
 	struct engine *engine = engine_find(arg->peer);
 	const struct shadow_counters *shadow;
-	static struct denials sum;
 
 	if (!engine)
 		return -ENOENT;
-	sum = engine->denied;
-	LIST_FOREACH(shadow, &engine->shadows, node)
-		denials_add(&sum, shadow->counts);
-	fill(arg, &sum);
+	/*
+	 * A list of all exports asks for each in turn. Shadows may have many counts: add them up
+	 * once.
+	 */
+	if (engine->all_denied_call != loop_call()) {
+		engine->all_denied = engine->denied;
+		LIST_FOREACH(shadow, &engine->shadows, node)
+			denials_add(&engine->all_denied, shadow->counts);
+		engine->all_denied_call = loop_call();
+	}
+	fill(arg, &engine->all_denied);
 	return 0;
 }

@@ -53,6 +53,8 @@ struct host_events {
  * @shadows: list of the counters of the shadows that run
  * @ended: sums of the counters of shadows that have ended
  * @denied: counts of denied ioctls of shadows that have ended
+ * @all_denied: those of all shadows, found by the call @all_denied_call
+ * @all_denied_call: number of a call of the loop (loop_call()); 0: none
  * @most: largest use of these shadows
  * @delayed: number of calls of these shadows that had to wait for a rate
  * @nodes_fd: directory of the nodes of the guest's exports
@@ -74,6 +76,8 @@ struct engine {
 	LIST_HEAD(, shadow_counters) shadows;
 	struct engine_counters ended;
 	struct denials denied;
+	struct denials all_denied;
+	uint64_t all_denied_call;
 	struct vgpu_host_use most;
 	__u64 delayed;
 	int nodes_fd;

@@ -97,6 +97,7 @@ int engine_revoke(uint32_t peer, uint32_t export, bool now)
 	node_remove(engine->nodes_fd, export);
 	masters_end(peer, export);
 	denials_forget(&engine->denied, export);
+	engine->all_denied_call = 0;
 	return engine_tell(engine, &msg, sizeof(msg), -1);
 }
 
