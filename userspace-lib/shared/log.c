@@ -91,18 +91,36 @@ static struct log_slot *log_slot(struct log_limit *limit, uint32_t cid, uint32_t
 	return unused;
 }
 
-void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priority,
-		const char *fmt, ...)
+/* Find the slot of a guest, as log_slot(), and begin its next period if it is time. */
+static struct log_slot *log_slot_now(struct log_limit *limit, uint32_t cid, uint32_t port)
 {
 	uint64_t now = now_ms();
 	struct log_slot *slot = log_slot(limit, cid, port, now);
-	char line[480];
-	va_list args;
 
 	if (!slot->start || now - slot->start >= LIMIT_PERIOD_MS) {
 		slot->start = now;
 		slot->lines = 0;
 	}
+	return slot;
+}
+
+bool log_has_room(struct log_limit *limit, uint32_t cid, uint32_t port)
+{
+	struct log_slot *slot = log_slot_now(limit, cid, port);
+
+	if (slot->lines < limit->burst)
+		return true;
+	slot->dropped++;
+	return false;
+}
+
+void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priority,
+		const char *fmt, ...)
+{
+	struct log_slot *slot = log_slot_now(limit, cid, port);
+	char line[480];
+	va_list args;
+
 	if (slot->lines++ >= limit->burst) {
 		slot->dropped++;
 		return;

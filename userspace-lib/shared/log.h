@@ -50,6 +50,11 @@ struct log_limit {
 	struct log_slot others;
 };
 
+/*
+ * Check whether log_within() would log a line of this guest now. If not, the line counts as left
+ * out, so the caller need not make it.
+ */
+bool log_has_room(struct log_limit *limit, uint32_t cid, uint32_t port);
 void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priority,
 		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 

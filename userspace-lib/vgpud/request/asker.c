@@ -144,6 +144,9 @@ void asker_log_failure(const struct ucred *cred, const char *what, bool refused,
 	static struct log_limit limit = { .burst = FAILURES };
 	char line[448], who[ASKER_WORDS], *at;
 
+	/* Finding the user's name takes longer than the request. */
+	if (!log_has_room(&limit, cred->uid, 0))
+		return;
 	asker_words(cred, who);
 	snprintf(line, sizeof(line), "%s: %.200s, by vgpuctl (%s): %s", refused ? "refused" : "failed",
 		 what, who, message);
