@@ -21,6 +21,7 @@
 #include "request/guest.h"
 #include "request/json.h"
 #include "request/limit.h"
+#include "request/other.h"
 #include "request/status.h"
 #include "request/window.h"
 #include "shared/log.h"
@@ -184,20 +185,6 @@ static void request_words(struct json_object *request, char words[WORDS_MAX])
 		snprintf(words + len, WORDS_MAX - len, " (%zu guests)", json_object_array_length(value));
 }
 
-/*
- * Run a request of a user who may not change anything. Such a user's text does not get to the
- * parser of JSON: it is compared with the two requests that every user may make.
- */
-static struct json_object *other_run(const char *line, const struct ucred *cred)
-{
-	if (!strcmp(line, "{\"op\":\"list\"}"))
-		return request_list();
-	if (!strcmp(line, "{\"op\":\"status\"}"))
-		return request_status(false);
-	asker_log_failure(cred, line, true, asker_denied());
-	return answer_error(-EPERM, asker_denied());
-}
-
 /* Run a request of root or of a member of the group, and log it if it leads to nothing. */
 static struct json_object *request_run(struct json_object *request, const struct ucred *cred)
 {
@@ -249,21 +236,45 @@ static void client_expired(struct timer *timer)
 	client_end(container_of(timer, struct client, idle));
 }
 
+/* Queue the text of an answer; NULL: there is none. Return: false if the connection has to end. */
+static bool client_say(struct client *client, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	client->out = text ? malloc(len + 1) : NULL;
+	if (!client->out)
+		return false;
+	memcpy(client->out, text, len);
+	client->out[len] = '\n';
+	client->out_len = len + 1;
+	client->out_pos = 0;
+	return true;
+}
+
 /* Queue an answer, and free it. Return: false if the connection has to end. */
 static bool client_answer(struct client *client, struct json_object *answer)
 {
 	const char *text = json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN);
-	size_t len = text ? strlen(text) : 0;
+	bool ok = client_say(client, text);
 
-	client->out = text ? malloc(len + 1) : NULL;
-	if (client->out) {
-		memcpy(client->out, text, len);
-		client->out[len] = '\n';
-		client->out_len = len + 1;
-		client->out_pos = 0;
-	}
 	json_object_put(answer);
-	return client->out;
+	return ok;
+}
+
+/*
+ * Run a request of a user who may not change anything. Such a user's text does not get to the
+ * parser of JSON: it is compared with the two requests that every user may make. Return: false if
+ * the connection has to end.
+ */
+static bool client_line_of_other(struct client *client, const char *line, const struct ucred *cred)
+{
+	struct json_object *answer;
+
+	if (other_may_ask(line))
+		return client_say(client, other_answer(line));
+	asker_log_failure(cred, line, true, asker_denied());
+	answer = answer_error(-EPERM, asker_denied());
+	return answer && client_answer(client, answer);
 }
 
 /* Run the request of one line. Return: false if the connection has to end. */
@@ -275,10 +286,8 @@ static bool client_line(struct client *client, const char *line)
 
 	if (asker_class(client->source.fd, &cred, &class))
 		return false;
-	if (class == ASKER_OTHER) {
-		answer = other_run(line, &cred);
-		return answer && client_answer(client, answer);
-	}
+	if (class == ASKER_OTHER)
+		return client_line_of_other(client, line, &cred);
 	request = json_tokener_parse(line);
 	if (!json_object_is_type(request, json_type_object)) {
 		json_object_put(request);
