@@ -295,8 +295,7 @@ TEST_F(limits, fdinfo_of_any_driver)
 
 /*
  * Calls that wait have memory of the shadow for what they will read, and the sum of that memory
- * is limited. With a user-space engine the shadow does not touch that memory, and it counts as
- * the guest's.
+ * is limited.
  */
 TEST_F(limits, reads_of_much)
 {
@@ -332,7 +331,7 @@ TEST_F(limits, reads_of_much)
 		EXPECT_EQ(-ENOMEM, peer_reply(lane[i], &answer, sizeof(answer), SLACK_MS));
 		refused++;
 	}
-	EXPECT_EQ(tool_user_engine() ? 0 : 3, refused);
+	EXPECT_EQ(3, refused);
 	for (i = 0; i < 8; i++)
 		close(lane[i]);
 }

@@ -36,17 +36,35 @@ void call_take_back(struct call *call)
 
 static u64 budget_used;
 
+bool budget_charge(u64 len)
+{
+	/*
+	 * Limit: one message and one reply of the largest size, with memory for the arguments of
+	 * both, or many small ones.
+	 */
+	u64 most = 4ULL * shared->limits.call_bytes;
+
+	if (__atomic_add_fetch(&budget_used, len, __ATOMIC_RELAXED) <= most)
+		return true;
+	budget_return(len);
+	return false;
+}
+
+void budget_return(u64 len)
+{
+	__atomic_sub_fetch(&budget_used, len, __ATOMIC_RELAXED);
+}
+
 void *budget_get(u64 len)
 {
-	/* Limit: one message and one reply of the largest size, or many small ones. */
-	u64 most = 2ULL * shared->limits.call_bytes;
-	void *memory = NULL;
+	void *memory;
 
 	len = (len + PAGE_SIZE - 1) & PAGE_MASK;
-	if (__atomic_add_fetch(&budget_used, len, __ATOMIC_RELAXED) <= most)
-		memory = memory_get(len);
+	if (!budget_charge(len))
+		return NULL;
+	memory = memory_get(len);
 	if (!memory)
-		__atomic_sub_fetch(&budget_used, len, __ATOMIC_RELAXED);
+		budget_return(len);
 	return memory;
 }
 
@@ -54,7 +72,7 @@ void budget_put(void *memory, u64 len)
 {
 	len = (len + PAGE_SIZE - 1) & PAGE_MASK;
 	memory_put(memory, len);
-	__atomic_sub_fetch(&budget_used, len, __ATOMIC_RELAXED);
+	budget_return(len);
 }
 
 int call_alloc_data(struct call *call, u32 len)
@@ -93,9 +111,13 @@ int call_alloc_scratch(struct call *call, u64 len)
 		return 0;
 	}
 	len = (len + PAGE_SIZE - 1) & PAGE_MASK;
-	memory = memory_get_key(len, room->key);
-	if (!memory)
+	if (!budget_charge(len))
 		return -ENOMEM;
+	memory = memory_get_key(len, room->key);
+	if (!memory) {
+		budget_return(len);
+		return -ENOMEM;
+	}
 	call->scratch.addr = (u64)memory;
 	call->scratch.len = len;
 	call->scratch.mapped = true;

@@ -86,8 +86,14 @@ void call_finish(struct call *call);
 void call_take_back(struct call *call);
 s64 call_refuse(struct call *call, int error);
 /*
- * Allocates memory for a message or a reply, which counts against a limit for all lanes of this
- * shadow. Return: the memory, or NULL at the limit, or if there is no memory.
+ * Counts memory of a call against a limit for all lanes of this shadow, or stops counting it.
+ * Return: false at the limit.
+ */
+bool budget_charge(u64 len);
+void budget_return(u64 len);
+/*
+ * Allocates memory for a message or a reply, which counts against that limit. Return: the memory,
+ * or NULL at the limit, or if there is no memory.
  */
 void *budget_get(u64 len);
 void budget_put(void *memory, u64 len);

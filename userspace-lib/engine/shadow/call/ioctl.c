@@ -45,9 +45,16 @@ static int alloc_scratch(struct call *call, u64 size)
 	if (!call_is_compat(call))
 		return call_alloc_scratch(call, size);
 	size = (size + PAGE_SIZE - 1) & PAGE_MASK;
-	ret = room_take(call) ?: mapping_place(le64_to_cpu(args->low), size, call->room->key);
+	ret = room_take(call);
 	if (ret)
 		return ret;
+	if (!budget_charge(size))
+		return -ENOMEM;
+	ret = mapping_place(le64_to_cpu(args->low), size, call->room->key);
+	if (ret) {
+		budget_return(size);
+		return ret;
+	}
 	call->scratch.addr = le64_to_cpu(args->low);
 	call->scratch.len = size;
 	call->scratch.low = true;

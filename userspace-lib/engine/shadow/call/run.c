@@ -55,6 +55,8 @@ static void call_free_scratch(struct call *call)
 		memory_put((void *)call->scratch.addr, call->scratch.len);
 	if (call->scratch.low)
 		mapping_displace(call->scratch.addr, call->scratch.len);
+	if (call->scratch.mapped || call->scratch.low)
+		budget_return(call->scratch.len);
 	call->scratch.mapped = false;
 	call->scratch.low = false;
 	call->scratch.addr = 0;
