@@ -215,6 +215,101 @@ TEST_F_TIMEOUT(limits, parts_are_few, 120)
 	EXPECT_TRUE(set_limit("mappings= lanes="));
 }
 
+/* Return: number of bytes of reclaimable slabs, such as nodes of xarrays, that the group has. */
+static long long slab_bytes(const char *dir)
+{
+	char path[300], line[100];
+	long long bytes = -1;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "%s/memory.stat", dir);
+	stream = fopen(path, "r");
+	while (stream && bytes < 0 && fgets(line, sizeof(line), stream))
+		sscanf(line, "slab_reclaimable %lld", &bytes);
+	if (stream)
+		fclose(stream);
+	return bytes;
+}
+
+/* The pages fit into one call, and the limit of a session's pages is higher. */
+#define FAR_PAGES	3800
+/* Pages at this distance have no node of the table in common but the upper ones. */
+#define FAR_DISTANCE	(1ULL << 34)
+/* Least size of a node: it has 64 slots. */
+#define NODE_BYTES	(64 * 8)
+
+/* Sends a call whose driver sleeps for a minute, with pages that are far from each other. */
+static bool send_far_pages(int lane, uint32_t object, uint64_t seq)
+{
+	struct msg {
+		struct vgpu_call call;
+		struct vgpu_seg segs[1 + FAR_PAGES];
+		struct vgpu_mock_sleep sleep;
+		char pages[FAR_PAGES * VGPU_PAGE_SIZE];
+	} *msg = calloc(1, sizeof(*msg));
+	bool sent;
+	int i;
+
+	if (!msg)
+		return false;
+	msg->call = (struct vgpu_call) {
+		.hdr = {
+			.len = htole32(sizeof(*msg)), .type = htole16(VGPU_MSG_CALL),
+			.seq = htole64(seq),
+		},
+		.op = htole16(VGPU_OP_IOCTL),
+		.object = htole32(object),
+		.nr_segs = htole16(1 + FAR_PAGES),
+		.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_SLEEP),
+		.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG),
+	};
+	msg->segs[0].len = htole32(sizeof(msg->sleep));
+	msg->segs[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT);
+	for (i = 1; i <= FAR_PAGES; i++) {
+		msg->segs[i].addr = htole64(i * FAR_DISTANCE);
+		msg->segs[i].len = htole32(VGPU_PAGE_SIZE);
+		msg->segs[i].flags = htole32(VGPU_SEG_IN | VGPU_SEG_PAGE);
+	}
+	msg->sleep.ms = 60000;
+	sent = peer_send(lane, msg, sizeof(*msg));
+	free(msg);
+	return sent;
+}
+
+struct slabs {
+	const char *dir;
+	long long before;
+};
+
+/* Return: each page has a node, which is charged to the group. The kernel counts with delay. */
+static bool nodes_are_charged(void *data)
+{
+	const struct slabs *slabs = data;
+
+	return slab_bytes(slabs->dir) - slabs->before > FAR_PAGES * NODE_BYTES;
+}
+
+/* The guest chooses the addresses of its pages, and so the size of the table that has them. */
+TEST_F_TIMEOUT(limits, tables_of_pages_are_charged, 120)
+{
+	uint32_t object, before = sleeps();
+	struct slabs slabs;
+	char dir[256];
+	int lane;
+
+	if (tool_user_engine())
+		SKIP(return, "all processes of a user-space engine are in the guest's group");
+	HOST_BEGIN(&self->peer, lane, object);
+	NEEDS_GROUPS(dir);
+	slabs = (struct slabs) { .dir = dir, .before = slab_bytes(dir) };
+	ASSERT_LE(0, slabs.before);
+	ASSERT_TRUE(send_far_pages(lane, object, 2));
+	ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
+	EXPECT_TRUE(eventually(nodes_are_charged, &slabs, SLACK_MS));
+	TH_LOG("%lld bytes more", slab_bytes(dir) - slabs.before);
+	close(lane);
+}
+
 static bool has_thread(const char *dir)
 {
 	char path[300], comm[32];

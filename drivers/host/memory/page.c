@@ -215,7 +215,11 @@ noinline void vgpuh_page_expire(struct vgpuh_session *session)
 void vgpuh_page_init(struct vgpu_demand *demand)
 {
 	mutex_init(&demand->lock);
-	xa_init(&demand->pages);
+	/*
+	 * The guest chooses the addresses, and pages that lie far apart take a node each or more.
+	 * The flag has the nodes charged to the guest's control group.
+	 */
+	xa_init_flags(&demand->pages, XA_FLAGS_ACCOUNT);
 	init_waitqueue_head(&demand->wait);
 }
 

@@ -45,9 +45,9 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	INIT_LIST_HEAD(&peer->grants.list);
 	INIT_LIST_HEAD(&peer->sessions.list);
 	mutex_init(&peer->objects.lock);
-	xa_init_flags(&peer->objects.table, XA_FLAGS_ALLOC1);
-	xa_init(&peer->objects.files);
-	xa_init(&peer->objects.spaces);
+	xa_init_flags(&peer->objects.table, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&peer->objects.files, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&peer->objects.spaces, XA_FLAGS_ACCOUNT);
 	ida_init(&peer->objects.fds);
 	peer->kept.tree = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&peer->kept.releases);

@@ -80,8 +80,11 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 	spin_lock_init(&session->process.lock);
 	mutex_init(&session->lanes.lock);
 	INIT_LIST_HEAD(&session->lanes.list);
-	xa_init(&session->lanes.tasks);
-	/* The guest decides how many objects there are, so its control group is charged. */
+	/*
+	 * The guest decides how many lanes and objects there are, so its control group is
+	 * charged.
+	 */
+	xa_init_flags(&session->lanes.tasks, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&session->cards.table, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&session->grants, XA_FLAGS_ACCOUNT);
 	mutex_init(&session->map_lock);
