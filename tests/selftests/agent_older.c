@@ -83,4 +83,25 @@ TEST_F_TIMEOUT(older, agreed_to_an_unknown_feature, 120)
 	EXPECT_EQ(EOPNOTSUPP, errno);
 }
 
+/*
+ * A vgpud of a newer release may have longer structs. The module reads all bytes that it does not
+ * know, so it takes a page at most.
+ */
+TEST_F(older, struct_of_a_newer_release)
+{
+	const size_t size = 4 * VGPU_PAGE_SIZE;
+	struct vgpu_host_agent *role = calloc(1, size);
+
+	ASSERT_NE(NULL, role);
+	role->reserved_base = RESERVED_START;
+	role->reserved_size = RESERVED_SIZE;
+	role->fetch_timeout_ms = 2000;
+	role->size = size;
+	EXPECT_EQ(-1, ioctl(self->agent, VGPU_HOST_AGENT, role));
+	EXPECT_EQ(E2BIG, errno);
+	role->size = VGPU_PAGE_SIZE;
+	EXPECT_EQ(0, ioctl(self->agent, VGPU_HOST_AGENT, role));
+	free(role);
+}
+
 TEST_HARNESS_MAIN

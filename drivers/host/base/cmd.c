@@ -5,6 +5,7 @@
  */
 #include <linux/err.h>
 #include <linux/file.h>
+#include <linux/mm.h>
 #include <linux/uaccess.h>
 
 #include "base/cmd.h"
@@ -39,6 +40,9 @@ long vgpu_cmd_run(const struct vgpu_cmd_op *ops, unsigned int nr, void *data, st
 		return -EFAULT;
 	if (cmd.user_size < op->size)
 		return -EINVAL;
+	/* All bytes that this module does not know are read, so their number is limited. */
+	if (cmd.user_size > PAGE_SIZE)
+		return -E2BIG;
 	/* The function returns -E2BIG if members that this module does not know are not zero. */
 	ret = copy_struct_from_user(buf, op->size, cmd.user, cmd.user_size);
 	if (ret)
