@@ -90,6 +90,16 @@ static int mapping_fault(u64 addr, bool write)
 }
 
 /*
+ * Let others run between two copies. Copies of pages that are present do not wait, and the guest
+ * decides how many of them a call makes. Return: 0; -EINTR: the thread is being killed.
+ */
+static int mapping_pause(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/*
  * Read whole pages. An attempt to copy finds out, at some cost, whether the first page needs a
  * fault. The pages after it then mostly need one, too, so all of them are resolved before the
  * next attempt.
@@ -128,6 +138,9 @@ static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 	int ret;
 
 	for (; len; len -= part, addr += part, bytes += part) {
+		ret = mapping_pause();
+		if (ret)
+			return ret;
 		part = min_t(u32, len, PAGE_SIZE - offset_in_page(addr));
 		while (copy_to_user_nofault((void __user *)addr, bytes, part)) {
 			ret = mapping_fault(addr, true);
@@ -156,6 +169,9 @@ s64 vgpuh_mapping_read_pages(struct vgpuh_call *call)
 		return len ? vgpuh_call_refuse(call, len) : -EFAULT;
 	ret = vgpuh_call_alloc_data(call, len);
 	while (ret >= 0 && done < len) {
+		ret = mapping_pause();
+		if (ret)
+			break;
 		part = min_t(s64, len - done, step);
 		ret = mapping_read(addr + done, call->reply.data + done, part);
 		/* The driver may show only few pages at once: read single pages from now on. */
@@ -196,7 +212,7 @@ s64 vgpuh_mapping_write_pages(struct vgpuh_call *call)
 	for (; nr; nr--, range++) {
 		u64 addr = le64_to_cpu(range->addr);
 		u32 len = mapping_range_len(range);
-		s64 ret = mapping_covered(call->lane->session, addr, len);
+		s64 ret = mapping_pause() ?: mapping_covered(call->lane->session, addr, len);
 
 		if (ret == len)
 			ret = vgpu_wire_range_apply(range, data, mapping_put, NULL);
