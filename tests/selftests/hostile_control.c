@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A hostile guest sends messages on its control connection that make no sense. */
+#include <dirent.h>
 #include <inttypes.h>
 #include <sys/ptrace.h>
 
@@ -167,6 +168,137 @@ TEST_F_TIMEOUT(hostile, flood_of_pings_without_reading, 120)
 			EXPECT_TRUE(witness());
 	}
 	EXPECT_TRUE(witness());
+}
+
+#define WAITING_LANES	16
+#define UNMAPS		1000
+#define THREADS_MAX	64
+
+/* struct switches: how often threads of a process have gone to sleep. */
+struct switches {
+	int nr;
+	int tid[THREADS_MAX];
+	long count[THREADS_MAX];
+};
+
+static void read_switches(pid_t pid, struct switches *switches)
+{
+	char path[300], line[100];
+	struct dirent *entry;
+	FILE *status;
+	DIR *dir;
+
+	switches->nr = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && switches->nr < THREADS_MAX && (entry = readdir(dir))) {
+		int at = switches->nr;
+
+		switches->tid[at] = atoi(entry->d_name);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, switches->tid[at]);
+		status = switches->tid[at] ? fopen(path, "r") : NULL;
+		while (status && fgets(line, sizeof(line), status))
+			if (sscanf(line, "voluntary_ctxt_switches: %ld", &switches->count[at]) == 1)
+				switches->nr = at + 1;
+		if (status)
+			fclose(status);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Returns the number of threads that have slept more than @times times since @before. */
+static int slept_often(const struct switches *before, const struct switches *now, long times)
+{
+	int i, j, nr = 0;
+
+	for (i = 0; i < now->nr; i++)
+		for (j = 0; j < before->nr; j++)
+			nr += before->tid[j] == now->tid[i] &&
+			      now->count[i] - before->count[j] > times;
+	return nr;
+}
+
+/* Maps a page of the device, so that the host waits for no UNMAP of the session. */
+static bool map_something(int lane, uint32_t object)
+{
+	struct vgpu_mock_buf_create create = { .size = 4096, .flavour = VGPU_MOCK_BUF_PFN };
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_mock_buf_create create;
+		char bytes[256];
+	} answer;
+	struct peer_call call;
+
+	if (!peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+			     sizeof(create)) ||
+	    peer_reply(lane, &answer, sizeof(answer), SLACK_MS))
+		return false;
+	peer_mmap_init(&call, object, 3, 0x20000000, VGPU_PAGE_SIZE, answer.create.out_offset,
+		       PROT_READ | PROT_WRITE);
+	return peer_call_send(lane, &call, 0, 0) &&
+		!peer_reply(lane, &answer, sizeof(answer), SLACK_MS);
+}
+
+static bool send_call_behind(int lane, uint32_t object, uint64_t seq, uint64_t control_seq)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_IOCTL, object, seq);
+	call.msg.control_seq = htole64(control_seq);
+	call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_NOOP);
+	call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_VALUE);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+/*
+ * Calls wait for a message that never comes. The messages that come wake none of them, but the call
+ * that waits for the last one.
+ */
+TEST_F_TIMEOUT(hostile, calls_behind_a_message_that_never_comes, 120)
+{
+	static struct switches before, now;
+	struct vgpu_unmap unmap = {
+		.hdr.len = htole32(sizeof(unmap)),
+		.hdr.type = htole16(VGPU_MSG_UNMAP),
+		.session = htole64(1),
+		.addr = htole64(0x50000000),
+		.len = htole64(4096),
+	};
+	int lane, waiting[WAITING_LANES], i;
+	char answer[512];
+	uint32_t object;
+	pid_t shadow;
+
+	if (tool_user_engine())
+		SKIP(return, "lanes of the host module only");
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_TRUE(map_something(lane, object));
+	for (i = 0; i < WAITING_LANES; i++) {
+		waiting[i] = peer_lane(&self->peer, 1);
+		ASSERT_GE(waiting[i], 0);
+		ASSERT_TRUE(send_call_behind(waiting[i], object, 1, UINT64_MAX));
+	}
+	ASSERT_TRUE(send_call_behind(lane, object, 4, UNMAPS));
+	shadow = tool_shadow_of("hostile");
+	ASSERT_NE(0, shadow);
+	read_switches(shadow, &before);
+	ASSERT_LT(WAITING_LANES, before.nr);
+	for (i = 1; i <= UNMAPS; i++) {
+		unmap.hdr.seq = htole64(i);
+		ASSERT_TRUE(peer_send(self->peer.control, &unmap, sizeof(unmap)));
+		/* A thread that is awake is not woken. */
+		usleep(1000);
+	}
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	read_switches(shadow, &now);
+	/* One thread applies the UNMAPs. */
+	EXPECT_GE(1, slept_often(&before, &now, UNMAPS / 4));
+	for (i = 0; i < WAITING_LANES; i++) {
+		EXPECT_EQ(PEER_SILENT, peer_recv(waiting[i], answer, sizeof(answer), 0));
+		close(waiting[i]);
+	}
+	close(lane);
 }
 
 /* --- engines ---------------------------------------------------------------- */

@@ -175,7 +175,7 @@ static int control_recv(struct vgpu_peer *peer, u8 *buf)
 		goto malformed;
 	if (op->sequenced) {
 		WRITE_ONCE(peer->control.seq, peer->control.seq + 1);
-		wake_up_all(&peer->wait);
+		vgpuh_close_wake(peer);
 	}
 	return ret;
 

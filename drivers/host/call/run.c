@@ -114,13 +114,10 @@ static int call_wait_control(struct vgpuh_lane *lane, u64 seq)
 {
 	struct vgpuh_session *session = lane->session;
 	struct vgpu_peer *peer = session->peer;
-	long ret;
 
 	/* The end of the lane wakes no thread here, so check for it now and then. */
 	while (!vgpu_close_applied(peer, seq)) {
-		ret = wait_event_killable_timeout(peer->wait, vgpu_close_applied(peer, seq) ||
-						  READ_ONCE(session->ending), HZ / 2);
-		if (ret < 0)
+		if (vgpuh_close_wait(peer, seq, HZ / 2))
 			return -EINTR;
 		vgpu_conn_pending(&lane->conn);
 		if (READ_ONCE(session->ending) || vgpu_conn_is_down(&lane->conn))

@@ -26,11 +26,15 @@ struct vgpuh_object_close {
 void vgpu_close_init(struct vgpu_peer *peer);
 /* Queue @object for CLOSE message @seq, which has taken the guest's last reference of it. */
 void vgpu_close_queue(struct vgpuh_object *object, u64 seq);
-/*
- * Check whether the control messages up to @seq have come, and all of their closes are applied.
- * peer->wait is woken at a change.
- */
+/* Check whether the control messages up to @seq have come, and all of their closes are applied. */
 bool vgpu_close_applied(struct vgpu_peer *peer, u64 seq);
+/*
+ * Wait until vgpu_close_applied(), for @timeout jiffies at most. Return: 0, also at the end of that
+ * time; -EINTR: the thread is being killed.
+ */
+int vgpuh_close_wait(struct vgpu_peer *peer, u64 seq, long timeout);
+/* Wake those who wait, after a control message has come or a close is applied. */
+void vgpuh_close_wake(struct vgpu_peer *peer);
 /* Check whether all closes that came are applied. peer->wait is woken at a change. */
 bool vgpu_close_all_over(struct vgpu_peer *peer);
 

@@ -53,6 +53,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	INIT_LIST_HEAD(&peer->kept.releases);
 	spin_lock_init(&peer->tgids_lock);
 	spin_lock_init(&peer->closes.lock);
+	peer->closes.waits = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&peer->closes.list);
 	init_waitqueue_head(&peer->wait);
 	spin_lock_init(&peer->events.lock);

@@ -186,15 +186,17 @@ struct vgpu_peer_leaves {
 
 /**
  * struct vgpu_peer_closes - objects that the guest closed by messages; see close.c
- * @lock: spinlock that protects @list and @seq
+ * @lock: spinlock that protects @list, @seq and @waits
  * @list: list of the objects whose last reference was given back by a CLOSE message, in order
  * @seq: number of the CLOSE message that is being applied; 0: none
+ * @waits: tree of calls that wait for control messages, by the numbers of the messages
  * @work: work item that closes the objects
  */
 struct vgpu_peer_closes {
 	spinlock_t lock;
 	struct list_head list;
 	u64 seq;
+	struct rb_root_cached waits;
 	struct work_struct work;
 };
 
@@ -296,7 +298,7 @@ struct vgpu_peer {
 	spinlock_t tgids_lock;
 
 	struct vgpu_peer_closes closes;
-	/* Wait queue, woken when control messages were taken in or applied, or sessions ended. */
+	/* Wait queue, woken when closes were applied or sessions ended. */
 	wait_queue_head_t wait;
 
 	struct vgpu_peer_events events;
