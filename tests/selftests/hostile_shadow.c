@@ -538,5 +538,149 @@ TEST_F(shadow, serves_a_lane_twice)
 	munmap(race, PAGE);
 }
 
+/* Time within which the agent's requests are answered, in ms. */
+#define ANSWER_MS	20000
+
+/**
+ * struct holder - a thread that receives from a lane's socket into memory of a driver
+ * @sock: socket
+ * @device: mock device
+ * @buffer: buffer of the device, whose faults take long
+ * @memory: mapping of @buffer
+ */
+struct holder {
+	int sock;
+	int device;
+	struct vgpu_mock_buf_create buffer;
+	char *memory;
+};
+
+static void *hold_lock(void *data)
+{
+	struct holder *holder = data;
+
+	recv(holder->sock, holder->memory, 64, 0);
+	return NULL;
+}
+
+/* Sets how long faults take. */
+static bool set_faults(const struct holder *holder, uint32_t ms, uint32_t flags)
+{
+	struct vgpu_mock_buf_range range = {
+		.id = holder->buffer.out_id, .delay_ms = ms, .seed = flags,
+	};
+
+	return !ioctl(holder->device, VGPU_MOCK_IOC_BUF_SLOW, &range);
+}
+
+static bool map_slow(struct holder *holder)
+{
+	holder->device = open(getenv("VGPU_REAL"), O_RDWR | O_CLOEXEC);
+	holder->buffer.size = PAGE;
+	holder->buffer.flavour = VGPU_MOCK_BUF_PFN;
+	if (holder->device < 0 ||
+	    ioctl(holder->device, VGPU_MOCK_IOC_BUF_CREATE, &holder->buffer))
+		return false;
+	holder->memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, holder->device,
+			      holder->buffer.out_offset);
+	return holder->memory != MAP_FAILED && set_faults(holder, 60000, 0);
+}
+
+/* Waits until a fault of the buffer sleeps. Return: it does. */
+static bool await_fault(const struct holder *holder)
+{
+	struct vgpu_mock_buf_info info = { .id = holder->buffer.out_id };
+	uint64_t end = tool_now_ms() + ANSWER_MS;
+
+	while (!ioctl(holder->device, VGPU_MOCK_IOC_BUF_INFO, &info) && !info.out_faults &&
+	       tool_now_ms() < end)
+		usleep(1000);
+	return info.out_faults;
+}
+
+struct request {
+	int agent;
+	int step;
+	int error;
+};
+
+static void *take_export(void *data)
+{
+	struct vgpu_host_export_del del = { .size = sizeof(del), .export = 1 };
+	struct request *request = data;
+
+	request->error = ioctl(request->agent, VGPU_HOST_EXPORT_DEL, &del) ? errno : 0;
+	__atomic_store_n(&request->step, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Waits until the process, which is being killed, has no memory any more. */
+static bool await_no_memory(pid_t pid)
+{
+	uint64_t end = tool_now_ms() + ANSWER_MS;
+	char path[64], target[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	while (readlink(path, target, sizeof(target)) > 0 && tool_now_ms() < end)
+		usleep(1000);
+	return tool_now_ms() < end;
+}
+
+/*
+ * The lock of a lane's socket is held for a long time. The guest's session ends meanwhile, which
+ * has to wait. The agent's requests, which may be for other guests, do not.
+ */
+TEST_F_TIMEOUT(shadow, holds_the_lock_of_a_socket, 180)
+{
+	struct holder holder = {};
+	struct request request = {};
+	struct vgpu_shadow_lane args = { .size = sizeof(args), .out_fd = -1 };
+	int control[2], lane[2], ready[2], shadow;
+	pthread_t thread, asker;
+	char bytes[64] = "";
+	pid_t child;
+
+	if (!access("/proc/lockdep_stats", F_OK))
+		SKIP(return, "lockdep complains of the lock that the test holds");
+	request.agent = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_TRUE(connect_ends(control) && connect_ends(lane) && !pipe(ready));
+	shadow = begin_agent(request.agent, control[1]);
+	ASSERT_GE(shadow, 0);
+	args.sock_fd = lane[1];
+	child = fork();
+	if (!child) {
+		close(control[0]);
+		if (!ioctl(shadow, VGPU_SHADOW_LANE, &args) && write(ready[1], bytes, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(shadow);
+	ASSERT_EQ(1, read(ready[0], bytes, 1));
+	ASSERT_TRUE(map_slow(&holder));
+	holder.sock = lane[1];
+	ASSERT_TRUE(peer_send(lane[0], bytes, sizeof(bytes)));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, hold_lock, &holder));
+	EXPECT_TRUE(await_fault(&holder));
+
+	/* The guest goes. Its shadow is killed first. */
+	close(control[0]);
+	EXPECT_TRUE(await_no_memory(child));
+	ASSERT_EQ(0, pthread_create(&asker, NULL, take_export, &request));
+	EXPECT_TRUE(await(&request.step, 1));
+	EXPECT_EQ(0, request.error);
+
+	set_faults(&holder, 0, VGPU_MOCK_SLOW_END);
+	pthread_join(thread, NULL);
+	pthread_join(asker, NULL);
+	EXPECT_EQ(child, waitpid(child, NULL, 0));
+	close(lane[0]);
+	close(lane[1]);
+	close(control[1]);
+	close(holder.device);
+	close(request.agent);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 TEST_HARNESS_MAIN
 

@@ -267,6 +267,7 @@ int vgpuh_control_start(struct vgpu_peer *peer)
 	struct task_struct *thread;
 
 	INIT_WORK(&peer->control.tx_work, control_tx_work);
+	vgpuh_sessions_init(peer);
 	vgpu_close_init(peer);
 	vgpu_leave_init(peer);
 	/* The caller's file holds the module, so this cannot fail. */

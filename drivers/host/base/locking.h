@@ -15,7 +15,8 @@
  *   export->files_lock		files of an export, peer/file.c
  *   devices_lock		devices that guests share, their shares, peer/share.c
  *   memory->lock		table of the guest's memory, ram.c
- *   session->lanes.lock	list of lanes
+ *   session->lanes.lock	list of lanes; held while sockets of lanes are shut down, so taken
+ *				without other locks
  *   session->map_lock		mappings; order of changes to the shadow's mm
  *   (mmap_lock of the shadow)
  *   demand->lock		pages; taken in faults, so never held over a copy to

@@ -15,9 +15,9 @@ int vgpu_work_init(void)
 	if (!vgpu_host_wq)
 		return -ENOMEM;
 	/*
-	 * A guest has at most three items here: its sender, its closes, and the release of its
-	 * closed files. The limit of active items is the highest possible one, so that no item
-	 * waits for another guest's.
+	 * A guest has at most four items here: its sender, its closes, the release of its closed
+	 * files, and the end of its sessions' lanes. The limit of active items is the highest
+	 * possible one, so that no item waits for another guest's.
 	 */
 	vgpu_host_patient_wq = alloc_workqueue("vgpu_host_patient", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!vgpu_host_patient_wq)

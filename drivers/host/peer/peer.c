@@ -43,7 +43,6 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	mutex_init(&peer->control.tx_lock);
 	mutex_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->grants.list);
-	INIT_LIST_HEAD(&peer->sessions.list);
 	mutex_init(&peer->objects.lock);
 	xa_init_flags(&peer->objects.table, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&peer->objects.files, XA_FLAGS_ACCOUNT);

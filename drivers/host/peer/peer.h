@@ -105,11 +105,14 @@ struct vgpu_peer_grants {
  * @list: list of the sessions; protected by peer->lock, as @nr
  * @nr: number of sessions
  * @nr_lanes: number of lanes of all sessions
+ * @end_work: work item that shuts down the lanes of sessions that end; holds a reference of the
+ *	peer
  */
 struct vgpu_peer_sessions {
 	struct list_head list;
 	u32 nr;
 	atomic_t nr_lanes;
+	struct work_struct end_work;
 };
 
 /**

@@ -206,21 +206,71 @@ int vgpuh_session_uses(struct vgpuh_session *session, const struct vgpu_grant *o
 
 void vgpuh_session_end(struct vgpuh_session *session)
 {
-	struct vgpuh_lane *lane;
+	struct vgpu_peer *peer = session->peer;
 
 	spin_lock(&session->process.lock);
 	WRITE_ONCE(session->ending, true);
 	if (session->process.pid)
 		kill_pid(session->process.pid, SIGKILL, 1);
 	spin_unlock(&session->process.lock);
-
-	mutex_lock(&session->lanes.lock);
-	list_for_each_entry(lane, &session->lanes.list, node)
-		vgpu_conn_shutdown(&lane->conn);
-	mutex_unlock(&session->lanes.lock);
 	wake_up_all(&session->unmaps.wait);
 	wake_up_all(&session->demand.wait);
-	wake_up_all(&session->peer->wait);
+	wake_up_all(&peer->wait);
+	/* The work item holds this reference. */
+	vgpu_peer_get(peer);
+	if (!queue_work(vgpu_host_patient_wq, &peer->sessions.end_work))
+		vgpu_peer_put(peer);
+}
+
+/*
+ * Find a session that ends and whose lanes are not shut down yet.
+ * Return: the session with a reference, or NULL.
+ */
+static struct vgpuh_session *session_next_ending(struct vgpu_peer *peer)
+{
+	struct vgpuh_session *session, *found = NULL;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(session, &peer->sessions.list, node) {
+		if (!READ_ONCE(session->ending) || session->lanes.shut)
+			continue;
+		session->lanes.shut = true;
+		kref_get(&session->ref);
+		found = session;
+		break;
+	}
+	mutex_unlock(&peer->lock);
+	return found;
+}
+
+/*
+ * Shut down the lanes of sessions that end. This waits for the locks of the lanes' sockets. A
+ * shadow that was taken over can hold such a lock in the kernel, for as long as it likes: it
+ * receives bytes from the socket into memory of a driver that does not provide the page. So a work
+ * item of the peer waits, without any lock that others need.
+ */
+static void sessions_end_work(struct work_struct *work)
+{
+	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, sessions.end_work);
+	struct vgpuh_session *session;
+	struct vgpuh_lane *lane;
+
+	vgpu_cover_start();
+	while ((session = session_next_ending(peer))) {
+		mutex_lock(&session->lanes.lock);
+		list_for_each_entry(lane, &session->lanes.list, node)
+			vgpu_conn_shutdown(&lane->conn);
+		mutex_unlock(&session->lanes.lock);
+		vgpuh_session_put(session);
+	}
+	vgpu_cover_stop();
+	vgpu_peer_put(peer);
+}
+
+void vgpuh_sessions_init(struct vgpu_peer *peer)
+{
+	INIT_LIST_HEAD(&peer->sessions.list);
+	INIT_WORK(&peer->sessions.end_work, sessions_end_work);
 }
 
 static void session_notify_closed(struct vgpuh_session *session)

@@ -100,12 +100,14 @@ struct vgpuh_session_process {
  * @lock: mutex that protects @list and @nr
  * @list: list of the lanes
  * @nr: number of entries of @list
+ * @shut: true once the lanes of a session that ends are being shut down; protected by peer->lock
  * @tasks: lanes by the struct task_struct * of the thread that serves them
  */
 struct vgpuh_session_lanes {
 	struct mutex lock;
 	struct list_head list;
 	u32 nr;
+	bool shut;
 	struct xarray tasks;
 };
 
@@ -171,7 +173,11 @@ struct vgpuh_session *vgpuh_session_find(struct vgpu_peer *peer, u64 number);
  * Return: 0; -ENODEV: open files of the grant are taken; -ENOMEM.
  */
 int vgpuh_session_uses(struct vgpuh_session *session, const struct vgpu_grant *origin);
-/* End the lanes of the session and its VGPU_SHADOW_SERVICE, and kill its shadow. */
+void vgpuh_sessions_init(struct vgpu_peer *peer);
+/*
+ * Kill the session's shadow, end its VGPU_SHADOW_SERVICE, and have a work item end the lanes.
+ * Context: the caller may hold mutexes.
+ */
 void vgpuh_session_end(struct vgpuh_session *session);
 /* End the session soon; the guest has reported that the process is gone. */
 void vgpuh_session_close_later(struct vgpuh_session *session);
