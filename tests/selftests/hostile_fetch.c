@@ -215,4 +215,33 @@ TEST_F_TIMEOUT(hostile, killed_in_the_middle_of_calls, 120)
 	/* The fixture's teardown checks that no file and no shadow is left. */
 }
 
+/*
+ * A guest does not answer, and goes on sending when its lane has had the last reply. The host takes
+ * no more than what may be a late answer.
+ */
+TEST_F_TIMEOUT(hostile, sends_on_after_the_last_reply, 60)
+{
+	static char bytes[1 << 16];
+	struct vgpu_fetch fetch;
+	union {
+		struct vgpu_reply reply;
+		char bytes[512];
+	} answer;
+	uint32_t object;
+	int lane, i;
+
+	if (tool_user_engine())
+		SKIP(return, "lanes of the host module only");
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
+	ASSERT_EQ(-EFAULT, peer_reply(lane, &answer, sizeof(answer), FETCH_MS + SLACK_MS));
+	ASSERT_TRUE(le32toh(answer.reply.flags) & VGPU_REPLY_LAST);
+	for (i = 0; i < 64; i++)
+		if (!peer_send(lane, bytes, sizeof(bytes)))
+			break;
+	EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
+	EXPECT_EQ(1, guest().counters.malformed);
+	close(lane);
+}
+
 TEST_HARNESS_MAIN

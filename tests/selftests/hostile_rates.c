@@ -145,6 +145,112 @@ TEST_F_TIMEOUT(limits, fdinfo, 60)
 	close(lane);
 }
 
+/* A guest cannot go round its rate by closing what it does not have. */
+TEST_F_TIMEOUT(limits, closes_of_nothing, 60)
+{
+	struct peer_call call;
+	char answer[4096];
+	uint32_t object;
+	int lane;
+
+	if (tool_user_engine())
+		SKIP(return, "lanes of the host module only");
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_TRUE(set_limit("byte-rate=1"));
+	peer_call_init(&call, VGPU_OP_CLOSE, 4711, 2);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	EXPECT_EQ(-EBADF, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	peer_call_init(&call, VGPU_OP_CLOSE, 4711, 3);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	EXPECT_TRUE(eventually(delayed, NULL, SLACK_MS));
+	EXPECT_FALSE(reply_comes(lane, 100));
+	ASSERT_TRUE(set_limit("byte-rate="));
+	EXPECT_EQ(-EBADF, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	/* A CLOSE of what it has does not wait. */
+	ASSERT_TRUE(set_limit("byte-rate=1"));
+	ASSERT_TRUE(send_call(lane, object, 4));
+	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
+	peer_call_init(&call, VGPU_OP_CLOSE, object, 5);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(set_limit("byte-rate="));
+	close(lane);
+}
+
+/* Sends a call with @bytes of memory besides its argument, whose driver sleeps for a minute. */
+static bool send_long(int lane, uint32_t object, uint64_t seq, uint32_t bytes)
+{
+	struct msg {
+		struct vgpu_call call;
+		struct vgpu_seg segs[2];
+		struct vgpu_mock_sleep sleep;
+		char bytes[];
+	} *msg = calloc(1, sizeof(*msg) + bytes);
+	bool sent;
+
+	if (!msg)
+		return false;
+	msg->call = (struct vgpu_call) {
+		.hdr = {
+			.len = htole32(sizeof(*msg) + bytes), .type = htole16(VGPU_MSG_CALL),
+			.seq = htole64(seq),
+		},
+		.op = htole16(VGPU_OP_IOCTL),
+		.object = htole32(object),
+		.nr_segs = htole16(2),
+		.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_SLEEP),
+		.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG),
+	};
+	msg->segs[0].len = htole32(sizeof(msg->sleep));
+	msg->segs[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT);
+	msg->segs[1].len = htole32(bytes);
+	msg->segs[1].flags = htole32(VGPU_SEG_IN);
+	msg->sleep.ms = 60000;
+	sent = peer_send(lane, msg, sizeof(*msg) + bytes);
+	free(msg);
+	return sent;
+}
+
+/* A session may have four messages of this length, or two with the memory for their arguments. */
+#define LONG_BYTES	(15U << 20)
+
+/* A guest cannot go round its rate by calls for which its session has no memory. */
+TEST_F_TIMEOUT(limits, calls_without_memory, 120)
+{
+	uint32_t object, before;
+	char answer[4096];
+	int lane[3], i;
+
+	if (tool_user_engine())
+		SKIP(return, "lanes of the host module only");
+	HOST_BEGIN(&self->peer, lane[0], object);
+	for (i = 1; i < 3; i++) {
+		lane[i] = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane[i], 0);
+	}
+	for (i = 0; i < 2; i++) {
+		before = sleeps();
+		ASSERT_TRUE(send_long(lane[i], object, 2 - i, LONG_BYTES));
+		ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
+		ASSERT_TRUE(peer_ping(&self->peer));
+	}
+	ASSERT_TRUE(set_limit("byte-rate=1"));
+	/* The host ends a guest that is silent for long, and long messages may take long. */
+	ASSERT_TRUE(peer_ping(&self->peer));
+	ASSERT_TRUE(send_long(lane[2], object, 1, LONG_BYTES / 2));
+	EXPECT_EQ(-ENOMEM, peer_reply(lane[2], answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(peer_ping(&self->peer));
+	ASSERT_TRUE(send_long(lane[2], object, 2, LONG_BYTES / 2));
+	ASSERT_TRUE(peer_ping(&self->peer));
+	EXPECT_TRUE(eventually(delayed, NULL, SLACK_MS));
+	EXPECT_FALSE(reply_comes(lane[2], 100));
+	ASSERT_TRUE(peer_ping(&self->peer));
+	ASSERT_TRUE(set_limit("byte-rate="));
+	EXPECT_EQ(-ENOMEM, peer_reply(lane[2], answer, sizeof(answer), SLACK_MS));
+	for (i = 0; i < 3; i++)
+		close(lane[i]);
+}
+
 /* Lanes beyond a new limit stay, and a guest gets no more. */
 TEST_F_TIMEOUT(limits, lanes, 60)
 {

@@ -35,6 +35,12 @@
 #include "session/unmap.h"
 #include "wire.h"
 
+/*
+ * Longest time for which a lane waits after a call that did not go on. The guest gives an FDINFO up
+ * after a longer time.
+ */
+#define CALL_LEAVE_NS	(NSEC_PER_SEC / 10)
+
 /* Run a CLOCK call: each reply tells when its call came and when the reply was sent. */
 static s64 call_clock(struct vgpuh_call *call)
 {
@@ -128,40 +134,83 @@ static int call_wait_control(struct vgpuh_lane *lane, u64 seq)
 	return 0;
 }
 
-/*
- * Wait until the guest's rates allow the call. Bytes that arrive meanwhile are a CANCEL, and wake
- * the thread by a signal, as the end of the lane does. A CLOSE does not wait, as it should not be
- * lost: later calls wait for it. An FDINFO that would have to wait fails, as the guest gives it up
- * soon. If it ran, any program of the guest could delay the others for as long as it likes, by
- * reading procfs.
- *
- * Return: 0; -ERESTARTSYS if the call is to begin anew, or not at all; -EAGAIN for an FDINFO.
- */
-static int call_wait_turn(struct vgpuh_call *call)
+/* Take the units of the call, of @bytes bytes, from the guest's rates. */
+static void call_take_turn(struct vgpuh_call *call, bool open, u32 bytes, struct vgpu_turn *turn)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 	struct vgpu_host_rates rates = vgpuh_limits_rates(peer);
-	const u16 op = le16_to_cpu(call->view.call->op);
-	struct vgpu_turn turn;
+
+	vgpu_guest_turn_take(peer->guest, &rates, open, bytes, turn);
+	call->paid = turn->nr_bytes;
+}
+
+/* Check whether a wait of a call for its turn has to end. */
+static bool call_is_ended(struct vgpuh_call *call, bool over)
+{
+	struct vgpuh_lane *lane = call->lane;
+
+	if (READ_ONCE(lane->session->ending))
+		return true;
+	if (!over)
+		return signal_pending(current);
+	return fatal_signal_pending(current) || vgpu_conn_is_ending(&lane->conn);
+}
+
+/*
+ * Return the units of a call that does not go on. Others need not wait for these units, but the
+ * call's own lane waits for a part of their time: a guest could send calls that do not go on as
+ * fast as it likes otherwise.
+ */
+static void call_leave_turn(struct vgpuh_call *call, const struct vgpu_turn *turn)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	struct vgpu_host_rates rates = vgpuh_limits_rates(peer);
+	u64 ns = 0;
+
+	vgpu_guest_turn_return(peer->guest, turn);
+	call->paid = 0;
+	if (rates.calls)
+		ns = turn->nr_calls * (u64)NSEC_PER_SEC / rates.calls;
+	if (rates.bytes)
+		ns = max(ns, turn->nr_bytes * (u64)NSEC_PER_SEC / rates.bytes);
+	schedule_timeout_killable(nsecs_to_jiffies(min_t(u64, ns, CALL_LEAVE_NS)) + 1);
+}
+
+/*
+ * Wait until the guest's rates allow the call. Bytes that arrive meanwhile are a CANCEL, and wake
+ * the thread by a signal, as the end of the lane does. An FDINFO that would have to wait fails, as
+ * the guest gives it up soon. If it ran, any program of the guest could delay the others for as
+ * long as it likes, by reading procfs.
+ *
+ * @over: true if the call has run, or will not run. Then only the reply waits, and no CANCEL ends
+ * the wait: otherwise calls that lead to nothing would have no limit.
+ *
+ * Return: 0; -ERESTARTSYS if the call is to begin anew, or not at all; -EAGAIN for an FDINFO.
+ */
+static int call_wait_turn(struct vgpuh_call *call, const struct vgpu_turn *turn, bool over)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	struct vgpu_host_rates rates = vgpuh_limits_rates(peer);
 	bool delayed = false;
+	long ticks;
 	u64 ns;
 
-	vgpu_guest_turn_take(peer->guest, &rates, op == VGPU_OP_OPEN, call->msg_len, &turn);
-	call->paid = turn.nr_bytes;
-	if (op == VGPU_OP_CLOSE)
-		return 0;
-	while ((ns = vgpu_guest_turn_wait(peer->guest, &rates, &turn))) {
+	while ((ns = vgpu_guest_turn_wait(peer->guest, &rates, turn))) {
 		if (!delayed)
 			atomic64_inc(&peer->counters.delayed);
 		delayed = true;
-		if (op == VGPU_OP_FDINFO) {
-			vgpu_guest_turn_return(peer->guest, &turn);
+		if (!over && call->op == &call_ops[VGPU_OP_FDINFO]) {
+			call_leave_turn(call, turn);
 			return -EAGAIN;
 		}
-		schedule_timeout_interruptible(nsecs_to_jiffies(ns) + 1);
-		if (signal_pending(current) || READ_ONCE(call->lane->session->ending)) {
-			vgpu_guest_turn_return(peer->guest, &turn);
-			call->paid = 0;
+		ticks = nsecs_to_jiffies(ns) + 1;
+		/* The end of the lane wakes no thread that a signal does not wake. */
+		if (over)
+			schedule_timeout_killable(min_t(long, ticks, HZ / 2));
+		else
+			schedule_timeout_interruptible(ticks);
+		if (call_is_ended(call, over)) {
+			call_leave_turn(call, turn);
 			return -ERESTARTSYS;
 		}
 		/* The agent may have changed the rates. */
@@ -282,17 +331,25 @@ static void call_reset(struct vgpuh_call *call)
 int vgpuh_call_run(struct vgpuh_call *call)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
+	const bool rated = READ_ONCE(peer->bounds.rated);
+	struct vgpu_turn turn;
 	u32 cmd = 0;
-	int ret;
+	int ret = 0;
+	u16 op;
 
 	call_reset(call);
 	if (vgpu_wire_call_check(call->msg, call->msg_len, &peer->wire, &call->view))
 		return -EPROTO;
-	call->op = &call_ops[le16_to_cpu(call->view.call->op)];
+	op = le16_to_cpu(call->view.call->op);
+	call->op = &call_ops[op];
 	call->reply.pos = le64_to_cpu(call->view.call->pos);
 	atomic64_inc(&peer->counters.calls);
 
-	ret = READ_ONCE(peer->bounds.rated) ? call_wait_turn(call) : 0;
+	if (rated)
+		call_take_turn(call, op == VGPU_OP_OPEN, call->msg_len, &turn);
+	/* A CLOSE does not wait, as it should not be lost: later calls wait for it. */
+	if (rated && op != VGPU_OP_CLOSE)
+		ret = call_wait_turn(call, &turn, false);
 	if (ret) {
 		/* The guest has to know that the call was not run, but no limit has refused it. */
 		call->reply.flags |= VGPU_REPLY_REFUSED;
@@ -312,9 +369,12 @@ int vgpuh_call_run(struct vgpuh_call *call)
 	if (call->object)
 		vgpuh_object_put(call->object);
 	call->object = NULL;
+	/* The guest can repeat a CLOSE that has closed nothing as often as it likes. */
+	if (rated && op == VGPU_OP_CLOSE && (call->reply.flags & VGPU_REPLY_REFUSED))
+		call_wait_turn(call, &turn, true);
 	call->done = true;
 
-	if (le16_to_cpu(call->view.call->op) == VGPU_OP_IOCTL)
+	if (op == VGPU_OP_IOCTL)
 		cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
 	trace_vgpu_host_call(peer->id, call->lane->session->number, vgpuh_call_nr(call),
 			     le32_to_cpu(call->view.call->object), cmd, call->reply.result);
@@ -323,7 +383,14 @@ int vgpuh_call_run(struct vgpuh_call *call)
 
 void vgpuh_call_reject(struct vgpuh_call *call, int error)
 {
+	const struct vgpu_hdr *hdr = call->msg;
+	struct vgpu_turn turn;
+
 	call_reset(call);
+	if (READ_ONCE(call->lane->session->peer->bounds.rated)) {
+		call_take_turn(call, false, le32_to_cpu(hdr->len), &turn);
+		call_wait_turn(call, &turn, true);
+	}
 	call->reply.result = vgpuh_call_refuse(call, error);
 	vgpu_kept_reject(call);
 	call->done = true;

@@ -129,7 +129,7 @@ static int lane_torn(struct vgpuh_lane *lane, int error, u32 type)
  */
 static int lane_next(struct vgpuh_lane *lane)
 {
-	struct vgpu_hdr hdr;
+	struct vgpu_hdr hdr = {};
 	int ret;
 
 	for (;;) {
@@ -138,13 +138,11 @@ static int lane_next(struct vgpuh_lane *lane)
 		vgpu_cover_start();
 		if (ret == -EINTR)
 			return ret;
-		/*
-		 * Late answers and all other bytes are dropped; only the end of the connection
-		 * counts.
-		 */
+		/* A late answer is dropped; only the end of the connection counts. */
 		if (!ret && lane->proto.last) {
-			vgpu_conn_forget(&lane->conn);
-			continue;
+			if (vgpuh_lane_drop_late(lane))
+				continue;
+			break;
 		}
 		if (!ret)
 			ret = vgpu_conn_recv(&lane->conn, &hdr, sizeof(hdr), VGPU_MSG_TIMEOUT_MS);

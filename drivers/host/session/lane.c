@@ -18,6 +18,12 @@
 #include "peer/peer.h"
 #include "session/lane.h"
 
+/*
+ * Most bytes that a guest may have sent when it reads the reply that is the last one of a lane: the
+ * answer to a FETCH, and a CANCEL.
+ */
+#define LANE_LATE_BYTES		(VGPU_FETCH_AHEAD * PAGE_SIZE + SZ_4K)
+
 /* --- cancels -------------------------------------------------------------- */
 
 void vgpuh_lane_event(void *data)
@@ -131,6 +137,12 @@ static int lane_upcall_recv(struct vgpuh_lane *lane, unsigned long deadline, u16
 		ret = vgpu_conn_recv(&lane->conn, data[i].iov_base, data[i].iov_len,
 				     lane_time_left(deadline) ?: 1);
 	return ret;
+}
+
+bool vgpuh_lane_drop_late(struct vgpuh_lane *lane)
+{
+	vgpu_conn_forget(&lane->conn);
+	return lane->conn.rx_bytes - lane->rx_counted <= LANE_LATE_BYTES;
 }
 
 int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,

@@ -134,6 +134,11 @@ void vgpuh_lane_set_running(struct vgpuh_lane *lane, bool running);
 struct vgpuh_lane *vgpuh_lane_current(struct vgpuh_session *session);
 /* Note that the lane's call has given a reference back. */
 void vgpuh_lane_closes(struct vgpuh_lane *lane);
+/*
+ * Drop bytes that came after the lane's last reply. Return: false if they are more than a guest may
+ * have sent before it read that reply.
+ */
+bool vgpuh_lane_drop_late(struct vgpuh_lane *lane);
 /**
  * vgpuh_lane_upcall - ask the guest something in the middle of a call
  * @lane: lane whose call is running on current
