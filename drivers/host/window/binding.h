@@ -60,7 +60,8 @@ struct vgpu_binding_ahead {
  * @listed: true while the binding is in the tree
  * @ended_node: list entry in window->bindings.ended, once the binding has left the tree
  * @gone: true if no page of the binding may be inserted into page tables any more
- * @touches: list of pages that are being resolved or were resolved
+ * @touches: list of pages that are being resolved or were resolved, the newest first
+ * @nr_touches: number of entries of @touches
  * @seq: sequence of @notifier that a worker has read last; 0, which is no valid one: none yet
  * @ahead: preparation of pages that a program will access soon
  * @bad_node: list entry in peer->offer.bad; protected by peer->events.lock, as the fields
@@ -89,6 +90,7 @@ struct vgpu_binding {
 	struct list_head ended_node;
 	bool gone;
 	struct list_head touches;
+	unsigned int nr_touches;
 	unsigned long seq;
 	struct vgpu_binding_ahead ahead;
 

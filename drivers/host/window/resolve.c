@@ -18,19 +18,70 @@
 /* Maximum of workers of one window that are in drivers and for which no fault waits. */
 #define BINDING_LEFT_MAX	64
 /*
+ * Maximum of workers of one window that are in drivers or are to run. A fault that needs one more
+ * waits as if the driver had asked for a retry. A hypervisor has no more faults at once than
+ * processors.
+ */
+#define BINDING_WORKERS_MAX	256
+/*
+ * Maximum of results of one binding that no fault has used: a thread that takes a signal may never
+ * access the page again. Faults that use their results have as many as there are threads.
+ */
+#define BINDING_RESULTS_MAX	256
+/*
  * Time after which a result is old: a fault does not report an old error, and a stale page with
  * an old result is resolved again with a new deadline.
  */
 #define BINDING_AGE		HZ
 
-/* Publish the result @ret of a touch that began at @start. Consumes a reference of the touch. */
-static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
+/* Take a touch off the list of its binding. The caller puts the list's reference. */
+static void touch_unlist(struct vgpu_touch *touch)
+{
+	lockdep_assert_held(&touch->binding->window->lock);
+	list_del_init(&touch->node);
+	touch->binding->nr_touches--;
+}
+
+/* Check whether the result is old: a thread that waited for the touch would have used it by now. */
+static bool touch_is_old(const struct vgpu_touch *touch)
+{
+	return time_after(jiffies, touch->done_at + BINDING_AGE);
+}
+
+/* Drop a touch whose result was used, or is of no use any more. */
+static void touch_end(struct vgpu_touch *touch)
+{
+	touch_unlist(touch);
+	vgpu_touch_put(touch);
+}
+
+/*
+ * Drop results for which no thread waits and that are old, or the oldest ones if there are too
+ * many. A thread that comes back for such a result asks the driver again.
+ */
+static void touch_drop_unused(struct vgpu_binding *binding)
+{
+	struct vgpu_touch *touch, *prev;
+
+	lockdep_assert_held(&binding->window->lock);
+	list_for_each_entry_safe_reverse(touch, prev, &binding->touches, node)
+		if (touch->done && !touch->wait.nr &&
+		    (touch_is_old(touch) || binding->nr_touches > BINDING_RESULTS_MAX))
+			touch_end(touch);
+}
+
+/*
+ * Publish the result @ret of a touch that began at @start. @queued: true if a worker has found the
+ * result. Consumes a reference of the touch.
+ */
+static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret, bool queued)
 {
 	struct vgpu_binding *binding = touch->binding;
 	struct vgpuh_window *window = binding->window;
 	bool unlist;
 
 	mutex_lock(&window->lock);
+	window->workers.nr_touches -= queued;
 	touch->slow = time_after(jiffies, start + VGPU_AHEAD_TIME);
 	window->workers.nr_left -= touch->wait.left;
 	touch->wait.left = false;
@@ -40,7 +91,7 @@ static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 	/* The touch leaves the list if no fault will use the result. */
 	unlist = touch->wait.late || touch->covered || binding->gone;
 	if (unlist)
-		list_del_init(&touch->node);
+		touch_unlist(touch);
 	/* The lock is held, as the touch may begin anew after that. */
 	complete_all(&touch->over);
 	mutex_unlock(&window->lock);
@@ -58,28 +109,31 @@ static void touch_work(struct work_struct *work)
 	int ret;
 
 	ret = vgpu_touch_resolve(touch);
-	touch_over(touch, start, ret);
+	touch_over(touch, start, ret, true);
 	vgpu_binding_put(binding);
 }
 
-/* Queue the worker of a touch, unless too many are stuck. */
+/* Queue the worker of a touch, unless too many are stuck or there are too many. */
 static void touch_queue(struct vgpu_touch *touch)
 {
 	struct vgpuh_window *window = touch->binding->window;
 
 	lockdep_assert_held(&window->lock);
-	if (window->workers.nr_left < BINDING_LEFT_MAX) {
+	if (window->workers.nr_left < BINDING_LEFT_MAX &&
+	    window->workers.nr_touches < BINDING_WORKERS_MAX) {
+		window->workers.nr_touches++;
 		/* The worker holds these references. */
 		kref_get(&touch->ref);
 		vgpu_binding_get(touch->binding);
 		queue_work(window->workers.wq, &touch->work);
 	} else {
+		/* If workers are stuck, a hypervisor waits for no further one. */
+		touch->error = window->workers.nr_left < BINDING_LEFT_MAX ? -EAGAIN : -EBUSY;
 		/* Another fault that waited for the touch may have been killed meanwhile. */
 		window->workers.nr_left -= touch->wait.left;
 		touch->wait.left = false;
 		touch->done = true;
 		touch->done_at = jiffies;
-		touch->error = -EBUSY;
 		complete_all(&touch->over);
 	}
 }
@@ -133,6 +187,8 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bo
 		touch = new;
 		new = NULL;
 		list_add(&touch->node, &binding->touches);
+		binding->nr_touches++;
+		touch_drop_unused(binding);
 	}
 	if (touch) {
 		kref_get(&touch->ref);
@@ -156,7 +212,7 @@ static void touch_begin(struct vgpu_touch *touch)
 		(vgpuh_ahead_wait(binding, touch->offset) && vgpu_touch_at_once(touch));
 	if (found) {
 		kref_get(&touch->ref);
-		touch_over(touch, jiffies, 0);
+		touch_over(touch, jiffies, 0, false);
 		return;
 	}
 	mutex_lock(&window->lock);
@@ -210,12 +266,6 @@ static pgprot_t binding_prot(const struct vgpu_binding *binding, const struct vm
 	return vm_get_page_prot(binding->writable ? flags : flags & ~VM_WRITE);
 }
 
-/* Check whether the result is old: a thread that waited for the touch would have used it by now. */
-static bool touch_is_old(const struct vgpu_touch *touch)
-{
-	return time_after(jiffies, touch->done_at + BINDING_AGE);
-}
-
 /* Check whether the result of the touch is not valid any more. */
 static bool touch_is_stale(const struct vgpu_touch *touch)
 {
@@ -228,13 +278,6 @@ static bool touch_is_stale(const struct vgpu_touch *touch)
 	if (touch->error && touch_is_old(touch))
 		return true;
 	return mmu_interval_read_retry(&touch->binding->notifier, touch->seq);
-}
-
-/* Drop a touch whose result was used, or is of no use any more. */
-static void touch_end(struct vgpu_touch *touch)
-{
-	list_del(&touch->node);
-	vgpu_touch_put(touch);
 }
 
 /*

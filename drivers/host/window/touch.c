@@ -30,7 +30,7 @@ struct vgpu_touch *vgpu_touch_alloc(struct vgpu_binding *binding, u64 offset, u6
 {
 	struct vgpu_touch *touch;
 
-	touch = kzalloc(struct_size(touch, pfns, nr), GFP_KERNEL);
+	touch = kzalloc(struct_size(touch, pfns, nr), GFP_KERNEL_ACCOUNT);
 	if (!touch)
 		return NULL;
 	kref_init(&touch->ref);

@@ -104,12 +104,14 @@ struct vgpuh_window_bindings {
  * struct vgpuh_window_workers - workers of a window, which wait for drivers
  * @wq: workqueue for them and for the work item of the bindings; constant
  * @nr_left: number of touches (touch.h) in drivers that a waiting thread has given up
+ * @nr_touches: number of touches that are queued or in drivers
  * @nr_ahead: number of workers that prepare pages (ahead.c)
  * @probes: shadows whose drivers are being probed, each once; the workers hold references
  */
 struct vgpuh_window_workers {
 	struct workqueue_struct *wq;
 	u32 nr_left;
+	u32 nr_touches;
 	u32 nr_ahead;
 	struct mm_struct *probes[VGPU_WINDOW_PROBES];
 };
