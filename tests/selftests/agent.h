@@ -110,6 +110,9 @@ static inline int agent_kill(int signal)
 	return -1;
 }
 
+/* Time that vgpud may take to end, on a machine that runs other tests as well. */
+#define AGENT_END_MS	120000
+
 /*
  * Waits for the end of vgpud. Return: vgpud has ended. The kernel closes files before
  * exit_notify(), so another process can be the module's agent then.
@@ -117,7 +120,7 @@ static inline int agent_kill(int signal)
 static inline bool agent_gone(int pidfd)
 {
 	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
-	bool gone = pidfd >= 0 && poll(&pfd, 1, 20000) == 1;
+	bool gone = pidfd >= 0 && poll(&pfd, 1, AGENT_END_MS) == 1;
 
 	close(pidfd);
 	return gone;

@@ -296,7 +296,7 @@ static bool run_programs(const char *name, struct done *done, int rounds, unsign
 static bool nothing_is_left(const char *shadow)
 {
 	bool gone = agent_gone(agent_kill(SIGTERM));
-	uint64_t end = tool_now_ms() + 60000;
+	uint64_t end = tool_now_ms() + AGENT_END_MS;
 
 	gone = agent_await_none(shadow, end) && gone;
 	while (references() && tool_now_ms() < end)
