@@ -120,18 +120,35 @@ static int find_ioctl(const char *word, uint32_t *number, uint32_t *table)
 	return 0;
 }
 
-static int add_ioctl(struct export_spec *spec, const char *word, struct answer *words)
+/*
+ * Find the ioctl of a word for a list of the section. @list: array of the @nr ioctls that the list
+ * has already. @number: set to the ioctl's number. Return: 0, or a negative errno with words in
+ * @words.
+ */
+static int find_new_ioctl(struct export_spec *spec, const char *word, const uint32_t *list,
+			  size_t nr, uint32_t *number, struct answer *words)
 {
-	uint32_t number, table;
+	uint32_t table;
 	size_t i;
 
-	if (find_ioctl(word, &number, &table))
+	if (find_ioctl(word, number, &table))
 		return answer_say(words, -EINVAL, "'%s' is neither the number nor the name of an ioctl",
 				  word);
 	spec->ioctls_named |= table;
-	for (i = 0; i < spec->nr_ioctls; i++)
-		if (spec->ioctls[i] == number)
+	for (i = 0; i < nr; i++)
+		if (list[i] == *number)
 			return answer_say(words, -EEXIST, "%s is named twice", word);
+	return 0;
+}
+
+static int add_ioctl(struct export_spec *spec, const char *word, struct answer *words)
+{
+	uint32_t number;
+	int ret;
+
+	ret = find_new_ioctl(spec, word, spec->ioctls, spec->nr_ioctls, &number, words);
+	if (ret)
+		return ret;
 	switch (export_spec_add_ioctl(spec, number)) {
 	case 0:
 		return 0;
@@ -168,16 +185,12 @@ static int set_deny(struct export_spec *spec, const char *value, struct answer *
 
 static int add_submit(struct export_spec *spec, const char *word, struct answer *words)
 {
-	uint32_t number, table;
-	size_t i;
+	uint32_t number;
+	int ret;
 
-	if (find_ioctl(word, &number, &table))
-		return answer_say(words, -EINVAL, "'%s' is neither the number nor the name of an ioctl",
-				  word);
-	spec->ioctls_named |= table;
-	for (i = 0; i < spec->nr_submits; i++)
-		if (spec->submits[i] == number)
-			return answer_say(words, -EEXIST, "%s is named twice", word);
+	ret = find_new_ioctl(spec, word, spec->submits, spec->nr_submits, &number, words);
+	if (ret)
+		return ret;
 	if (spec->nr_submits == EXPORT_SUBMITS_MAX)
 		return answer_say(words, -E2BIG, "the list has more than %u ioctls",
 				  EXPORT_SUBMITS_MAX);
