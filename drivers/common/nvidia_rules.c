@@ -47,6 +47,19 @@ static const u32 denied_controls[] = {
 };
 
 /*
+ * Commands that undo a guest's share of the card (userspace-lib/engine/memory/channel.c), or that
+ * change how the card divides its time between all channels.
+ */
+static const u32 denied_sharing[] = {
+	0x2080110b,	/* stop channels, or let them run again */
+	0x2080111a,	/* stop channels while keys are changed, and let them run again */
+	0x2080111b,	/* a newer form */
+	0x20801115,	/* policy of a list of channels */
+	0x20801121,	/* state of the scheduler */
+	0xa06c0110,	/* let a group of channels run before all others */
+};
+
+/*
  * Commands that report the processes that use the card, and the size of their memory. The
  * driver reports only processes that have an id in the caller's namespace (os_find_ns_pid() of
  * its open modules, 580 to 595).
@@ -160,5 +173,6 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 	for (i = 0; i < ARRAY_SIZE(of_namespace); i++)
 		if (of_namespace[i] == look->what)
 			return VGPU_NVIDIA_ALONE;
-	return judge(denied_controls, ARRAY_SIZE(denied_controls), look->what);
+	return judge(denied_controls, ARRAY_SIZE(denied_controls), look->what) ?:
+	       judge(denied_sharing, ARRAY_SIZE(denied_sharing), look->what);
 }

@@ -12,9 +12,13 @@
 #define ADDR		0x3e0000001000ULL
 #define INNER		0x3e0000002000ULL
 
-/* These return data of processes: accounting, encoders, captures, users of the card or memory. */
+/*
+ * These return data of processes: accounting, encoders, captures, users of the card or memory; and
+ * those of the second line change when channels run.
+ */
 static const u32 denied[] = {
 	0xb03, 0xb04, 0x2080016e, 0x208001af, 0x2080017c, 0x20801349,
+	0x2080110b, 0x2080111a, 0x2080111b, 0x20801115, 0x20801121, 0xa06c0110,
 };
 
 /* These return data of the processes of a namespace. */
