@@ -29,6 +29,7 @@
 #define RM_CLASS_CLIENT		0x0041
 #define RM_CLASS_DEVICE		0x0080
 #define RM_CLASS_SUBDEVICE	0x2080
+#define RM_CLASS_GROUP		0xa06c	/* group of channels */
 
 /* Statuses of RM that the callers distinguish. */
 #define RM_OK				0x00
@@ -257,6 +258,34 @@ struct rm_export {
 
 #define RM_EXPORT_OBJECT	1	/* the only @type */
 
+/* Return: true if objects of the class are channels, by which programs give a card work. */
+static inline bool rm_is_channel(__u32 class)
+{
+	return (class & 0xff) == 0x6f;
+}
+
+/* RM_IOCTL_CONTROL commands by which a group of channels, or a channel, starts to run. */
+#define RM_CMD_SCHEDULE_GROUP	0xa06c0101U
+#define RM_CMD_SCHEDULE_CHANNEL	0xa06f0103U
+/*
+ * RM_IOCTL_CONTROL command of a subdevice: takes channels of the client off the card, whatever
+ * they do, or lets them run again. What a channel does is not lost.
+ */
+#define RM_CMD_SWITCH_CHANNELS	0x2080110bU
+#define RM_SWITCH_MAX		64
+
+struct rm_switch_channels {
+	__u8 off;
+	__u8 reserved[3];
+	__u32 nr;
+	__u8 only_later;
+	__u8 rewind;
+	__u8 reserved2[6];
+	__u64 event;
+	__u32 clients[RM_SWITCH_MAX];
+	__u32 channels[RM_SWITCH_MAX];
+};
+
 /*
  * Argument of RM_IOCTL_REGISTER: ties a file to a file of nvidiactl, which is released only after
  * the tied file.
@@ -315,6 +344,7 @@ static_assert(sizeof(struct rm_device) == 56, "the driver's size");
 static_assert(sizeof(struct rm_memory_params) == 128, "the driver's size");
 static_assert(sizeof(struct rm_control) == 32, "the driver's size");
 static_assert(sizeof(struct rm_export) == 24, "the driver's size");
+static_assert(sizeof(struct rm_switch_channels) == 536, "the driver's size");
 static_assert(sizeof(struct rm_dup) == 28, "the driver's size");
 static_assert(sizeof(struct rm_share) == 24, "the driver's size");
 static_assert(sizeof(struct rm_map) == 56, "the driver's size");

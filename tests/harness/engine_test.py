@@ -301,7 +301,7 @@ class Hostile(Engine):
     def test_messages_that_are_none(self):
         whole = message(OPEN, number=self.null)
         for wrong in (b"", b"x", whole[:-1], whole + b"x", message(BIND)[:-1], message(BIND) + b"x", bytes(4096),
-                      message(0), message(18), message(19), message(27), message(0xffffffff), message(ANSWER),
+                      message(0), message(18), message(19), message(40), message(0xffffffff), message(ANSWER),
                       message(DROP), message(UNMAP), message(END), message(RAM)):
             self.refuses(lambda shadow, wrong=wrong: shadow.sock.send(wrong))
             self.bad = Shadow(self, self.bad.number + 1)

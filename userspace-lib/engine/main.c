@@ -22,6 +22,7 @@
 #include "engine/base/packet.h"
 #include "engine/guest/control.h"
 #include "engine/guest/grant.h"
+#include "engine/memory/channel.h"
 #include "engine/memory/lend.h"
 #include "engine/memory/window.h"
 #include "engine/object/poller.h"
@@ -44,6 +45,7 @@ static void agent_ready(struct source *source, uint32_t events)
 		struct engine_change change;
 		struct engine_file file;
 		struct engine_limits limits;
+		struct engine_slot slot;
 	} msg;
 	ssize_t len;
 	int fd;
@@ -78,6 +80,10 @@ static void agent_ready(struct source *source, uint32_t events)
 			break;
 		limits_take(&msg.limits.limits);
 		all_mappings_max = msg.limits.all_mappings;
+		break;
+	case ENGINE_SLOT:
+		if (len == sizeof(msg.slot))
+			channel_slot(msg.slot.card, &msg.slot.slot);
 		break;
 	case ENGINE_SESSION:
 		session_add(msg.number.number, fd);

@@ -94,7 +94,8 @@ enum eshadow_exit {
  * @nr_objects: number of objects
  * @nr_mappings: number of mappings
  * @nr_bindings: number of ranges of the window in which mappings are visible, or may be
- * @reserved2: 0
+ * @cards: bit mask of the cards of NVIDIA's driver, by the driver's numbers, on which the guest has
+ *	channels
  * @bound_bytes: length of these ranges together in bytes
  * @kept_bytes: length in bytes of the guest's memory that devices may use
  * @owned_bytes: length in bytes of devices' memory that the engine owns, because the guest can
@@ -122,7 +123,7 @@ struct engine_shared {
 	__u32 nr_objects;
 	__u32 nr_mappings;
 	__u32 nr_bindings;
-	__u32 reserved2;
+	__u32 cards;
 	__u64 bound_bytes;
 	__u64 kept_bytes;
 	__u64 owned_bytes;
@@ -146,6 +147,7 @@ enum engine_agent_type {
 	/* by the pipe, struct engine_number: no driver knows the session's process; reap it */
 	ENGINE_REAP	= 10,
 	ENGINE_LIMITS	= 11,	/* struct engine_limits: the guest's limits have changed */
+	ENGINE_SLOT	= 12,	/* struct engine_slot: when the guest's channels may run */
 };
 
 #define ENGINE_REVOKE_NOW	1	/* files that are open are taken as well */
@@ -180,6 +182,32 @@ struct engine_limits {
 	__u32 type;
 	__u32 all_mappings;
 	struct vgpu_host_limits limits;
+};
+
+/**
+ * struct card_slot - times at which a guest's channels of a card may run
+ * @period: length of a period in nanoseconds of CLOCK_MONOTONIC, whose first one began at 0; 0: the
+ *	channels may always run
+ * @start: time in the period at which the channels begin to run, less than @period
+ * @length: time for which they run, which may be longer than what is left of the period; 0: they
+ *	never run
+ */
+struct card_slot {
+	__u64 period;
+	__u64 start;
+	__u64 length;
+};
+
+/**
+ * struct engine_slot - the guest's slot of a card of NVIDIA's driver
+ * @type: ENGINE_SLOT
+ * @card: the driver's number of the card, less than RM_DEVICES
+ * @slot: the slot, until another message for this card
+ */
+struct engine_slot {
+	__u32 type;
+	__u32 card;
+	struct card_slot slot;
 };
 
 /**
@@ -356,6 +384,13 @@ enum engine_shadow_type {
 	ESHADOW_UNSYNC	= 24,	/* lane @lane is down: answer its SYNC now */
 	ESHADOW_ACKED	= 25,	/* the guest has all that the last call of lane @lane gave it */
 	ESHADOW_SHOWN	= 26,	/* lane @lane has mapped and closed the file of its SHOW */
+	/*
+	 * @object: a file of nvidiactl; @value: handles of a client of RM and, << 32, of an object
+	 */
+	ESHADOW_RM_MADE	= 27,	/* @extra: parent, class << 32; in place of a device's parent, */
+				/* which is the client, the number of the card */
+	ESHADOW_RM_FREED = 28,	/* all objects below are gone as well */
+	ESHADOW_RM_RUNS	= 29,	/* the channel, or each channel of the group, may run */
 	/* Messages of the engine. */
 	ESHADOW_ANSWER	= 30,	/* answer to the request of lane @lane */
 	ESHADOW_DROP	= 31,	/* close object @object, then send DROPPED */

@@ -326,6 +326,29 @@ int nvidia_export(struct nvidia *nvidia, uint32_t card, int file)
 	return ret;
 }
 
+int nvidia_switch(int control, uint32_t client, uint32_t subdevice, const uint32_t *channels,
+		  uint32_t nr, bool off)
+{
+	struct nvidia nvidia = { .control = control };
+	struct rm_switch_channels params = { .off = off, .nr = nr };
+	struct rm_control args = {
+		.client = client,
+		.object = subdevice,
+		.cmd = RM_CMD_SWITCH_CHANNELS,
+		.params = (uintptr_t)&params,
+		.params_size = sizeof(params),
+	};
+	uint32_t i;
+
+	if (nr > RM_SWITCH_MAX)
+		return -E2BIG;
+	for (i = 0; i < nr; i++) {
+		params.clients[i] = client;
+		params.channels[i] = channels[i];
+	}
+	return call(&nvidia, RM_IOCTL_CONTROL, &args, &args.status);
+}
+
 void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)
 {
 	struct rm_unmap args = {

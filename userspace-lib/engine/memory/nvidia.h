@@ -22,6 +22,7 @@
 #ifndef VGPU_ENGINE_NVIDIA_H
 #define VGPU_ENGINE_NVIDIA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../../../drivers/common/nvidia_rm.h"
@@ -144,6 +145,19 @@ int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
  * Return: 0, or a negative errno.
  */
 int nvidia_export(struct nvidia *nvidia, uint32_t card, int file);
+/**
+ * nvidia_switch - take channels of a client off their card, or let them run again
+ * @control: file of nvidiactl that has made the client
+ * @client: handle of the client, of this process or another
+ * @subdevice: handle of a subdevice of the card
+ * @channels: handles of the channels
+ * @nr: number of channels, RM_SWITCH_MAX or less
+ * @off: true if the channels are to be taken off
+ *
+ * Return: 0, or a negative errno; some of the channels may be switched then.
+ */
+int nvidia_switch(int control, uint32_t client, uint32_t subdevice, const uint32_t *channels,
+		  uint32_t nr, bool off);
 /**
  * nvidia_take_back - end RM's mapping and free the duplicate
  * @nvidia: the client

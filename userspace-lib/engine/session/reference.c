@@ -13,6 +13,7 @@
 #include "engine/base/closer.h"
 #include "engine/guest/control.h"
 #include "engine/guest/grant.h"
+#include "engine/memory/channel.h"
 #include "engine/memory/owner.h"
 #include "engine/memory/window.h"
 #include "engine/object/event.h"
@@ -173,7 +174,7 @@ static void object_gone(void *arg)
 static void object_close(struct object *object)
 {
 	poller_forget(object);
-	closer_close(object->fd, object_gone, object);
+	channel_close(object, object_gone);
 	object->fd = -1;
 }
 

@@ -13,6 +13,7 @@
 #include "engine/base/closer.h"
 #include "engine/guest/control.h"
 #include "engine/guest/grant.h"
+#include "engine/memory/channel.h"
 #include "engine/memory/owner.h"
 #include "engine/memory/window.h"
 #include "engine/object/event.h"
@@ -92,6 +93,15 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 		return true;
 	case ESHADOW_SHOWN:
 		owner_shown(shadow, msg->lane);
+		return true;
+	case ESHADOW_RM_MADE:
+		channel_made(msg);
+		return true;
+	case ESHADOW_RM_FREED:
+		channel_freed(msg);
+		return true;
+	case ESHADOW_RM_RUNS:
+		channel_runs(msg);
 		return true;
 	default:
 		return false;

@@ -28,7 +28,7 @@ void call_take_back(struct call *call)
 	while (call->reply.nr_objects) {
 		desc = &call->reply.objects[--call->reply.nr_objects];
 		channel_tell(ESHADOW_TAKE_BACK, le32_to_cpu(desc->object),
-			     le32_to_cpu(desc->reference));
+			     le32_to_cpu(desc->reference), 0);
 	}
 }
 

@@ -169,7 +169,7 @@ void file_put(struct file_entry *file)
 	if (!close)
 		return;
 	fd_close(fd);
-	channel_tell(ESHADOW_DROPPED, object, 0);
+	channel_tell(ESHADOW_DROPPED, object, 0, 0);
 }
 
 bool file_close(u32 object)
@@ -197,7 +197,7 @@ void file_drop(u32 object)
 {
 	/* If calls still use the file, the last of them tells the engine. */
 	if (file_close(object))
-		channel_tell(ESHADOW_DROPPED, object, 0);
+		channel_tell(ESHADOW_DROPPED, object, 0, 0);
 }
 
 /* --- files that drivers make -------------------------------------------------- */

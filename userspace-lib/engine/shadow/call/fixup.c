@@ -129,7 +129,7 @@ void fixups_cancel_event(struct call *call)
 {
 	if (call->fixups.event)
 		channel_tell(ESHADOW_UNEVENT, le32_to_cpu(call->view.call->object),
-			     call->fixups.event);
+			     call->fixups.event, 0);
 	call->fixups.event = 0;
 }
 

@@ -153,11 +153,11 @@ static bool is_of_vfs(u32 cmd)
  * Checks a request to NVIDIA's driver, by the argument's bytes at the place where the driver will
  * read them. Return: 0; -EFAULT: the argument is not in the call's segments; -EACCES: the policy
  * forbids the request; or 1: the driver must not be called, and the status in the argument says so.
+ * @look: filled in, if the file is of NVIDIA's driver
  */
-static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
+static int judge_nvidia(struct call *call, u32 cmd, u64 arg, struct vgpu_nvidia_look *look)
 {
 	enum vgpu_nvidia_verdict verdict;
-	struct vgpu_nvidia_look look;
 	const u32 export = call->file->origin;
 	enum vgpu_policy_verdict listed;
 	const u32 denied = VGPU_NVIDIA_DENIED;
@@ -165,16 +165,16 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 
 	if (call->file->policy.kind != VGPU_EXPORT_NVIDIA)
 		return 0;
-	verdict = vgpu_nvidia_begin(&look, cmd, arg);
+	verdict = vgpu_nvidia_begin(look, cmd, arg);
 	while (verdict == VGPU_NVIDIA_LOOK) {
-		if (!vgpu_segs_hold(&call->view, call->segs, look.addr, look.len))
+		if (!vgpu_segs_hold(&call->view, call->segs, look->addr, look->len))
 			return -EFAULT;
 		/*
 		 * Copy once: without protection keys another lane's call may change the argument
 		 * while it is judged, and afterwards.
 		 */
-		memcpy(bytes, (const void *)look.addr, look.len);
-		verdict = vgpu_nvidia_judge(&look, bytes);
+		memcpy(bytes, (const void *)look->addr, look->len);
+		verdict = vgpu_nvidia_judge(look, bytes);
 	}
 	/*
 	 * Let the request through only in a pid namespace of the shadow's own, where the shadow is
@@ -182,16 +182,16 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 	 */
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = sys2(__NR_getpid, 0, 0) == 1 ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
-	listed = vgpu_policy_nvidia(&call->file->policy, cmd, look.nr);
+	listed = vgpu_policy_nvidia(&call->file->policy, cmd, look->nr);
 	if (listed != VGPU_POLICY_PASS)
-		denial_count(export, VGPU_NVIDIA_RM_KEY(look.nr), 0, listed == VGPU_POLICY_AUDIT);
+		denial_count(export, VGPU_NVIDIA_RM_KEY(look->nr), 0, listed == VGPU_POLICY_AUDIT);
 	if (listed == VGPU_POLICY_DENY)
 		return -EACCES;
 	if (verdict == VGPU_NVIDIA_PASS)
 		return 0;
-	denial_count(export, VGPU_NVIDIA_RM_KEY(look.nr), look.what, false);
+	denial_count(export, VGPU_NVIDIA_RM_KEY(look->nr), look->what, false);
 	count(&counters->refused, 1);
-	memcpy((void *)(look.addr + look.status), &denied, sizeof(denied));
+	memcpy((void *)(look->addr + look->status), &denied, sizeof(denied));
 	return 1;
 }
 
@@ -230,7 +230,8 @@ static bool is_allowed(const struct file_entry *file, u32 cmd)
  * Prepares the ioctl. Return: 0; a negative errno: the host refuses the call; or 1: the driver is
  * not to be asked.
  */
-static int prepare(struct call *call, u32 cmd, u64 *arg, __le64 **shared_flags)
+static int prepare(struct call *call, u32 cmd, u64 *arg, __le64 **shared_flags,
+		   struct vgpu_nvidia_look *look)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
 	int ret;
@@ -259,7 +260,7 @@ static int prepare(struct call *call, u32 cmd, u64 *arg, __le64 **shared_flags)
 	default:
 		*arg = le64_to_cpu(args->arg);
 	}
-	ret = judge_nvidia(call, cmd, *arg);
+	ret = judge_nvidia(call, cmd, *arg, look);
 	if (!ret)
 		ret = set_shared(call, cmd, *arg, shared_flags);
 	return ret ?: kept_show(call);
@@ -317,13 +318,14 @@ static void quiet(struct call *call, u32 cmd)
 s64 ioctl_run(struct call *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
+	struct vgpu_nvidia_look look = {};
 	__le64 *shared_flags = NULL;
 	u32 owner = 0;
 	s64 result;
 	u64 arg;
 	int ret;
 
-	ret = prepare(call, cmd, &arg, &shared_flags);
+	ret = prepare(call, cmd, &arg, &shared_flags, &look);
 	if (ret < 0) {
 		fixups_remove(call);
 		fixups_cancel_event(call);
@@ -340,6 +342,8 @@ s64 ioctl_run(struct call *call)
 		result = by_admin(call, cmd, result);
 		if (shared_flags)
 			*shared_flags &= cpu_to_le64(~VGPU_NVIDIA_UVM_SHARED);
+		if (!result)
+			nvidia_answered(call, &look);
 	}
 
 	/* Gather after errors as well: many drivers copy their argument out in any case. */

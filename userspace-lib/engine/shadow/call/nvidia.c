@@ -2,6 +2,8 @@
 /*
  * Files of NVIDIA's driver that map memory. An ioctl tells such a file which memory its next mmap()
  * shows. The engine has to know that memory, as it may own the memory while the guest can see it.
+ * The engine has to know as well which channels there are, as it takes them off the card while
+ * another guest has its share.
  */
 #include <linux/errno.h>
 
@@ -13,6 +15,7 @@
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "nvidia_rm.h"
+#include "nvidia_rules.h"
 #include "segs.h"
 #include "shadow/keys.h"
 
@@ -170,6 +173,66 @@ void nvidia_mapped(struct call *call, u32 cmd, u32 owner)
 	share_with(call, control->fd, arg_here(call, sizeof(map)), &share);
 	channel_ask(call->lane, &request);
 }
+
+/* --- channels ----------------------------------------------------------------------------- */
+
+/* Length of the argument of RM_ALLOC without @rights, where 32 bits of size and status are. */
+#define ALLOC_SHORT	offsetof(struct rm_alloc, params_size)
+
+/* Reads the argument of RM_ALLOC. Return: true if RM has succeeded. */
+static bool was_allocated(const struct vgpu_nvidia_look *look, struct rm_alloc *args)
+{
+	if (look->len != sizeof(*args) && look->len != ALLOC_SHORT)
+		return false;
+	memcpy(args, (const void *)look->addr, look->len);
+	return look->len == sizeof(*args) ? !args->status : !(args->rights >> 32);
+}
+
+static void tell_made(const struct call *call, const struct vgpu_nvidia_look *look)
+{
+	struct rm_alloc args = {};
+	u32 number = 0;
+
+	if (!was_allocated(look, &args))
+		return;
+	if (args.class == RM_CLASS_DEVICE) {
+		if (args.params &&
+		    vgpu_segs_hold(&call->view, call->segs, args.params, sizeof(number)))
+			memcpy(&number, (const void *)args.params, sizeof(number));
+		args.parent = number;
+	} else if (args.class != RM_CLASS_SUBDEVICE && args.class != RM_CLASS_GROUP &&
+		   !rm_is_channel(args.class)) {
+		return;
+	}
+	channel_tell(ESHADOW_RM_MADE, call->file->object, args.client | (u64)args.object << 32,
+		     args.parent | (u64)args.class << 32);
+}
+
+void nvidia_answered(const struct call *call, const struct vgpu_nvidia_look *look)
+{
+	struct rm_control control;
+	struct rm_free free;
+
+	if (!is_control(call->file) || !look->len ||
+	    !vgpu_segs_hold(&call->view, call->segs, look->addr, look->len))
+		return;
+	if (look->nr == _IOC_NR(RM_IOCTL_ALLOC)) {
+		tell_made(call, look);
+	} else if (look->nr == _IOC_NR(RM_IOCTL_FREE) && look->len == sizeof(free)) {
+		memcpy(&free, (const void *)look->addr, sizeof(free));
+		if (!free.status)
+			channel_tell(ESHADOW_RM_FREED, call->file->object,
+				     free.client | (u64)free.object << 32, 0);
+	} else if (look->nr == _IOC_NR(RM_IOCTL_CONTROL) && look->len == sizeof(control)) {
+		memcpy(&control, (const void *)look->addr, sizeof(control));
+		if (!control.status && (control.cmd == RM_CMD_SCHEDULE_GROUP ||
+					control.cmd == RM_CMD_SCHEDULE_CHANNEL))
+			channel_tell(ESHADOW_RM_RUNS, call->file->object,
+				     control.client | (u64)control.object << 32, 0);
+	}
+}
+
+/* --- mappings of the shadow ------------------------------------------------------------------ */
 
 int nvidia_shown(struct call *call)
 {

@@ -7,6 +7,7 @@
 
 struct call;
 struct file_entry;
+struct vgpu_nvidia_look;
 
 /*
  * Finds the client to share memory with; called before the ioctl. Return: handle of the engine's
@@ -29,6 +30,11 @@ void nvidia_mapped(struct call *call, u32 cmd, u32 owner);
  */
 int nvidia_shown(struct call *call);
 void nvidia_shown_done(struct call *call, int fd);
+/*
+ * Tells the engine of channels that the driver has made, freed or let run, so that the engine can
+ * take them off the card. @look: argument of the ioctl as the driver has answered it
+ */
+void nvidia_answered(const struct call *call, const struct vgpu_nvidia_look *look);
 /* Return: true if the file belongs to one of NVIDIA's cards. */
 bool nvidia_is_card(const struct file_entry *file);
 /* Return: true if the file belongs to one of NVIDIA's cards, or is their control file. */

@@ -99,9 +99,11 @@ int channel_ask_for(struct lane *lane, u32 type, u32 object, u64 value, u64 extr
 	return channel_ask(lane, &request);
 }
 
-void channel_tell(u32 type, u32 object, u64 value)
+void channel_tell(u32 type, u32 object, u64 value, u64 extra)
 {
-	const struct eshadow_msg msg = { .type = type, .object = object, .value = value };
+	const struct eshadow_msg msg = {
+		.type = type, .object = object, .value = value, .extra = extra,
+	};
 
 	channel_send(&msg, NULL, 0, -1);
 }

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of the channels that an engine takes off a card and lets run again
+ * (userspace-lib/engine/memory/channel.c). NVIDIA's driver, a shadow and vgpud are simulated.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "engine/base/agent.h"
+#include "engine/base/closer.h"
+#include "engine/memory/channel.h"
+#include "engine/memory/nvidia.h"
+#include "engine/object/object.h"
+#include "shared/log.h"
+#include "shared/loop.h"
+#include "shared/proto.h"
+#include "tap.h"
+
+#define CLIENT		0xc1d00001
+#define DEVICE		0x5c000001
+#define SUBDEVICE	0x5c000002
+#define GROUP		0x5c000003
+#define CHANNEL		0x5c000100
+#define OTHER		0x5d000000	/* what is on the second card */
+#define CHANNEL_CLASS	0xc86f
+#define CHANNELS	512
+#define FILE_FD		77
+#define MS		1000000ULL
+#define WAIT_MS		5000
+
+enum { CTL = 1, CARD, OBJECTS };
+
+struct engine_start start;
+static struct engine_shared numbers;
+struct engine_shared *shared = &numbers;
+static struct object objects[OBJECTS];
+
+/* The driver's state, under the lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool off[CHANNELS], refused[CHANNELS], blocks, is_inside;
+static unsigned int nr_calls, nr_changes[CHANNELS], nr_closed;
+static uint32_t wrong;
+
+static const struct card_slot always, frozen = { .period = 40 * MS };
+
+/* --- functions that channel.c calls -------------------------------------------------------- */
+
+struct object *object_find(uint32_t id)
+{
+	return id < OBJECTS && objects[id].id ? &objects[id] : NULL;
+}
+
+void closer_close(int fd, void (*done)(void *arg), void *arg)
+{
+	pthread_mutex_lock(&lock);
+	nr_closed++;
+	wrong |= fd != FILE_FD || is_inside;
+	pthread_mutex_unlock(&lock);
+	if (done)
+		done(arg);
+}
+
+int nvidia_switch(int control, uint32_t client, uint32_t subdevice, const uint32_t *channels,
+		  uint32_t nr, bool to_off)
+{
+	uint32_t i, channel;
+	int ret = 0;
+
+	pthread_mutex_lock(&lock);
+	is_inside = true;
+	nr_calls++;
+	wrong |= control != FILE_FD || client != CLIENT || !nr || nr > RM_SWITCH_MAX;
+	for (i = 0; i < nr; i++) {
+		channel = channels[i] & 0xffff;
+		wrong |= subdevice != (channels[i] >= OTHER ? OTHER + 2 : SUBDEVICE);
+		channel -= CHANNEL & 0xffff;
+		if (channel >= CHANNELS || refused[channel]) {
+			ret = -EINVAL;
+			break;
+		}
+		nr_changes[channel] += off[channel] != to_off;
+		off[channel] = to_off;
+	}
+	while (blocks) {
+		pthread_mutex_unlock(&lock);
+		usleep(1000);
+		pthread_mutex_lock(&lock);
+	}
+	is_inside = false;
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+/* --- the shadow ---------------------------------------------------------------------------- */
+
+static void make(uint32_t object, uint32_t parent, uint32_t class)
+{
+	const struct eshadow_msg msg = {
+		.type = ESHADOW_RM_MADE, .object = CTL, .value = CLIENT | (uint64_t)object << 32,
+		.extra = parent | (uint64_t)class << 32,
+	};
+
+	channel_made(&msg);
+}
+
+static void unmake(uint32_t object)
+{
+	const struct eshadow_msg msg = {
+		.type = ESHADOW_RM_FREED, .object = CTL, .value = CLIENT | (uint64_t)object << 32,
+	};
+
+	channel_freed(&msg);
+}
+
+static void schedule(uint32_t object)
+{
+	const struct eshadow_msg msg = {
+		.type = ESHADOW_RM_RUNS, .object = CTL, .value = CLIENT | (uint64_t)object << 32,
+	};
+
+	channel_runs(&msg);
+}
+
+static void gone(void *arg)
+{
+	((struct object *)arg)->id = 0;
+}
+
+/* A program opens nvidiactl, and makes a client with a card and a number of channels. */
+static void program_begins(unsigned int nr)
+{
+	unsigned int i;
+
+	objects[CTL] = (struct object) {
+		.id = CTL, .fd = FILE_FD, .rdev = makedev(RM_MAJOR, RM_MINOR_CTL),
+	};
+	make(DEVICE, 0, RM_CLASS_DEVICE);
+	make(SUBDEVICE, DEVICE, RM_CLASS_SUBDEVICE);
+	make(GROUP, DEVICE, RM_CLASS_GROUP);
+	for (i = 0; i < nr; i++)
+		make(CHANNEL + i, GROUP, CHANNEL_CLASS);
+}
+
+static void program_ends(void)
+{
+	channel_close(&objects[CTL], gone);
+}
+
+/* Return: true if the driver has these channels off, or on, within the time. */
+static bool await(unsigned int first, unsigned int nr, bool wanted)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+	unsigned int i, right;
+
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		for (i = 0, right = 0; i < nr; i++)
+			right += off[first + i] == wanted;
+		pthread_mutex_unlock(&lock);
+		if (right == nr || now_ms() > end)
+			return right == nr;
+		usleep(500);
+	}
+}
+
+static unsigned int calls(void)
+{
+	unsigned int nr;
+
+	pthread_mutex_lock(&lock);
+	nr = nr_calls;
+	pthread_mutex_unlock(&lock);
+	return nr;
+}
+
+static unsigned int nr_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned int nr = 0;
+
+	while (dir && (entry = readdir(dir)))
+		nr += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+/* --- tests ---------------------------------------------------------------------------------- */
+
+static void test_slot(void)
+{
+	const struct card_slot slot = { .period = 40, .start = 35, .length = 10 };
+	uint64_t next;
+
+	tap_expect(slot_at(&always, 5, &next) && next == UINT64_MAX, "always");
+	tap_expect(!slot_at(&frozen, 5, &next) && next == UINT64_MAX, "never");
+	tap_expect(slot_at(&slot, 400, &next) && next == 405, "on, from the period before");
+	tap_expect(!slot_at(&slot, 405, &next) && next == 435, "off");
+	tap_expect(slot_at(&slot, 435, &next) && next == 445, "on again");
+	tap_subject("times of a slot");
+}
+
+static void test_alone(void)
+{
+	unsigned int before = nr_threads();
+
+	program_begins(20);
+	channel_slot(0, &always);
+	tap_expect(nr_threads() == before && !calls(), "%u threads, %u calls", nr_threads(), calls());
+	tap_expect(shared->cards == 1, "the card is reported: %#x", shared->cards);
+	program_ends();
+	tap_expect(!shared->cards, "no channel is left: %#x", shared->cards);
+	tap_subject("a guest that is alone costs nothing");
+}
+
+static void test_freeze(void)
+{
+	unsigned int before;
+
+	program_begins(20);
+	before = calls();
+	channel_slot(0, &frozen);
+	tap_expect(await(0, 20, true), "all are off");
+	tap_expect(calls() == before + 1, "by one call, not %u", calls() - before);
+	make(CHANNEL + 20, GROUP, CHANNEL_CLASS);
+	tap_expect(await(20, 1, true), "a new channel comes off");
+	off[3] = off[4] = false;
+	schedule(CHANNEL + 3);
+	tap_expect(await(3, 1, true) && !off[4], "a channel that was let run comes off again");
+	schedule(GROUP);
+	tap_expect(await(0, 21, true), "and so do those of a group");
+	channel_slot(0, &always);
+	tap_expect(await(0, 21, false), "all run again");
+	program_ends();
+	tap_subject("freeze and thaw");
+}
+
+static void test_turns(void)
+{
+	const struct card_slot half = { .period = 20 * MS, .start = 5 * MS, .length = 10 * MS };
+	unsigned int changes, before, i;
+
+	program_begins(150);
+	before = nr_changes[149];
+	channel_slot(0, &half);
+	for (i = 0; i < 20; i++)
+		tap_expect(await(0, 150, i % 2), "turn %u", i);
+	channel_slot(0, &always);
+	tap_expect(await(0, 150, false), "all run at last");
+	changes = nr_changes[149] - before;
+	tap_expect(changes >= 18, "%u changes", changes);
+	program_ends();
+	tap_subject("channels are off outside of their slot");
+}
+
+static void test_cards(void)
+{
+	program_begins(2);
+	make(OTHER + 1, 1, RM_CLASS_DEVICE);
+	make(OTHER + 2, OTHER + 1, RM_CLASS_SUBDEVICE);
+	/* A channel may be below a device itself. */
+	make(OTHER + 0x110, OTHER + 1, CHANNEL_CLASS);
+	tap_expect(shared->cards == 3, "two cards: %#x", shared->cards);
+	channel_slot(1, &frozen);
+	tap_expect(await(0x10, 1, true) && !off[0] && !off[1], "only that of the second card");
+	channel_slot(1, &always);
+	tap_expect(await(0x10, 1, false), "runs again");
+	unmake(OTHER + 1);
+	tap_expect(shared->cards == 1, "the second card was freed: %#x", shared->cards);
+	program_ends();
+	tap_subject("each card has a slot of its own");
+}
+
+static void test_freed(void)
+{
+	unsigned int before;
+
+	program_begins(4);
+	unmake(CHANNEL + 1);
+	channel_slot(0, &frozen);
+	tap_expect(await(0, 1, true) && await(2, 2, true) && !off[1], "not the one that was freed");
+	unmake(GROUP);
+	before = calls();
+	channel_slot(0, &always);
+	usleep(20000);
+	tap_expect(calls() == before && !shared->cards, "none below a group that was freed");
+	off[0] = off[2] = off[3] = false;
+	make(CHANNEL, DEVICE, CHANNEL_CLASS);
+	unmake(CLIENT);
+	tap_expect(!shared->cards, "none of a client that was freed");
+	program_ends();
+	tap_subject("freed objects");
+}
+
+static void test_refused(void)
+{
+	unsigned int before;
+
+	program_begins(20);
+	refused[7] = true;
+	channel_slot(0, &frozen);
+	tap_expect(await(0, 7, true) && await(8, 12, true) && !off[7], "the others are off");
+	usleep(20000);
+	before = calls();
+	make(CHANNEL + 20, GROUP, CHANNEL_CLASS);
+	await(20, 1, true);
+	tap_expect(calls() == before + 1, "it is not tried again: %u calls", calls() - before);
+	refused[7] = false;
+	schedule(CHANNEL + 7);
+	tap_expect(await(7, 1, true), "until it is let run");
+	channel_slot(0, &always);
+	tap_expect(await(0, 21, false), "all run again");
+	program_ends();
+	tap_subject("a channel that the driver refuses to switch");
+}
+
+static void test_close(void)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+	unsigned int before = nr_closed;
+
+	program_begins(1);
+	blocks = true;
+	channel_slot(0, &frozen);
+	await(0, 1, true);
+	program_ends();
+	usleep(10000);
+	tap_expect(nr_closed == before, "the file stays open while the driver has it");
+	pthread_mutex_lock(&lock);
+	blocks = false;
+	pthread_mutex_unlock(&lock);
+	while (objects[CTL].id && now_ms() < end)
+		usleep(500);
+	tap_expect(nr_closed == before + 1 && !objects[CTL].id, "and is closed after that");
+	channel_slot(0, &always);
+	off[0] = false;
+	tap_subject("a file that is closed during a switch");
+}
+
+/* A shadow that was taken over may say anything. */
+static void test_lies(void)
+{
+	const struct eshadow_msg lost = { .object = 5, .value = CLIENT };
+	unsigned int i;
+
+	program_begins(1);
+	channel_made(&lost);
+	channel_freed(&lost);
+	channel_runs(&lost);
+	make(CHANNEL + 1, CHANNEL + 1, CHANNEL_CLASS);
+	make(CHANNEL + 2, CHANNEL + 3, CHANNEL_CLASS);
+	make(CHANNEL + 3, CHANNEL + 2, CHANNEL_CLASS);
+	unmake(CHANNEL + 2);
+	make(OTHER + 1, 77, RM_CLASS_DEVICE);
+	channel_slot(RM_DEVICES, &frozen);
+	for (i = 0; i < 2 * start.limits.objects; i++)
+		make(0x1000 + i, DEVICE, CHANNEL_CLASS);
+	program_ends();
+	objects[CARD] = (struct object) { .id = CARD, .fd = FILE_FD, .rdev = makedev(RM_MAJOR, 0) };
+	channel_made(&(struct eshadow_msg) { .object = CARD, .value = CLIENT });
+	tap_expect(!shared->cards, "nothing is left: %#x", shared->cards);
+	tap_subject("false reports");
+}
+
+int main(void)
+{
+	start.limits.objects = 1000;
+	test_slot();
+	test_alone();
+	test_freeze();
+	test_turns();
+	test_cards();
+	test_freed();
+	test_refused();
+	test_close();
+	test_lies();
+	tap_expect(!wrong, "the driver was asked for what there is");
+	tap_subject("calls of the driver");
+	return tap_done();
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels of NVIDIA's driver: programs give a card work by them, without any call. The engine
+ * takes the guest's channels off a card for parts of a period, so that other guests get their
+ * shares of the card: see channel.c.
+ */
+#ifndef ENGINE_CHANNEL_H
+#define ENGINE_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct card_slot;
+struct eshadow_msg;
+struct object;
+
+/* Note an object of RM that a shadow reports (ESHADOW_RM_MADE). */
+void channel_made(const struct eshadow_msg *msg);
+/* Forget an object of RM, and all objects below (ESHADOW_RM_FREED). */
+void channel_freed(const struct eshadow_msg *msg);
+/* Note that channels were let run, which may be off the card at this time (ESHADOW_RM_RUNS). */
+void channel_runs(const struct eshadow_msg *msg);
+/**
+ * channel_close - close the file of an object, and forget the channels of its clients
+ * @object: object, whose file was open until now
+ * @done: function that the loop calls when the file is closed
+ *
+ * The file is closed by closer_close(). The thread that switches channels may be in the driver with
+ * this file: the file is closed after that.
+ */
+void channel_close(struct object *object, void (*done)(void *arg));
+/**
+ * channel_slot - set when the guest's channels of a card may run
+ * @card: RM's number of the card
+ * @slot: the times
+ */
+void channel_slot(uint32_t card, const struct card_slot *slot);
+
+/**
+ * slot_at - tell what a slot says of a time
+ * @slot: the slot
+ * @now: time of CLOCK_MONOTONIC in nanoseconds
+ * @next: out: time at which the result changes; UINT64_MAX: never
+ *
+ * Return: true if channels may run.
+ */
+bool slot_at(const struct card_slot *slot, uint64_t now, uint64_t *next);
+
+#endif /* ENGINE_CHANNEL_H */
