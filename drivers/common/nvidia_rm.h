@@ -287,6 +287,42 @@ struct rm_switch_channels {
 };
 
 /*
+ * RM_IOCTL_CONTROL command of a subdevice: reads which processes the card has worked for. RM keeps
+ * samples of the last ten seconds. @pid is the process for which the engine worked when the sample
+ * was taken, or -1, and @used the part of the time that the engine has worked for any process since
+ * the last sample, in 1/10000.
+ */
+#define RM_CMD_SAMPLES		0x20802096U
+#define RM_SAMPLES_USED		2	/* the only @type used here */
+#define RM_SAMPLES		72
+#define RM_SAMPLE_ENGINES	6
+#define RM_SAMPLE_GRAPHICS	1	/* the engine that runs kernels */
+
+struct rm_sample_engine {
+	__u32 used;
+	__u32 scale;
+	__u32 pid;
+	__u32 pid_in_vm;
+	__u8 name[100];
+	__u32 reserved;
+	__u64 kernel_pid;
+};
+
+struct rm_sample {
+	__u64 time;	/* nanoseconds; 0: not taken yet */
+	struct rm_sample_engine engines[RM_SAMPLE_ENGINES];
+};
+
+struct rm_samples {
+	__u8 type;
+	__u8 reserved[3];
+	__u32 size;	/* of @samples, in bytes */
+	__u32 nr;
+	__u32 oldest;
+	struct rm_sample samples[RM_SAMPLES];
+};
+
+/*
  * Argument of RM_IOCTL_REGISTER: ties a file to a file of nvidiactl, which is released only after
  * the tied file.
  */
@@ -344,6 +380,7 @@ static_assert(sizeof(struct rm_device) == 56, "the driver's size");
 static_assert(sizeof(struct rm_memory_params) == 128, "the driver's size");
 static_assert(sizeof(struct rm_control) == 32, "the driver's size");
 static_assert(sizeof(struct rm_export) == 24, "the driver's size");
+static_assert(sizeof(struct rm_samples) == 55888, "the driver's size");
 static_assert(sizeof(struct rm_switch_channels) == 536, "the driver's size");
 static_assert(sizeof(struct rm_dup) == 28, "the driver's size");
 static_assert(sizeof(struct rm_share) == 24, "the driver's size");

@@ -20,6 +20,7 @@
 #include "config/config.h"
 #include "device/exporter.h"
 #include "device/files.h"
+#include "engines/share.h"
 #include "export/change.h"
 #include "export/grant.h"
 #include "export/uevent.h"
@@ -112,6 +113,7 @@ static const struct files_ops files_ops = {
 static const struct exporter_ops exporter_ops = {
 	.is_used = exports_for_device,
 	.ready = exports_grant_device,
+	.sampled = share_sampled,
 };
 
 static void check_or(int ret, const char *what, int status)

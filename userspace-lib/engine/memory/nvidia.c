@@ -326,6 +326,31 @@ int nvidia_export(struct nvidia *nvidia, uint32_t card, int file)
 	return ret;
 }
 
+int nvidia_samples(struct nvidia *nvidia, uint32_t card, struct rm_samples *samples,
+		   uint32_t *number)
+{
+	uint32_t first = card < RM_DEVICES ? card : 0, i;
+	struct rm_control args = {
+		.client = nvidia->client,
+		.cmd = RM_CMD_SAMPLES,
+		.params = (uintptr_t)samples,
+		.params_size = sizeof(*samples),
+	};
+	int ret = -ENODEV;
+
+	/* RM gives no device but that of the open card: see device_get(). */
+	for (i = 0; ret && i < RM_DEVICES; i++) {
+		*number = (first + i) % RM_DEVICES;
+		ret = device_get(nvidia, *number);
+	}
+	if (ret)
+		return ret;
+	samples->type = RM_SAMPLES_USED;
+	samples->size = sizeof(samples->samples);
+	args.object = nvidia->subdevices[*number];
+	return call(nvidia, RM_IOCTL_CONTROL, &args, &args.status);
+}
+
 int nvidia_switch(int control, uint32_t client, uint32_t subdevice, const uint32_t *channels,
 		  uint32_t nr, bool off)
 {

@@ -146,6 +146,17 @@ int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
  */
 int nvidia_export(struct nvidia *nvidia, uint32_t card, int file);
 /**
+ * nvidia_samples - read which processes a card has worked for
+ * @nvidia: client of a process that has this card open, and no other one
+ * @card: minor number of the card
+ * @samples: filled in
+ * @number: out: RM's number of the card
+ *
+ * Return: 0, or a negative errno.
+ */
+int nvidia_samples(struct nvidia *nvidia, uint32_t card, struct rm_samples *samples,
+		   uint32_t *number);
+/**
  * nvidia_switch - take channels of a client off their card, or let them run again
  * @control: file of nvidiactl that has made the client
  * @client: handle of the client, of this process or another

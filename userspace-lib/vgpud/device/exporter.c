@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "device/exporter.h"
+#include "device/usage.h"
 #include "engine/memory/nvidia.h"
 #include "shared/log.h"
 #include "shared/loop.h"
@@ -42,6 +43,7 @@
  * @thread_fd: thread's end of the socket, until the thread has a file table of its own; then -1
  * @is_ready: true if guests may have the card
  * @warned: true if the log says that guests do not get the card
+ * @asked: true if the thread was asked who uses the card, and has not answered yet
  */
 struct exporter {
 	LIST_ENTRY(exporter) node;
@@ -51,6 +53,7 @@ struct exporter {
 	int thread_fd;
 	bool is_ready;
 	bool warned;
+	bool asked;
 };
 
 static LIST_HEAD(, exporter) exporters = LIST_HEAD_INITIALIZER(exporters);
@@ -114,6 +117,7 @@ static void *thread_run(void *data)
 {
 	const struct exporter exporter = *(const struct exporter *)data;
 	const int fd = exporter.thread_fd;
+	struct nvidia nvidia = { .control = -1 };
 	int error = 0;
 	char none;
 
@@ -128,8 +132,14 @@ static void *thread_run(void *data)
 	error = page_export(&exporter);
 	send(fd, &error, sizeof(error), MSG_NOSIGNAL);
 	/* vgpud closes its end when the page need not stay exported. */
-	while (!error && recv(fd, &none, sizeof(none), 0) < 0 && errno == EINTR)
-		;
+	while (!error) {
+		ssize_t len = recv(fd, &none, sizeof(none), 0);
+
+		if (!len || (len < 0 && errno != EINTR))
+			break;
+		if (len > 0)
+			usage_answer(&nvidia, fd, minor(exporter.rdev));
+	}
 	return NULL;
 }
 
@@ -172,11 +182,21 @@ static void exporter_answers(struct source *source, uint32_t events)
 {
 	struct exporter *exporter = container_of(source, struct exporter, link);
 	const bool was_ready = exporter->is_ready;
+	static union {
+		int error;
+		struct card_usage usage;
+	} answer;
+	ssize_t len;
 	int error;
 
 	(void)events;
-	if (recv(source->fd, &error, sizeof(error), MSG_DONTWAIT) != sizeof(error))
-		error = -EIO;
+	len = recv(source->fd, &answer, sizeof(answer), MSG_DONTWAIT);
+	if (len == sizeof(answer.usage)) {
+		exporter->asked = false;
+		owner->sampled(&answer.usage);
+		return;
+	}
+	error = len == sizeof(answer.error) ? answer.error : -EIO;
 	if (error)
 		exporter_failed(exporter, error);
 	else if (exporter->thread_fd >= 0)
@@ -285,6 +305,19 @@ bool exporter_is_ready(const char *path, dev_t rdev)
 	exporter_start(exporter);
 	timer_set(&retry, RETRY_MS);
 	return false;
+}
+
+void exporters_sample(void)
+{
+	const char ask = 0;
+	struct exporter *exporter;
+
+	LIST_FOREACH(exporter, &exporters, node) {
+		if (!exporter->is_ready || exporter->link.fd < 0 || exporter->asked)
+			continue;
+		if (send(exporter->link.fd, &ask, sizeof(ask), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+			exporter->asked = true;
+	}
 }
 
 static void review_expired(struct timer *timer)

@@ -206,6 +206,7 @@ int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 	engine->shared_fd = -1;
 	engine->shared_read_fd = -1;
 	LIST_INIT(&engine->shadows);
+	share_init(&engine->share);
 	engine->nodes_fd = nodes_open(arg->cid, arg->port);
 	ret = engine->nodes_fd < 0 ? engine->nodes_fd : shared_open(engine, arg);
 	if (!ret)

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "engines/denial.h"
+#include "engines/share.h"
 #include "shared/loop.h"
 #include "shared/proto.h"
 
@@ -57,6 +58,7 @@ struct host_events {
  * @all_denied_call: number of a call of the loop (loop_call()); 0: none
  * @most: largest use of these shadows
  * @delayed: number of calls of these shadows that had to wait for a rate
+ * @share: the guest's share of cards
  * @nodes_fd: directory of the nodes of the guest's exports
  * @pid: process ID of the engine
  */
@@ -80,6 +82,7 @@ struct engine {
 	uint64_t all_denied_call;
 	struct vgpu_host_use most;
 	__u64 delayed;
+	struct share share;
 	int nodes_fd;
 	pid_t pid;
 };

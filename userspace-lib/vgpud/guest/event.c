@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "engines/master.h"
+#include "engines/share.h"
 #include "guest/event.h"
 #include "guest/peer.h"
 #include "guest/session.h"
@@ -38,6 +39,7 @@ static void on_peer_gone(uint32_t number)
 {
 	struct peer *peer = peer_by_number(number);
 
+	share_look();
 	if (peer)
 		peer_gone(peer);
 }

@@ -17,6 +17,7 @@
 #include "engines/limit.h"
 #include "engines/offer.h"
 #include "engines/shadow.h"
+#include "engines/share.h"
 #include "host/hostdev.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
@@ -245,8 +246,10 @@ int hostdev_peer_limit(uint32_t peer, const struct limits *limits)
 		.cap = limits->device_cap,
 	};
 
-	if (engines)
+	if (engines) {
+		share_limit(&arg);
 		return engine_peer_limit(&arg);
+	}
 	return hostdev_ioctl(VGPU_HOST_PEER_LIMIT, &arg, sizeof(arg));
 }
 
