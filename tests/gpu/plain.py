@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Takes the place of vecadd and spin in a rehearsal, and is called by their names. It reads
+"""Takes the place of vecadd, spin and share in a rehearsal, and is called by their names. It reads
 /dev/zero, which in a guest is the host's forwarded one.
 
     vecadd [--meet DIR COUNT] [--until DIR]
     spin DIR
+    share DIR
 """
 
 import glob
@@ -41,9 +42,26 @@ def option(name, count):
     return sys.argv[at:at + count]
 
 
+def share(fd, folder):
+    rounds = 0
+    while not os.path.exists(folder + "/stop"):
+        if os.path.exists(folder + "/pause"):
+            put_file(folder + "/paused", "")
+            time.sleep(0.02)
+            continue
+        read(fd)
+        rounds += 1
+        put_file(folder + "/done", f"{rounds} {time.monotonic()}")
+        time.sleep(0.02)
+    print("right")
+
+
 def main():
     fd = os.open(device(), os.O_RDWR)
     read(fd)
+    if os.path.basename(sys.argv[0]) == "share":
+        share(fd, sys.argv[1])
+        return
     if os.path.basename(sys.argv[0]) == "spin":
         put_file(sys.argv[1] + "/running", str(os.getpid()))
         for _ in range(1000):
