@@ -23,7 +23,7 @@ from engine_case import (
     ACKED, AGENT_MASTER, ANSWER, BIND, CLOSE, DRM_PRIMARY, DROP, DROPPED, EACCES, EBADF, EBUSY,
     EINTR, END, ENODEV, ENOMEM, EVENT, FDINFO, FIND, KEEP, KEPT, KEPT_NUMBERS, LANES, LIMITS, MADE, MAPPED,
     MAPS, MASTER, MSG_CLOSE, MSG_EVENT, MSG_EXPORT_DEL, MSG_RELEASE, NOTHING, NOW, NVIDIA, OBJECTS, OPEN,
-    OPENED, OWNER, POLL, QUIET, RAM, RELEASE, REVOKE, ROOM, SET_MASTER, SHOW, SHOWN, SYNC,
+    OPENED, OWNER, POLL, QUIET, RAM, RELEASE, REVOKE, RM_FREED, RM_MADE, RM_RUNS, ROOM, SET_MASTER, SHOW, SHOWN, SLOT, SYNC,
     TAKE_BACK, UNEVENT, UNMAP, UNSYNC, USAGE, WAIT, Engine, Shadow, message)
 from unit_tap import main
 
@@ -759,6 +759,18 @@ class Hostile(Engine):
 
     def serves_zero(self):
         self.assertEqual((0, 1), self.find(self.other, self.open(self.other, self.zero, "/dev/zero")))
+
+    def test_channels(self):
+        """Reports of channels that are none, before and after the engine has a thread for them."""
+        number = self.open(self.bad)
+        for period, length in ((0, 0), (40000000, 0), (2000000, 1000000), (1 << 63, 1 << 62), (0, 0)):
+            for card in (0, 31, 32, 1 << 31):
+                self.agent.send(struct.pack("=IIQQQ", SLOT, card, period, 7, length))
+            for kind in (RM_MADE, RM_FREED, RM_RUNS):
+                for file in (0, number, 77):
+                    self.bad.say(kind, number=file, value=5 << 32 | 4, extra=0xc86f << 32 | 4)
+        self.agent.send(struct.pack("=II", SLOT, 0))
+        self.serves()
 
     def test_kept_numbers(self):
         objects = {shadow: self.open(shadow) for shadow in (self.bad, self.other)}
