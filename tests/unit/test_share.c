@@ -14,7 +14,9 @@
 #include "shared/loop.h"
 #include "tap.h"
 
+/* RM's number of the card, and the number of its device file. */
 #define CARD		3
+#define MINOR		3
 #define LOOK_MS		500
 /* The driver takes a sample every 140 ms. */
 #define SAMPLE_NS	140000000ULL
@@ -74,6 +76,8 @@ static void come(unsigned int i)
 	shared[i].cards = 0;
 	LIST_INIT(&engines[i].shadows);
 	share_init(&engines[i].share);
+	share_grant(&engines[i].share, makedev(RM_MAJOR, 0));
+	share_grant(&engines[i].share, makedev(RM_MAJOR, MINOR));
 	shadows[i].pid = 100 + i;
 	LIST_INSERT_HEAD(&engines[i].shadows, &shadows[i], node);
 	LIST_INSERT_HEAD(&all_engines, &engines[i], node);
@@ -111,7 +115,7 @@ static void sample(const uint32_t *pids, unsigned int nr)
 	static struct card_usage usage;
 	unsigned int i;
 
-	usage = (struct card_usage) { .card = CARD, .nr = RM_SAMPLES };
+	usage = (struct card_usage) { .card = CARD, .minor = MINOR, .nr = RM_SAMPLES };
 	for (i = 0; i < RM_SAMPLES; i++)
 		usage.samples[i] = (struct card_sample) {
 			.time_ns = time_ms * 1000000 - i * SAMPLE_NS,
@@ -232,6 +236,32 @@ static void test_unknown(void)
 	tap_subject("a driver that does not say who is busy");
 }
 
+/* A guest that does little, or whose engine tells a lie, takes nothing of a card from others. */
+static void test_little(void)
+{
+	uint32_t pids[24];
+	unsigned int i;
+
+	come(0);
+	come(1);
+	shared[0].cards = shared[1].cards = 1 << CARD;
+	pass(5000);
+	for (i = 0; i < 24; i++)
+		pids[i] = i == 5 ? 101 : 100;
+	sample(pids, 24);
+	tap_expect(is_always(0) && is_always(1), "seen once in 24 samples");
+	pids[7] = pids[9] = pids[11] = 101;
+	sample(pids, 24);
+	tap_expect(part(0) == 50 && part(1) == 50, "seen more often");
+	pass(5000);
+	engines[1].share.granted = 1;
+	pass(LOOK_MS);
+	tap_expect(is_always(0), "a guest that does not have the card");
+	go(0);
+	go(1);
+	tap_subject("guests that do little");
+}
+
 static void test_freeze(void)
 {
 	come(0);
@@ -251,7 +281,7 @@ static void test_freeze(void)
 	tap_subject("freeze and cap");
 }
 
-/* The end of an engine leaves nobody cut. */
+/* The end of an engine leaves no other guest cut. */
 static void test_death(void)
 {
 	come(0);
@@ -277,6 +307,7 @@ int main(void)
 	test_weights();
 	test_idle();
 	test_unknown();
+	test_little();
 	test_freeze();
 	test_death();
 	return tap_done();

@@ -34,15 +34,15 @@ struct card_sample {
  * struct card_usage - which processes have used a card during the last ten seconds
  * @error: 0, or a negative errno
  * @card: RM's number of the card
+ * @minor: minor number of the card
  * @nr: number of samples
- * @reserved: 0
  * @samples: the samples, in no order
  */
 struct card_usage {
 	int32_t error;
 	uint32_t card;
+	uint32_t minor;
 	uint32_t nr;
-	uint32_t reserved;
 	struct card_sample samples[RM_SAMPLES];
 };
 

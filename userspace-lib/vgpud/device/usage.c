@@ -49,7 +49,7 @@ static int samples_take(struct nvidia *nvidia, struct rm_samples *samples, uint3
 
 void usage_answer(struct nvidia *nvidia, int fd, uint32_t card)
 {
-	struct card_usage usage = { 0 };
+	struct card_usage usage = { .minor = card };
 	struct rm_samples *samples;
 
 	/* The thread's stack is small, and it allocates nothing from the heap: see exporter.c. */

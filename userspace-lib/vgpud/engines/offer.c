@@ -277,6 +277,7 @@ int engine_grant(struct vgpu_host_grant *arg)
 		ret = master_make(engine, offer);
 	if (ret)
 		return ret;
+	share_grant(&engine->share, offer->rdev);
 	msg.type = ENGINE_GRANT;
 	msg.export = offer->number;
 	msg.flags = arg->flags;

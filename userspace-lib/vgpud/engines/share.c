@@ -30,16 +30,18 @@
 /* Part of the time, in 1/10000, from which on a card counts as used. */
 #define USED		100
 /*
- * A guest with a slot of a third is seen once in three samples, and counts as busy for this many
- * times three samples after that.
+ * A guest is busy if it was seen in the last samples at least a quarter as often as if it had used
+ * all of its slot. There are so many samples that a guest with a short slot is seen four times.
  */
-#define MISSES		4
-#define SAMPLES_LEAST	8
+#define SEEN_PART	4
+#define SAMPLES_LEAST	16
 /* Time in nanoseconds within which one of the guests must have been seen on a card that works. */
 #define RECENT_NS	3000000000ULL
 
 /* Time until which what the driver has said of a card is used, by card. */
 static uint64_t known_until_ms[RM_DEVICES];
+/* Minor numbers of cards, plus 1; 0: the driver has not said, and they are likely the same. */
+static uint32_t minors[RM_DEVICES];
 
 static void look_late(struct timer *timer)
 {
@@ -79,6 +81,25 @@ static void tell(struct engine *engine, uint32_t card, const struct card_slot *s
 		  (unsigned long long)slot->period / NS_PER_US,
 		  (unsigned long long)slot->start / NS_PER_US);
 	engine_tell(engine, &msg, sizeof(msg), -1);
+}
+
+static bool has_card(const struct share *share, uint32_t card)
+{
+	return share->granted & 1U << (minors[card] ? minors[card] - 1 : card);
+}
+
+/* Return: the cards on which the guest has channels. */
+static uint32_t cards_of(const struct engine *engine)
+{
+	uint32_t cards, card;
+
+	if (engine->agent_fd < 0)
+		return 0;
+	cards = __atomic_load_n(&engine->shared->cards, __ATOMIC_RELAXED);
+	for (card = 0; card < RM_DEVICES; card++)
+		if (!has_card(&engine->share, card))
+			cards &= ~(1U << card);
+	return cards;
 }
 
 static bool is_busy(const struct share *share, uint32_t card, uint64_t now)
@@ -127,8 +148,7 @@ void share_look(void)
 	uint32_t card, cards;
 
 	LIST_FOREACH(engine, &all_engines, node) {
-		cards = engine->agent_fd < 0 ? 0 :
-			__atomic_load_n(&engine->shared->cards, __ATOMIC_RELAXED);
+		cards = cards_of(engine);
 		if (cards & ~engine->share.cards)
 			engine->share.new_until_ms = now_ms() + NEW_MS;
 		engine->share.cards = cards;
@@ -166,25 +186,22 @@ static unsigned int age_of(const struct card_usage *usage, const struct card_sam
 	return age;
 }
 
-/* Return: the number of last samples in one of which a busy guest must be seen. */
-static unsigned int window_of(const struct card_slot *slot)
-{
-	uint64_t window = SAMPLES_LEAST;
-
-	if (slot->period && slot->length)
-		window = MISSES * slot->period / slot->length;
-	return window < SAMPLES_LEAST ? SAMPLES_LEAST : window;
-}
-
+/* Return: true if the guest was seen often enough to be busy. */
 static bool was_seen(const struct engine *engine, const struct card_usage *usage)
 {
-	unsigned int window = window_of(&engine->share.sent[usage->card]), i;
+	const struct card_slot *slot = &engine->share.sent[usage->card];
+	/* A guest without a slot competes with others for the card. */
+	uint64_t period = slot->length ? slot->period : 2, length = slot->length ?: 1;
+	uint64_t window = SEEN_PART * period / length;
+	unsigned int seen = 0, i;
 
+	if (window < SAMPLES_LEAST)
+		window = SAMPLES_LEAST;
 	for (i = 0; i < usage->nr; i++)
-		if (usage->samples[i].used >= USED && has_process(engine, usage->samples[i].pid) &&
-		    age_of(usage, &usage->samples[i]) < window)
-			return true;
-	return false;
+		seen += usage->samples[i].used >= USED &&
+			has_process(engine, usage->samples[i].pid) &&
+			age_of(usage, &usage->samples[i]) < window;
+	return seen && seen >= window * length / period / SEEN_PART;
 }
 
 /*
@@ -217,9 +234,11 @@ void share_sampled(const struct card_usage *usage)
 {
 	struct engine *engine;
 
-	if (usage->error || usage->card >= RM_DEVICES || !is_telling(usage))
+	if (usage->error || usage->card >= RM_DEVICES || usage->minor >= RM_DEVICES ||
+	    !is_telling(usage))
 		return;
 	known_until_ms[usage->card] = now_ms() + SAMPLED_MS;
+	minors[usage->card] = usage->minor + 1;
 	LIST_FOREACH(engine, &all_engines, node) {
 		engine->share.busy &= ~(1U << usage->card);
 		if (was_seen(engine, usage))

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/sysmacros.h>
+#include <sys/types.h>
 
 #include "nvidia_rm.h"
 #include "shared/proto.h"
@@ -15,6 +17,8 @@ struct card_usage;
  * struct share - what vgpud knows of a guest for the shares of cards
  * @weight: see struct vgpu_host_peer_limit; 0: frozen
  * @cap: see struct vgpu_host_peer_limit
+ * @granted: bit mask of the cards that the guest has or had, by minor numbers. An engine that was
+ *	taken over may say that its guest has channels on any card
  * @cards: bit mask of the cards on which the guest had channels at the last look
  * @busy: bit mask of the cards that the guest was last seen to use
  * @new_until_ms: time until which the guest counts as busy, as it has just made its first channels
@@ -23,6 +27,7 @@ struct card_usage;
 struct share {
 	uint32_t weight;
 	uint32_t cap;
+	uint32_t granted;
 	uint32_t cards;
 	uint32_t busy;
 	uint64_t new_until_ms;
@@ -33,6 +38,13 @@ struct share {
 static inline void share_init(struct share *share)
 {
 	*share = (struct share) { .weight = VGPU_HOST_WEIGHT_DEFAULT, .cap = 100 };
+}
+
+/* Note that a guest gets an export with this device number. */
+static inline void share_grant(struct share *share, dev_t rdev)
+{
+	if (major(rdev) == RM_MAJOR && minor(rdev) <= RM_MINOR_CARDS)
+		share->granted |= minor(rdev) < RM_DEVICES ? 1U << minor(rdev) : ~0U;
 }
 
 /* Set weight and cap of the guest with that peer number. */
