@@ -236,6 +236,52 @@ static void test_unknown(void)
 	tap_subject("a driver that does not say who is busy");
 }
 
+/* A guest uses a client whose process has ended: the driver names that process. */
+static void test_ended(void)
+{
+	const uint32_t one[] = { 100 }, both[] = { 100, 77 };
+
+	come(0);
+	come(1);
+	shared[0].cards = shared[1].cards = 1 << CARD;
+	pass(5000);
+	sample(one, 1);
+	tap_expect(is_always(0), "it works for one");
+	sample(both, 2);
+	tap_expect(part(0) == 50 && part(1) == 50, "and for a process that is nobody's");
+	sample(one, 1);
+	tap_expect(is_always(0) && is_always(1), "for one again");
+	go(0);
+	go(1);
+	tap_subject("a process that has ended");
+}
+
+/* A guest that frees its channels and makes them anew does not count as busy for ever. */
+static void test_anew(void)
+{
+	const uint32_t one[] = { 100 };
+
+	come(0);
+	come(1);
+	shared[0].cards = shared[1].cards = 1 << CARD;
+	pass(5000);
+	shared[1].cards = 0;
+	pass(LOOK_MS);
+	shared[1].cards = 1 << CARD;
+	pass(LOOK_MS);
+	sample(one, 1);
+	tap_expect(is_always(0), "not again so soon");
+	shared[1].cards = 0;
+	pass(30000);
+	shared[1].cards = 1 << CARD;
+	pass(LOOK_MS);
+	sample(one, 1);
+	tap_expect(part(0) == 50, "later");
+	go(0);
+	go(1);
+	tap_subject("channels that are made anew");
+}
+
 /* A guest that does little, or whose engine tells a lie, takes nothing of a card from others. */
 static void test_little(void)
 {
@@ -307,6 +353,8 @@ int main(void)
 	test_weights();
 	test_idle();
 	test_unknown();
+	test_ended();
+	test_anew();
 	test_little();
 	test_freeze();
 	test_death();

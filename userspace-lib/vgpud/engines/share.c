@@ -23,6 +23,8 @@
 #define LOOK_MS		500
 /* Time for which a guest counts as busy that has made its first channels of a card. */
 #define NEW_MS		3000
+/* Time after which a guest may count as busy again for that reason. */
+#define NEW_AGAIN_MS	30000
 /* Time for which what the driver has said of a card is used. */
 #define SAMPLED_MS	2000
 /* Largest number of guests of one card that share it. */
@@ -35,6 +37,8 @@
  */
 #define SEEN_PART	4
 #define SAMPLES_LEAST	16
+/* The driver's number for no process. */
+#define NO_PROCESS	UINT32_MAX
 /* Time in nanoseconds within which one of the guests must have been seen on a card that works. */
 #define RECENT_NS	3000000000ULL
 
@@ -106,7 +110,7 @@ static bool is_busy(const struct share *share, uint32_t card, uint64_t now)
 {
 	if (!(share->cards & 1U << card))
 		return false;
-	return now < share->new_until_ms || now >= known_until_ms[card] ||
+	return now < share->new_until_ms[card] || now >= known_until_ms[card] ||
 	       share->busy & 1U << card;
 }
 
@@ -140,6 +144,16 @@ static bool look_at(uint32_t card)
 	return nr_users > 1;
 }
 
+/* Note that a guest has made its first channels of a card, which it may do again and again. */
+static void note_new(struct share *share, uint32_t card)
+{
+	uint64_t now = now_ms();
+
+	if (!share->new_until_ms[card] ||
+	    now >= share->new_until_ms[card] - NEW_MS + NEW_AGAIN_MS)
+		share->new_until_ms[card] = now + NEW_MS;
+}
+
 void share_look(void)
 {
 	unsigned int nr_engines = 0;
@@ -149,8 +163,9 @@ void share_look(void)
 
 	LIST_FOREACH(engine, &all_engines, node) {
 		cards = cards_of(engine);
-		if (cards & ~engine->share.cards)
-			engine->share.new_until_ms = now_ms() + NEW_MS;
+		for (card = 0; card < RM_DEVICES; card++)
+			if (cards & ~engine->share.cards & 1U << card)
+				note_new(&engine->share, card);
 		engine->share.cards = cards;
 		nr_engines++;
 	}
@@ -204,14 +219,25 @@ static bool was_seen(const struct engine *engine, const struct card_usage *usage
 	return seen && seen >= window * length / period / SEEN_PART;
 }
 
+static bool is_of_guest(uint32_t pid)
+{
+	const struct engine *engine;
+
+	LIST_FOREACH(engine, &all_engines, node)
+		if (has_process(engine, pid))
+			return true;
+	return false;
+}
+
 /*
  * Return: true if the samples tell who uses the card: lately it has done nothing, or was seen to
- * work for a guest.
+ * work for guests alone. RM notes the process that has made a client. A guest may let that process
+ * end, and use the client in another one.
  */
 static bool is_telling(const struct card_usage *usage)
 {
-	const struct engine *engine;
-	bool is_used = false;
+	bool is_used = false, is_named = false;
+	const struct card_sample *sample;
 	uint64_t newest = 0;
 	unsigned int i;
 
@@ -219,25 +245,26 @@ static bool is_telling(const struct card_usage *usage)
 		if (usage->samples[i].time_ns > newest)
 			newest = usage->samples[i].time_ns;
 	for (i = 0; i < usage->nr; i++) {
-		if (usage->samples[i].used < USED ||
-		    newest - usage->samples[i].time_ns > RECENT_NS)
+		sample = &usage->samples[i];
+		if (sample->used < USED || newest - sample->time_ns > RECENT_NS)
 			continue;
-		LIST_FOREACH(engine, &all_engines, node)
-			if (has_process(engine, usage->samples[i].pid))
-				return true;
 		is_used = true;
+		if (sample->pid == NO_PROCESS)
+			continue;
+		if (!is_of_guest(sample->pid))
+			return false;
+		is_named = true;
 	}
-	return usage->nr && !is_used;
+	return usage->nr && (is_named || !is_used);
 }
 
 void share_sampled(const struct card_usage *usage)
 {
 	struct engine *engine;
 
-	if (usage->error || usage->card >= RM_DEVICES || usage->minor >= RM_DEVICES ||
-	    !is_telling(usage))
+	if (usage->error || usage->card >= RM_DEVICES || usage->minor >= RM_DEVICES)
 		return;
-	known_until_ms[usage->card] = now_ms() + SAMPLED_MS;
+	known_until_ms[usage->card] = is_telling(usage) ? now_ms() + SAMPLED_MS : 0;
 	minors[usage->card] = usage->minor + 1;
 	LIST_FOREACH(engine, &all_engines, node) {
 		engine->share.busy &= ~(1U << usage->card);

@@ -22,6 +22,7 @@ struct card_usage;
  * @cards: bit mask of the cards on which the guest had channels at the last look
  * @busy: bit mask of the cards that the guest was last seen to use
  * @new_until_ms: time until which the guest counts as busy, as it has just made its first channels
+ *	of a card, by card
  * @sent: slots that its engine was told last, by card
  */
 struct share {
@@ -30,7 +31,7 @@ struct share {
 	uint32_t granted;
 	uint32_t cards;
 	uint32_t busy;
-	uint64_t new_until_ms;
+	uint64_t new_until_ms[RM_DEVICES];
 	struct card_slot sent[RM_DEVICES];
 };
 
