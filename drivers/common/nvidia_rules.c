@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Requests that no guest may make of NVIDIA's driver, see nvidia_rules.h. */
+#include "nvidia_rm.h"
 #include "nvidia_rules.h"
 
 /* Numbers of ioctls, and the sizes by which the driver recognizes their arguments. */
 #define NR_ALLOC_MEMORY		0x27
+#define NR_ALLOC_OBJECT		0x28
 #define NR_CONTROL		0x2a
 #define NR_ALLOC		0x2b
 #define NR_SHARE		0x35
 #define NR_XFER			0xd3
 #define ALLOC_MEMORY_SIZE	56
+#define ALLOC_OBJECT_SIZE	20
 #define ALLOC_SIZE		32
 #define ALLOC_RIGHTS_SIZE	48
 #define CONTROL_SIZE		32
@@ -21,6 +24,7 @@
  */
 #define ALLOC_CLASS		12
 #define ALLOC_MEMORY_STATUS	40
+#define ALLOC_OBJECT_STATUS	16
 #define ALLOC_STATUS		28
 #define ALLOC_RIGHTS_STATUS	40
 #define CONTROL_CMD		8
@@ -51,7 +55,6 @@ static const u32 denied_controls[] = {
  * change how the card divides its time between all channels.
  */
 static const u32 denied_sharing[] = {
-	0x2080110b,	/* stop channels, or let them run again */
 	0x2080111a,	/* stop channels while keys are changed, and let them run again */
 	0x2080111b,	/* a newer form */
 	0x20801115,	/* policy of a list of channels */
@@ -98,6 +101,29 @@ static u32 get32(const u8 *bytes, u32 offset)
 	return le32_to_cpu(v);
 }
 
+/*
+ * Return: true if objects of the class tell of channels. The engine has to know of these, and
+ * learns of RM_ALLOC alone. Programs do not make such objects by the older form.
+ */
+static bool is_of_channel(u32 class)
+{
+	return class == RM_CLASS_DEVICE || class == RM_CLASS_SUBDEVICE ||
+	       class == RM_CLASS_GROUP || rm_is_channel(class);
+}
+
+bool vgpu_nvidia_switch_is_own(const struct rm_control *control,
+			       const struct rm_switch_channels *params)
+{
+	u32 i;
+
+	if (control->params_size != sizeof(*params) || params->nr > RM_SWITCH_MAX || params->event)
+		return false;
+	for (i = 0; i < params->nr; i++)
+		if (params->clients[i] != control->client)
+			return false;
+	return true;
+}
+
 /* Arguments to check; the driver takes no other size for these ioctls. */
 static const struct {
 	u32 nr;
@@ -105,6 +131,7 @@ static const struct {
 	u32 status;
 } looked_at[] = {
 	{ NR_ALLOC_MEMORY, ALLOC_MEMORY_SIZE, ALLOC_MEMORY_STATUS },
+	{ NR_ALLOC_OBJECT, ALLOC_OBJECT_SIZE, ALLOC_OBJECT_STATUS },
 	{ NR_CONTROL, CONTROL_SIZE, CONTROL_STATUS },
 	{ NR_ALLOC, ALLOC_SIZE, ALLOC_STATUS },
 	{ NR_ALLOC, ALLOC_RIGHTS_SIZE, ALLOC_RIGHTS_STATUS },
@@ -162,14 +189,18 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 		look->what = le16_to_cpu(with);
 		return look->what == SHARE_WITH_CLIENT ? VGPU_NVIDIA_DENY : VGPU_NVIDIA_PASS;
 	}
-	if (look->nr == NR_ALLOC || look->nr == NR_ALLOC_MEMORY) {
+	if (look->nr == NR_ALLOC || look->nr == NR_ALLOC_MEMORY || look->nr == NR_ALLOC_OBJECT) {
 		look->what = get32(bytes, ALLOC_CLASS);
-		if (look->nr == NR_ALLOC &&
+		if (look->nr == NR_ALLOC_OBJECT && is_of_channel(look->what))
+			return VGPU_NVIDIA_DENY;
+		if (look->nr != NR_ALLOC_MEMORY &&
 		    judge(denied_in_alloc, ARRAY_SIZE(denied_in_alloc), look->what))
 			return VGPU_NVIDIA_DENY;
 		return judge(denied_classes, ARRAY_SIZE(denied_classes), look->what);
 	}
 	look->what = get32(bytes, CONTROL_CMD);
+	if (look->what == RM_CMD_SWITCH_CHANNELS)
+		return VGPU_NVIDIA_SWITCH;
 	for (i = 0; i < ARRAY_SIZE(of_namespace); i++)
 		if (of_namespace[i] == look->what)
 			return VGPU_NVIDIA_ALONE;

@@ -15,6 +15,7 @@
  *	}
  *	... -EACCES unless vgpu_policy_nvidia(policy, cmd, look.nr) ...
  *	... ALONE becomes PASS if the shadow is process 1 of a pid namespace, else DENY ...
+ *	... SWITCH becomes PASS if vgpu_nvidia_switch_is_own(), else DENY ...
  *	if (verdict == VGPU_NVIDIA_DENY)
  *		... VGPU_NVIDIA_DENIED to look.addr + look.status, and 0 is the result ...
  */
@@ -30,7 +31,11 @@ enum vgpu_nvidia_verdict {
 	VGPU_NVIDIA_LOOK,
 	VGPU_NVIDIA_DENY,
 	VGPU_NVIDIA_ALONE,
+	VGPU_NVIDIA_SWITCH,
 };
+
+struct rm_control;
+struct rm_switch_channels;
 
 /* NV_ERR_NOT_SUPPORTED, 32 bits: the driver's answer to unknown commands. */
 #define VGPU_NVIDIA_DENIED	0x56
@@ -74,6 +79,19 @@ enum vgpu_nvidia_verdict vgpu_nvidia_begin(struct vgpu_nvidia_look *look, u32 cm
  * Return: enum vgpu_nvidia_verdict.
  */
 enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const u8 *bytes);
+
+/**
+ * vgpu_nvidia_switch_is_own - check a command that takes channels off a card, or lets them run
+ * @control: copy of the argument of RM_CONTROL
+ * @params: copy of the command's parameters
+ *
+ * Programs may do that to their own channels, and Vulkan's driver does. It is not known whether the
+ * card's firmware keeps a client from the channels of others.
+ *
+ * Return: true if all channels are of the client, and nothing of the kernel's is named.
+ */
+bool vgpu_nvidia_switch_is_own(const struct rm_control *control,
+			       const struct rm_switch_channels *params);
 
 /*
  * UVM_INITIALIZE, whose argument begins with 64 bits of flags. With VGPU_NVIDIA_UVM_SHARED the

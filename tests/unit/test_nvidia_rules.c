@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nvidia_ioctls.h"
+#include "nvidia_rm.h"
 #include "nvidia_rules.h"
 #include "tap.h"
 
@@ -18,7 +19,7 @@
  */
 static const u32 denied[] = {
 	0xb03, 0xb04, 0x2080016e, 0x208001af, 0x2080017c, 0x20801349,
-	0x2080110b, 0x2080111a, 0x2080111b, 0x20801115, 0x20801121, 0xa06c0110,
+	0x2080111a, 0x2080111b, 0x20801115, 0x20801121, 0xa06c0110,
 };
 
 /* These return data of the processes of a namespace. */
@@ -85,6 +86,8 @@ static void test_number(void)
 	tap_expect(vgpu_nvidia_begin(&look, NV(0x2c, 32), ADDR) == VGPU_NVIDIA_PASS &&
 		   vgpu_nvidia_begin(&look, NV(0x29, 16), ADDR) == VGPU_NVIDIA_PASS,
 		   "another number");
+	tap_expect(vgpu_nvidia_begin(&look, NV(0x28, 24), ADDR) == VGPU_NVIDIA_PASS,
+		   "another size of the older form");
 	tap_subject("what is looked at");
 }
 
@@ -198,6 +201,54 @@ static void test_alloc(void)
 	tap_subject("a denied class");
 }
 
+/* The engine learns of a program's channels by RM_ALLOC alone. */
+static void test_older_form(void)
+{
+	static const u32 classes[] = { 0x80, 0x2080, 0xa06c, 0xc86f, 0x506f, 0xf3, 0x71 };
+	struct vgpu_nvidia_look look;
+	u8 arg[VGPU_NVIDIA_LOOK_MAX] = "";
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(classes); i++) {
+		put32(arg, 12, classes[i]);
+		vgpu_nvidia_begin(&look, NV(0x28, 20), ADDR);
+		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_DENY && look.status == 16,
+			   "class %#x", classes[i]);
+		unwrap(&look, 0x28, 20);
+		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_DENY, "class %#x, wrapped",
+			   classes[i]);
+	}
+	put32(arg, 12, 0x41);
+	vgpu_nvidia_begin(&look, NV(0x28, 20), ADDR);
+	tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_PASS, "a client");
+	tap_subject("the older form of an allocation");
+}
+
+/* Programs may stop their own channels, and let them run again. */
+static void test_switch(void)
+{
+	struct rm_switch_channels params = { .nr = 2, .clients = { 7, 7, 8 } };
+	struct rm_control control = { .client = 7, .params_size = sizeof(params) };
+	struct vgpu_nvidia_look look;
+	u8 arg[VGPU_NVIDIA_LOOK_MAX] = "";
+
+	put32(arg, 8, RM_CMD_SWITCH_CHANNELS);
+	vgpu_nvidia_begin(&look, CONTROL, ADDR);
+	tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_SWITCH, "channels are looked at");
+	tap_expect(vgpu_nvidia_switch_is_own(&control, &params), "its own");
+	params.nr = 3;
+	tap_expect(!vgpu_nvidia_switch_is_own(&control, &params), "those of another client");
+	params.nr = RM_SWITCH_MAX + 1;
+	tap_expect(!vgpu_nvidia_switch_is_own(&control, &params), "more than there may be");
+	params.nr = 2;
+	params.event = 1;
+	tap_expect(!vgpu_nvidia_switch_is_own(&control, &params), "an address of the kernel");
+	params.event = 0;
+	control.params_size--;
+	tap_expect(!vgpu_nvidia_switch_is_own(&control, &params), "another size");
+	tap_subject("channels of the program's own");
+}
+
 static void test_key(void)
 {
 	const u32 control = 'F' << 8 | 0x2a;
@@ -248,6 +299,8 @@ int main(void)
 	test_wrapped();
 	test_share();
 	test_alloc();
+	test_older_form();
+	test_switch();
 	test_key();
 	test_names();
 	return tap_done();

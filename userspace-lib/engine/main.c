@@ -4,8 +4,9 @@
  * starts it with the guest's control connection, gives it the guest's exports and connections to
  * the shadows of the guest's processes, and reads its counters in memory that all of them share.
  *
- * One thread does nearly all in an event loop (the loop, in comments). Two more threads may sleep
- * in drivers: the closer closes files, and the poller polls them.
+ * One thread does nearly all in an event loop (the loop, in comments). More threads may sleep
+ * in drivers: the closer closes files, the poller polls them, and a third one switches channels of
+ * NVIDIA's driver while guests share a card.
  */
 #include <errno.h>
 #include <signal.h>

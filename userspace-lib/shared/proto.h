@@ -101,6 +101,8 @@ enum eshadow_exit {
  * @owned_bytes: length in bytes of devices' memory that the engine owns, because the guest can
  *	see it or may be able to
  * @most: largest use so far of what the engine counts: sessions, objects, all mappings and bytes
+ * @switches: 1 if the engine may take channels of NVIDIA's driver off a card; else 0
+ * @reserved2: 0
  *
  * vgpud writes the fields before @counters, and of the rest only @counters.refused, to count
  * shadows that it has refused to start. The engine writes the rest, and shadows only read.
@@ -128,6 +130,8 @@ struct engine_shared {
 	__u64 kept_bytes;
 	__u64 owned_bytes;
 	struct vgpu_host_use most;
+	__u32 switches;
+	__u32 reserved2;
 };
 
 /* --- vgpud and the engine --------------------------------------------------- */
@@ -355,6 +359,9 @@ struct master_msg {
 
 /* --- the engine and a shadow ------------------------------------------------ */
 
+#define ESHADOW_RM_WISH_OFF	1	/* the program takes it off; else it may run */
+#define ESHADOW_RM_WISH_DONE	2	/* the driver has done so already */
+
 enum engine_shadow_type {
 	/* Requests of a lane, each with one answer. */
 	ESHADOW_OPEN	= 1,	/* may the guest open export @object with flags @value? */
@@ -390,7 +397,9 @@ enum engine_shadow_type {
 	ESHADOW_RM_MADE	= 27,	/* @extra: parent, class << 32; in place of a device's parent, */
 				/* which is the client, the number of the card */
 	ESHADOW_RM_FREED = 28,	/* all objects below are gone as well */
-	ESHADOW_RM_RUNS	= 29,	/* the channel, or each channel of the group, may run */
+	ESHADOW_RM_RUNS	= 29,	/* channels of this file or another may run */
+	/* @extra: ESHADOW_RM_WISH_*: the program takes a channel off the card, or lets it run */
+	ESHADOW_RM_WISH	= 39,
 	/* Messages of the engine. */
 	ESHADOW_ANSWER	= 30,	/* answer to the request of lane @lane */
 	ESHADOW_DROP	= 31,	/* close object @object, then send DROPPED */

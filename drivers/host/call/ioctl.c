@@ -24,6 +24,7 @@
 #include "memory/owner.h"
 #include "memory/page.h"
 #include "nvidia_ioctls.h"
+#include "nvidia_rm.h"
 #include "nvidia_rules.h"
 #include "object/event.h"
 #include "object/object.h"
@@ -175,6 +176,25 @@ static bool shadow_is_alone(void)
 	return task_active_pid_ns(current) != &init_pid_ns && task_tgid_vnr(current) == 1;
 }
 
+/* Return: true if the command switches channels of the program's own client only. */
+static bool ioctl_switches_own(const struct vgpuh_call *call, const u8 *bytes)
+{
+	struct rm_switch_channels *params;
+	struct rm_control control;
+	bool own;
+
+	memcpy(&control, bytes, sizeof(control));
+	if (control.params_size != sizeof(*params) ||
+	    !vgpu_segs_hold(&call->view, call->segs, control.params, sizeof(*params)))
+		return false;
+	params = memdup_user((void __user *)(unsigned long)control.params, sizeof(*params));
+	if (IS_ERR(params))
+		return false;
+	own = vgpu_nvidia_switch_is_own(&control, params);
+	kfree(params);
+	return own;
+}
+
 /*
  * Check what an ioctl asks of NVIDIA's driver. The request is in the argument, and is read
  * where the driver will read it.
@@ -199,6 +219,8 @@ static int ioctl_judge_nvidia(struct vgpuh_call *call, u32 cmd, u64 arg)
 	}
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = shadow_is_alone() ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
+	if (verdict == VGPU_NVIDIA_SWITCH)
+		verdict = ioctl_switches_own(call, bytes) ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
 	listed = vgpu_policy_nvidia(&grant->policy, cmd, look.nr);
 	if (listed == VGPU_POLICY_DENY) {
 		ioctl_tell_denied(call, cmd, VGPU_NVIDIA_RM_KEY(look.nr), 0);

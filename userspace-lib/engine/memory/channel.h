@@ -14,12 +14,17 @@ struct card_slot;
 struct eshadow_msg;
 struct object;
 
-/* Note an object of RM that a shadow reports (ESHADOW_RM_MADE). */
-void channel_made(const struct eshadow_msg *msg);
+/*
+ * Note an object of RM that a shadow reports (ESHADOW_RM_MADE). Return: false if there are too
+ * many: the channel could not be taken off the card, so the session has to end.
+ */
+bool channel_made(const struct eshadow_msg *msg);
 /* Forget an object of RM, and all objects below (ESHADOW_RM_FREED). */
 void channel_freed(const struct eshadow_msg *msg);
-/* Note that channels were let run, which may be off the card at this time (ESHADOW_RM_RUNS). */
-void channel_runs(const struct eshadow_msg *msg);
+/* Note that any channels were let run, which may be off the card now (ESHADOW_RM_RUNS). */
+void channel_runs(void);
+/* Note that a program takes a channel off the card, or lets it run again (ESHADOW_RM_WISH). */
+void channel_wish(const struct eshadow_msg *msg);
 /**
  * channel_close - close the file of an object, and forget the channels of its clients
  * @object: object, whose file was open until now

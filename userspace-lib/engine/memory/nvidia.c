@@ -351,6 +351,21 @@ int nvidia_samples(struct nvidia *nvidia, uint32_t card, struct rm_samples *samp
 	return call(nvidia, RM_IOCTL_CONTROL, &args, &args.status);
 }
 
+int nvidia_subdevice(int control, uint32_t client, uint32_t device, uint32_t *subdevice)
+{
+	struct nvidia nvidia = { .control = control, .client = client };
+	struct rm_subdevice params = {};
+
+	return alloc(&nvidia, device, RM_CLASS_SUBDEVICE, &params, sizeof(params), subdevice);
+}
+
+void nvidia_subdevice_free(int control, uint32_t client, uint32_t subdevice)
+{
+	struct nvidia nvidia = { .control = control, .client = client };
+
+	free_object(&nvidia, subdevice);
+}
+
 int nvidia_switch(int control, uint32_t client, uint32_t subdevice, const uint32_t *channels,
 		  uint32_t nr, bool off)
 {

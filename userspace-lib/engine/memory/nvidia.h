@@ -157,6 +157,18 @@ int nvidia_export(struct nvidia *nvidia, uint32_t card, int file);
 int nvidia_samples(struct nvidia *nvidia, uint32_t card, struct rm_samples *samples,
 		   uint32_t *number);
 /**
+ * nvidia_subdevice - make a subdevice of a program's device
+ * @control: file of nvidiactl that has made the client
+ * @client: handle of the client
+ * @device: handle of the device
+ * @subdevice: out: the subdevice's handle, for nvidia_subdevice_free()
+ *
+ * Return: 0, or a negative errno.
+ */
+int nvidia_subdevice(int control, uint32_t client, uint32_t device, uint32_t *subdevice);
+/* Free a subdevice of nvidia_subdevice(). */
+void nvidia_subdevice_free(int control, uint32_t client, uint32_t subdevice);
+/**
  * nvidia_switch - take channels of a client off their card, or let them run again
  * @control: file of nvidiactl that has made the client
  * @client: handle of the client, of this process or another

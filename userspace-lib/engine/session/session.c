@@ -95,13 +95,17 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 		owner_shown(shadow, msg->lane);
 		return true;
 	case ESHADOW_RM_MADE:
-		channel_made(msg);
+		if (!channel_made(msg))
+			shadow_end(shadow);
 		return true;
 	case ESHADOW_RM_FREED:
 		channel_freed(msg);
 		return true;
 	case ESHADOW_RM_RUNS:
-		channel_runs(msg);
+		channel_runs();
+		return true;
+	case ESHADOW_RM_WISH:
+		channel_wish(msg);
 		return true;
 	default:
 		return false;

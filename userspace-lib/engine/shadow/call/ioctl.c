@@ -182,13 +182,15 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg, struct vgpu_nvidia_
 	 */
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = sys2(__NR_getpid, 0, 0) == 1 ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
+	if (verdict == VGPU_NVIDIA_SWITCH)
+		verdict = nvidia_switches_own(call, bytes) ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
 	listed = vgpu_policy_nvidia(&call->file->policy, cmd, look->nr);
 	if (listed != VGPU_POLICY_PASS)
 		denial_count(export, VGPU_NVIDIA_RM_KEY(look->nr), 0, listed == VGPU_POLICY_AUDIT);
 	if (listed == VGPU_POLICY_DENY)
 		return -EACCES;
 	if (verdict == VGPU_NVIDIA_PASS)
-		return 0;
+		return nvidia_is_deferred(call, look) ? 1 : 0;
 	denial_count(export, VGPU_NVIDIA_RM_KEY(look->nr), look->what, false);
 	count(&counters->refused, 1);
 	memcpy((void *)(look->addr + look->status), &denied, sizeof(denied));

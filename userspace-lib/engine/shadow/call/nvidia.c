@@ -195,17 +195,78 @@ static void tell_made(const struct call *call, const struct vgpu_nvidia_look *lo
 
 	if (!was_allocated(look, &args))
 		return;
+	/* The class that was judged: another call may change the argument meanwhile. */
+	args.class = look->what;
 	if (args.class == RM_CLASS_DEVICE) {
+		/* The engine must know the card; without parameters RM takes the first one. */
 		if (args.params &&
-		    vgpu_segs_hold(&call->view, call->segs, args.params, sizeof(number)))
+		    !vgpu_segs_hold(&call->view, call->segs, args.params, sizeof(number)))
+			sys_exit_group(SHADOW_EXIT_OK);
+		if (args.params)
 			memcpy(&number, (const void *)args.params, sizeof(number));
 		args.parent = number;
 	} else if (args.class != RM_CLASS_SUBDEVICE && args.class != RM_CLASS_GROUP &&
 		   !rm_is_channel(args.class)) {
 		return;
 	}
-	channel_tell(ESHADOW_RM_MADE, call->file->object, args.client | (u64)args.object << 32,
-		     args.parent | (u64)args.class << 32);
+	channel_tell_surely(ESHADOW_RM_MADE, call->file->object,
+			    args.client | (u64)args.object << 32,
+			    args.parent | (u64)args.class << 32);
+}
+
+/*
+ * Reads the parameters of a command that switches channels. Return: false if they are not in the
+ * call's segments, or the channels are not all of the command's client.
+ */
+static bool switch_read(const struct call *call, const struct rm_control *control,
+			struct rm_switch_channels *params)
+{
+	if (control->params_size != sizeof(*params) ||
+	    !vgpu_segs_hold(&call->view, call->segs, control->params, sizeof(*params)))
+		return false;
+	memcpy(params, (const void *)control->params, sizeof(*params));
+	return vgpu_nvidia_switch_is_own(control, params);
+}
+
+bool nvidia_switches_own(const struct call *call, const u8 *bytes)
+{
+	struct rm_switch_channels params;
+	struct rm_control control;
+
+	memcpy(&control, bytes, sizeof(control));
+	return is_control(call->file) && switch_read(call, &control, &params);
+}
+
+/* Tells the engine what the program wants of its channels. */
+static void tell_wish(const struct call *call, const struct rm_control *control, u64 done)
+{
+	struct rm_switch_channels params;
+	u32 i;
+
+	/* Another call has changed the argument: the engine cannot know what runs. */
+	if (!switch_read(call, control, &params))
+		sys_exit_group(SHADOW_EXIT_OK);
+	for (i = 0; i < params.nr; i++)
+		channel_tell_surely(ESHADOW_RM_WISH, call->file->object,
+				    control->client | (u64)params.channels[i] << 32,
+				    done | (params.off ? ESHADOW_RM_WISH_OFF : 0));
+}
+
+bool nvidia_is_deferred(const struct call *call, const struct vgpu_nvidia_look *look)
+{
+	struct rm_switch_channels params;
+	struct rm_control control;
+	u32 ok = RM_OK;
+
+	if (look->nr != _IOC_NR(RM_IOCTL_CONTROL) || look->what != RM_CMD_SWITCH_CHANNELS ||
+	    !__atomic_load_n(&shared->switches, __ATOMIC_RELAXED))
+		return false;
+	memcpy(&control, (const void *)look->addr, sizeof(control));
+	if (!switch_read(call, &control, &params) || params.off)
+		return false;
+	tell_wish(call, &control, 0);
+	memcpy((void *)(look->addr + look->status), &ok, sizeof(ok));
+	return true;
 }
 
 void nvidia_answered(const struct call *call, const struct vgpu_nvidia_look *look)
@@ -221,14 +282,16 @@ void nvidia_answered(const struct call *call, const struct vgpu_nvidia_look *loo
 	} else if (look->nr == _IOC_NR(RM_IOCTL_FREE) && look->len == sizeof(free)) {
 		memcpy(&free, (const void *)look->addr, sizeof(free));
 		if (!free.status)
-			channel_tell(ESHADOW_RM_FREED, call->file->object,
-				     free.client | (u64)free.object << 32, 0);
+			channel_tell_surely(ESHADOW_RM_FREED, call->file->object,
+					    free.client | (u64)free.object << 32, 0);
 	} else if (look->nr == _IOC_NR(RM_IOCTL_CONTROL) && look->len == sizeof(control)) {
 		memcpy(&control, (const void *)look->addr, sizeof(control));
-		if (!control.status && (control.cmd == RM_CMD_SCHEDULE_GROUP ||
-					control.cmd == RM_CMD_SCHEDULE_CHANNEL))
-			channel_tell(ESHADOW_RM_RUNS, call->file->object,
-				     control.client | (u64)control.object << 32, 0);
+		if (!control.status && (look->what == RM_CMD_SCHEDULE_GROUP ||
+					look->what == RM_CMD_SCHEDULE_CHANNEL))
+			channel_tell_surely(ESHADOW_RM_RUNS, call->file->object,
+					    control.client | (u64)control.object << 32, 0);
+		else if (!control.status && look->what == RM_CMD_SWITCH_CHANNELS)
+			tell_wish(call, &control, ESHADOW_RM_WISH_DONE);
 	}
 }
 

@@ -108,6 +108,16 @@ void channel_tell(u32 type, u32 object, u64 value, u64 extra)
 	channel_send(&msg, NULL, 0, -1);
 }
 
+void channel_tell_surely(u32 type, u32 object, u64 value, u64 extra)
+{
+	const struct eshadow_msg msg = {
+		.type = type, .object = object, .value = value, .extra = extra,
+	};
+
+	if (channel_send(&msg, NULL, 0, -1))
+		sys_exit_group(SHADOW_EXIT_OK);
+}
+
 void channel_tell_acked(const struct lane *lane)
 {
 	const struct eshadow_msg acked = { .type = ESHADOW_ACKED, .lane = lane->index };

@@ -36,6 +36,8 @@ int channel_ask(struct lane *lane, struct request *request);
 int channel_ask_for(struct lane *lane, u32 type, u32 object, u64 value, u64 extra);
 /* Sends a message that has no answer. */
 void channel_tell(u32 type, u32 object, u64 value, u64 extra);
+/* Sends a message that has no answer, which the engine must get. Ends the program on failure. */
+void channel_tell_surely(u32 type, u32 object, u64 value, u64 extra);
 /*
  * Tells the engine that the guest has all that the lane's last call gave it. Ends the program on
  * failure.
