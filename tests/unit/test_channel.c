@@ -345,7 +345,7 @@ static void unblock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What a program does during the driver's call is newer than that call. */
+/* A report during the driver's call is newer than that call. */
 static void test_meanwhile(void)
 {
 	program_begins(2);

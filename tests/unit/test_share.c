@@ -157,6 +157,21 @@ static void test_alone(void)
 	tap_subject("a guest that is alone");
 }
 
+/* Two cards may have other numbers than their files, which nobody knows before the first sample. */
+static void test_number(void)
+{
+	come(0);
+	come(1);
+	engines[0].share.granted = engines[1].share.granted = 1;
+	shared[0].cards = shared[1].cards = 1 << CARD;
+	pass(LOOK_MS);
+	tap_expect(part(0) == 50 && part(1) == 50, "a card of an unknown file is shared");
+	go(0);
+	go(1);
+	nr_told = 0;
+	tap_subject("a card whose number is not that of its file");
+}
+
 static void test_weights(void)
 {
 	nr_asked = 0;
@@ -350,6 +365,7 @@ static void test_death(void)
 int main(void)
 {
 	test_alone();
+	test_number();
 	test_weights();
 	test_idle();
 	test_unknown();

@@ -27,7 +27,7 @@
 #define NEW_AGAIN_MS	30000
 /* Time for which what the driver has said of a card is used. */
 #define SAMPLED_MS	2000
-/* Largest number of guests of one card that share it. */
+/* Largest number of busy guests of one card that share it; others are not cut. */
 #define GUESTS_MAX	256
 /* Part of the time, in 1/10000, from which on a card counts as used. */
 #define USED		100
@@ -44,7 +44,7 @@
 
 /* Time until which what the driver has said of a card is used, by card. */
 static uint64_t known_until_ms[RM_DEVICES];
-/* Minor numbers of cards, plus 1; 0: the driver has not said, and they are likely the same. */
+/* Minor numbers of cards, plus 1; 0: the driver has not said yet, so it may be any. */
 static uint32_t minors[RM_DEVICES];
 
 static void look_late(struct timer *timer)
@@ -89,7 +89,9 @@ static void tell(struct engine *engine, uint32_t card, const struct card_slot *s
 
 static bool has_card(const struct share *share, uint32_t card)
 {
-	return share->granted & 1U << (minors[card] ? minors[card] - 1 : card);
+	if (!minors[card])
+		return share->granted;
+	return share->granted & 1U << (minors[card] - 1);
 }
 
 /* Return: the cards on which the guest has channels. */
@@ -114,32 +116,38 @@ static bool is_busy(const struct share *share, uint32_t card, uint64_t now)
 	       share->busy & 1U << card;
 }
 
+static struct slot_guest guest_of(const struct share *share, uint32_t card, uint64_t now)
+{
+	return (struct slot_guest) {
+		.weight = share->weight,
+		.cap = share->cap,
+		.busy = is_busy(share, card, now),
+	};
+}
+
 /* Return: true if two or more guests have channels on the card. */
 static bool look_at(uint32_t card)
 {
 	static struct slot_guest guests[GUESTS_MAX];
+	unsigned int nr = 0, nr_told = 0, nr_users = 0;
 	uint64_t now = now_ms();
 	struct engine *engine;
-	unsigned int nr = 0, nr_users = 0;
+	struct slot_guest guest;
 
 	LIST_FOREACH(engine, &all_engines, node) {
-		const struct share *share = &engine->share;
-
-		if (nr == GUESTS_MAX)
-			break;
-		guests[nr++] = (struct slot_guest) {
-			.weight = share->weight,
-			.cap = share->cap,
-			.busy = is_busy(share, card, now),
-		};
-		nr_users += !!(share->cards & 1U << card);
+		guest = guest_of(&engine->share, card, now);
+		if (guest.busy && nr < GUESTS_MAX)
+			guests[nr++] = guest;
+		nr_users += !!(engine->share.cards & 1U << card);
 	}
 	slots_share(guests, nr);
-	nr = 0;
 	LIST_FOREACH(engine, &all_engines, node) {
-		if (nr == GUESTS_MAX)
-			break;
-		tell(engine, card, &guests[nr++].slot);
+		guest = guest_of(&engine->share, card, now);
+		if (guest.busy && nr_told < nr)
+			guest = guests[nr_told++];
+		else
+			slots_share(&guest, 1);
+		tell(engine, card, &guest.slot);
 	}
 	return nr_users > 1;
 }
