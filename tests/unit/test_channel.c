@@ -373,6 +373,25 @@ static void test_meanwhile(void)
 	tap_subject("reports during a switch");
 }
 
+/*
+ * One group is let run while the thread lets all channels run: the others, which the driver has not
+ * got to, stay off if the report is taken for news of all.
+ */
+static void test_thaw(void)
+{
+	program_begins(3);
+	channel_slot(0, &frozen);
+	tap_expect(await(0, 3, true), "all are off");
+	refused[0] = true;
+	channel_slot(0, &always);
+	usleep(20000);
+	channel_runs();
+	refused[0] = false;
+	tap_expect(await(0, 3, false), "all run");
+	program_ends();
+	tap_subject("a report while channels are let run");
+}
+
 static void wish(uint32_t object, uint64_t what)
 {
 	const struct eshadow_msg msg = {
@@ -482,6 +501,7 @@ int main(void)
 	test_freed();
 	test_refused();
 	test_meanwhile();
+	test_thaw();
 	test_wish();
 	test_subdevice();
 	test_close();

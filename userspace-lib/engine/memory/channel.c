@@ -202,10 +202,9 @@ void channel_freed(const struct eshadow_msg *msg)
 	pthread_mutex_unlock(&channels_lock);
 }
 
-/* Note that a channel runs, or not, whatever the thread is doing with it at this time. */
-static void note(struct rm_object *object, bool off)
+/* What the thread is doing with the channel at this time is older than a report of the shadow. */
+static void outdate(struct rm_object *object)
 {
-	object->off = off;
 	object->alone = false;
 	object->refusals = 0;
 	object->retry_ns = 0;
@@ -218,10 +217,15 @@ void channel_runs(void)
 	struct rm_object *object;
 
 	pthread_mutex_lock(&channels_lock);
-	/* A group may have a duplicate, in another client as well: any channel may run now. */
+	/*
+	 * A group may have a duplicate, in another client as well: any channel may run now. Most of
+	 * them do not, so each one has to be switched, to whichever state is wanted.
+	 */
 	TAILQ_FOREACH(client, &channels_clients, node)
-		LIST_FOREACH(object, &client->objects, node)
-			note(object, false);
+		LIST_FOREACH(object, &client->objects, node) {
+			object->unsure = true;
+			outdate(object);
+		}
 	channels_changed();
 	pthread_mutex_unlock(&channels_lock);
 }
@@ -236,8 +240,11 @@ void channel_wish(const struct eshadow_msg *msg)
 	object = client ? channels_object(client, msg->value >> 32) : NULL;
 	if (object) {
 		object->wished = msg->extra & ESHADOW_RM_WISH_OFF;
-		if (msg->extra & ESHADOW_RM_WISH_DONE)
-			note(object, object->wished);
+		if (msg->extra & ESHADOW_RM_WISH_DONE) {
+			object->off = object->wished;
+			object->unsure = false;
+			outdate(object);
+		}
 	}
 	channels_changed();
 	pthread_mutex_unlock(&channels_lock);

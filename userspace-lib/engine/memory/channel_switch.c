@@ -97,7 +97,7 @@ static bool batch_add(struct batch *batch, const struct rm_client *client,
 	const bool off = cut || object->wished;
 	const struct rm_object *device;
 
-	if (!rm_is_channel(object->class) || object->off == off ||
+	if (!rm_is_channel(object->class) || (object->off == off && !object->unsure) ||
 	    (batch->nr && (object->alone || batch->off != off)))
 		return false;
 	device = channels_device(client, object);
@@ -169,6 +169,7 @@ static void batch_done(const struct batch *batch, int ret)
 			continue;
 		if (!ret) {
 			object->off = batch->off;
+			object->unsure = false;
 			object->alone = false;
 			object->refusals = 0;
 		} else if (batch->nr == 1) {

@@ -23,7 +23,8 @@ struct object;
  * @class: the object's class
  * @card: RM's number of the card, of a device
  * @stamp: changes whenever the shadow reports that @off may not be true any more
- * @off: true if the channel is off the card
+ * @off: true if the channel is off the card, as far as the thread knows
+ * @unsure: true if a group or channel was let run since; @off may be wrong, whatever it says
  * @wished: true if the program itself has taken the channel off the card
  * @alone: true if the channel is switched by a call of its own, as RM has refused it among others
  * @refusals: number of times that RM has refused to switch the channel since the last success
@@ -37,6 +38,7 @@ struct rm_object {
 	uint32_t card;
 	uint64_t stamp;
 	bool off;
+	bool unsure;
 	bool wished;
 	bool alone;
 	unsigned int refusals;
