@@ -27,6 +27,7 @@
 #include "engine/memory/lend.h"
 #include "engine/memory/window.h"
 #include "engine/object/poller.h"
+#include "engine/object/wakeup.h"
 #include "engine/session/kept.h"
 #include "engine/session/master.h"
 #include "engine/session/reference.h"
@@ -145,11 +146,15 @@ static void message_handle(const struct vgpu_hdr *msg)
 	}
 }
 
-/* Answer lanes and RELEASE messages that wait for nothing any more: progress_notify(). */
+/*
+ * Answer lanes and RELEASE messages that wait for nothing any more, and send messages for which
+ * there is room now: progress_notify().
+ */
 static void look(void)
 {
 	sync_look();
 	kept_look();
+	wakeups_send();
 }
 
 static void check(int ret, const char *what)

@@ -15,6 +15,7 @@ extern struct vgpu_wire_limits wire_limits;
  * Function to be called when something has ended that lanes or RELEASE messages may wait for. Lanes
  * wait until control messages are applied, and RELEASE messages until no driver has the memory. The
  * callers do not know the waiters, which may be in higher folders. So main.c sets the function.
+ * Also called when a guest that was slow to read messages has read some.
  */
 extern void (*progress_notify)(void);
 

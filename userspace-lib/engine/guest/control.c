@@ -40,6 +40,8 @@ struct later {
 
 static STAILQ_HEAD(, later) laters = STAILQ_HEAD_INITIALIZER(laters);
 static size_t later_bytes;
+/* True if a caller may have messages that wait for room (control_is_behind()). */
+static bool held;
 static union {
 	struct vgpu_hdr hdr;
 	uint8_t bytes[VGPU_CONTROL_MSG_MAX];
@@ -78,12 +80,12 @@ static void later_take(void)
 
 static void control_flush(void)
 {
-	ssize_t len;
+	ssize_t len = 0;
+	bool again;
 
 	later_take();
-	if (!out_len)
-		return;
-	len = send(control.fd, out, out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (out_len)
+		len = send(control.fd, out, out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (len < 0 && errno != EAGAIN && errno != EINTR)
 		engine_end("the guest has closed the connection");
 	if (len > 0) {
@@ -94,7 +96,9 @@ static void control_flush(void)
 	}
 	if (out_len && !sending.set)
 		timer_set(&sending, SEND_TIMEOUT_MS);
-	source_set(&control, EPOLLIN | (out_len || !STAILQ_EMPTY(&laters) ? EPOLLOUT : 0));
+	/* Messages of callers that wait for room are sent at the next event. */
+	again = held || out_len || !STAILQ_EMPTY(&laters);
+	source_set(&control, EPOLLIN | (again ? EPOLLOUT : 0));
 }
 
 void control_send(const void *msg, size_t len)
@@ -121,9 +125,17 @@ void control_send_later(const void *msg, size_t len)
 	control_flush();
 }
 
-bool control_is_behind(void)
+static bool is_behind(void)
 {
 	return out_len + later_bytes > sizeof(out) / 2;
+}
+
+bool control_is_behind(void)
+{
+	if (!is_behind())
+		return false;
+	held = true;
+	return true;
 }
 
 static void send_header(uint16_t type, uint64_t seq)
@@ -244,8 +256,13 @@ static void control_read(void)
 static void control_ready(struct source *source, uint32_t events)
 {
 	(void)source;
-	if (events & EPOLLOUT)
+	if (events & EPOLLOUT) {
 		control_flush();
+		if (held && !is_behind()) {
+			held = false;
+			progress_notify();
+		}
+	}
 	if (!(events & ~EPOLLOUT))
 		return;
 	silence = 0;

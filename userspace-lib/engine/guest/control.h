@@ -23,7 +23,11 @@ void control_send(const void *msg, size_t len);
 void control_send_later(const void *msg, size_t len);
 /* Return: number of the last control message that was handled. */
 uint64_t control_last(void);
-/* Return: true if the guest reads slowly: the caller must begin nothing that has to be reported. */
+/*
+ * Return: true if the guest reads slowly: the caller must begin nothing that has to be reported,
+ * and send no message of which there may be many. progress_notify() is called when the guest has
+ * read.
+ */
 bool control_is_behind(void);
 
 #endif /* ENGINE_CONTROL_H */

@@ -28,12 +28,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "engine/guest/control.h"
 #include "engine/object/object.h"
 #include "engine/object/poller.h"
+#include "engine/object/wakeup.h"
 #include "shared/loop.h"
 #include "shared/proto.h"
-#include "wire.h"
 
 /* Events that poll() reports without being asked. */
 #define POLL_ALWAYS	(POLLERR | POLLHUP)
@@ -47,61 +46,12 @@ static uint64_t rounds;
 static bool polling;
 static int kick_fd;
 
-/* An event that the loop has to tell the guest. The list is protected by lock. */
-struct told {
-	STAILQ_ENTRY(told) node;
-	struct vgpu_poll_event msg;
-};
-
-static STAILQ_HEAD(told_list, told) told_list = STAILQ_HEAD_INITIALIZER(told_list);
-
-static void poller_ready(struct source *source, uint32_t events)
-{
-	struct told_list list = STAILQ_HEAD_INITIALIZER(list);
-	struct told *told;
-	uint64_t value;
-
-	(void)events;
-	if (read(source->fd, &value, sizeof(value)) != sizeof(value))
-		return;
-	pthread_mutex_lock(&lock);
-	STAILQ_CONCAT(&list, &told_list);
-	pthread_mutex_unlock(&lock);
-	while ((told = STAILQ_FIRST(&list))) {
-		STAILQ_REMOVE_HEAD(&list, node);
-		control_send(&told->msg, sizeof(told->msg));
-		free(told);
-	}
-}
-
-static struct source ready = { .fd = -1, .ready = poller_ready };
-
-static void kick(int fd)
+static void kick(void)
 {
 	const uint64_t one = 1;
 
-	if (write(fd, &one, sizeof(one)) != sizeof(one))
+	if (write(kick_fd, &one, sizeof(one)) != sizeof(one))
 		abort();
-}
-
-/* Queue an event for the guest. Context: lock is held. */
-static void tell(const struct object *object, uint32_t revents)
-{
-	struct told *told = calloc(1, sizeof(*told));
-
-	if (!told)
-		abort();
-	told->msg = (struct vgpu_poll_event) {
-		.hdr.len = cpu_to_le32(sizeof(told->msg)),
-		.hdr.type = cpu_to_le16(VGPU_MSG_POLL_EVENT),
-		.object = cpu_to_le32(object->id),
-		.revents = cpu_to_le32(revents),
-		.number = cpu_to_le32(object->poll.number),
-		/* The state of a signaled fence is final, and poll() has reported all of it. */
-		.flags = cpu_to_le32(object->kind == VGPU_OBJECT_SYNC_FILE ? VGPU_POLL_ANSWER : 0),
-	};
-	STAILQ_INSERT_TAIL(&told_list, told, node);
-	kick(ready.fd);
 }
 
 static void woken(struct object *object, uint32_t revents)
@@ -117,7 +67,7 @@ static void woken(struct object *object, uint32_t revents)
 		object->poll.events = 0;
 	if (!(object->poll.events & ~POLL_ALWAYS))
 		object->poll.events = 0;
-	tell(object, revents);
+	wakeup_tell(object, revents);
 }
 
 static size_t poll_fill(struct pollfd **polls, struct object ***objects, size_t *room)
@@ -203,7 +153,7 @@ static void edge_woken(struct object *object, uint32_t revents)
 	pthread_mutex_lock(&lock);
 	if (!object->poll.level)
 		object->poll.cached |= revents;
-	tell(object, revents);
+	wakeup_tell(object, revents);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -323,7 +273,7 @@ static void signal_ready(struct source *source, uint32_t events)
 		pthread_mutex_lock(&lock);
 		LIST_FOREACH(object, &all_objects, node)
 			if (object->poll.async)
-				tell(object, POLLIN | POLLRDNORM);
+				wakeup_tell(object, POLLIN | POLLRDNORM);
 		pthread_mutex_unlock(&lock);
 		return;
 	}
@@ -334,7 +284,7 @@ static void signal_ready(struct source *source, uint32_t events)
 	if (!object || !revents)
 		return;
 	pthread_mutex_lock(&lock);
-	tell(object, revents);
+	wakeup_tell(object, revents);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -392,9 +342,9 @@ uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint
 	if (armed && !state->listed) {
 		LIST_INSERT_HEAD(&polled, object, poll.node);
 		state->listed = true;
-		kick(kick_fd);
+		kick();
 	} else if (armed & ~state->events) {
-		kick(kick_fd);
+		kick();
 	}
 	state->events = armed;
 	pthread_mutex_unlock(&lock);
@@ -423,7 +373,7 @@ static void settle_locked(void)
 
 	if (!polling)
 		return;
-	kick(kick_fd);
+	kick();
 	while (rounds == round)
 		pthread_cond_wait(&looked, &lock);
 }
@@ -432,7 +382,8 @@ void poller_hang_up(struct object *object)
 {
 	pthread_mutex_lock(&lock);
 	if (object->poll.events || object->poll.edges || object->poll.async)
-		tell(object, POLL_ALWAYS);
+		wakeup_tell(object, POLL_ALWAYS);
+	wakeup_keep(object);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -443,6 +394,7 @@ void poller_forget(struct object *object)
 	if (unlist_locked(object))
 		settle_locked();
 	pthread_mutex_unlock(&lock);
+	wakeup_forget(object);
 }
 
 void poller_quiet(dev_t rdev)
@@ -468,7 +420,7 @@ void poller_quiet(dev_t rdev)
 	/* POLLERR makes all waiters ask for the state, whatever events they wait for. */
 	LIST_FOREACH(object, &all_objects, node) {
 		if (object->poll.quieted)
-			tell(object, object->poll.quieted | POLLERR);
+			wakeup_tell(object, object->poll.quieted | POLLERR);
 		object->poll.quieted = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -492,9 +444,8 @@ int poller_init(void)
 	edges.fd = edge_fd;
 	if (edge_fd < 0 || source_add(&edges, EPOLLIN))
 		return -errno;
-	ready.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ready.fd < 0 || kick_fd < 0 || source_add(&ready, EPOLLIN))
+	if (kick_fd < 0 || wakeups_init())
 		return -errno;
 	return -pthread_create(&thread, NULL, poller_main, NULL);
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 struct object;
+struct wakeup;
 
 /**
  * struct polled - readiness of an object
@@ -26,6 +27,7 @@ struct object;
  * @number: number of the last POLL call
  * @quieted: events that the guest was to be notified of before poller_quiet(); used by the
  *	loop alone
+ * @wakeup: message to the guest that waits to be sent; NULL: none; used by wakeup.c alone
  *
  * The other fields are protected by the poller's lock.
  */
@@ -41,6 +43,7 @@ struct polled {
 	uint32_t cached;
 	uint32_t number;
 	uint32_t quieted;
+	struct wakeup *wakeup;
 };
 
 int poller_init(void);

@@ -143,7 +143,7 @@ void kept_look(void)
 	struct vgpu_release msg = { .hdr = VGPU_HDR(sizeof(msg), VGPU_MSG_RELEASE, 0) };
 	struct kept *kept, *next;
 
-	for (kept = LIST_FIRST(&kepts); nr_releases && kept; kept = next) {
+	for (kept = LIST_FIRST(&kepts); nr_releases && kept && !control_is_behind(); kept = next) {
 		next = LIST_NEXT(kept, node);
 		if (!kept_is_over(kept))
 			continue;
