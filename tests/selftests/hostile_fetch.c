@@ -230,8 +230,6 @@ TEST_F_TIMEOUT(hostile, sends_on_after_the_last_reply, 60)
 	uint32_t object;
 	int lane, i;
 
-	if (tool_user_engine())
-		SKIP(return, "lanes of the host module only");
 	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
 	ASSERT_EQ(-EFAULT, peer_reply(lane, &answer, sizeof(answer), FETCH_MS + SLACK_MS));

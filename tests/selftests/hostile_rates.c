@@ -153,8 +153,6 @@ TEST_F_TIMEOUT(limits, closes_of_nothing, 60)
 	uint32_t object;
 	int lane;
 
-	if (tool_user_engine())
-		SKIP(return, "lanes of the host module only");
 	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(set_limit("byte-rate=1"));
 	peer_call_init(&call, VGPU_OP_CLOSE, 4711, 2);
@@ -221,8 +219,6 @@ TEST_F_TIMEOUT(limits, calls_without_memory, 120)
 	char answer[4096];
 	int lane[3], i;
 
-	if (tool_user_engine())
-		SKIP(return, "lanes of the host module only");
 	HOST_BEGIN(&self->peer, lane[0], object);
 	for (i = 1; i < 3; i++) {
 		lane[i] = peer_lane(&self->peer, 1);

@@ -46,6 +46,7 @@ struct call_fixups {
  * @lane: lane of the call
  * @msg: message of the guest, in the lane's buffer or in memory of budget_get()
  * @msg_len: length of @msg in bytes
+ * @paid: bytes of @msg that the guest has been charged for
  * @tsc_in: time-stamp counter at the time when the message came
  * @view: parts of @msg, which were checked
  * @file: file of the call's object; NULL: none
@@ -65,6 +66,7 @@ struct call {
 	struct lane *lane;
 	u8 *msg;
 	u32 msg_len;
+	u64 paid;
 	u64 tsc_in;
 	struct vgpu_call_view view;
 	struct file_entry *file;

@@ -21,6 +21,7 @@
 #include "engine/shadow/memory/demand.h"
 #include "engine/shadow/memory/place.h"
 #include "engine/shadow/thread/syscall.h"
+#include "rate.h"
 
 /* Does nothing: each reply tells when its call was received and when the reply was sent. */
 static s64 call_clock(struct call *call)
@@ -158,15 +159,23 @@ static void call_reset(struct call *call)
 
 int call_run(struct call *call)
 {
-	int ret;
+	const bool rated = turns_count();
+	struct vgpu_turn turn;
+	int ret = 0;
+	u16 op;
 
 	call_reset(call);
 	if (vgpu_wire_call_check(call->msg, call->msg_len, &wire_limits, &call->view))
 		return -EPROTO;
-	call->lane->mm = call_ops[le16_to_cpu(call->view.call->op)].mm;
+	op = le16_to_cpu(call->view.call->op);
+	call->lane->mm = call_ops[op].mm;
 	call->reply.pos = le64_to_cpu(call->view.call->pos);
 	count(&counters->calls, 1);
-	ret = turn_begin(call);
+	if (rated)
+		turn_take(call, op == VGPU_OP_OPEN, call->msg_len, &turn);
+	/* A CLOSE does not wait, as it should not be lost: later calls wait for it. */
+	if (rated && op != VGPU_OP_CLOSE)
+		ret = turn_wait(call, &turn, false);
 	if (ret) {
 		/* The call was not run, which the guest must know, but no limit has refused it. */
 		call->reply.flags |= VGPU_REPLY_REFUSED;
@@ -181,11 +190,21 @@ int call_run(struct call *call)
 		file_put(call->file);
 	call->lane->no_demand = false;
 	call->file = NULL;
+	/* The guest can repeat a CLOSE that has closed nothing as often as it likes. */
+	if (rated && op == VGPU_OP_CLOSE && (call->reply.flags & VGPU_REPLY_REFUSED))
+		turn_wait(call, &turn, true);
 	return 0;
 }
 
 void call_reject(struct call *call, int error)
 {
+	const struct vgpu_hdr *hdr = (const void *)call->msg;
+	struct vgpu_turn turn;
+
 	call_reset(call);
+	if (turns_count()) {
+		turn_take(call, false, le32_to_cpu(hdr->len), &turn);
+		turn_wait(call, &turn, true);
+	}
 	call->reply.result = call_refuse(call, error);
 }

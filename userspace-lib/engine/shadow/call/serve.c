@@ -97,14 +97,12 @@ static int lane_next(struct lane *lane)
 
 	for (;;) {
 		ret = lane_wait(lane, POLLIN, 0);
-		/*
-		 * After the last reply nothing counts but the end: discard late answers and the
-		 * like.
-		 */
+		/* After the last reply nothing counts but the end; a late answer is dropped. */
 		if (!ret && lane->last) {
-			ret = sys6(__NR_recvfrom, lane->sock, (long)lane->reply_buf, THREAD_BUF,
-				   MSG_DONTWAIT, 0, 0);
-			if (ret <= 0 && ret != -EAGAIN && ret != -EINTR)
+			ret = lane_drop_late(lane);
+			if (ret == -EPROTO)
+				break;
+			if (ret)
 				return -ESHUTDOWN;
 			continue;
 		}
@@ -262,6 +260,7 @@ static int lane_prepare(struct lane *lane)
 	lane->unacked = false;
 	lane->cancelled = false;
 	lane->last = false;
+	lane->late = 0;
 	lane->down = false;
 	lane->bytes = 0;
 	lane->fetch.gating = false;

@@ -14,8 +14,15 @@
 #include "rate.h"
 
 #define POLLIN		0x0001
+#define POLLRDHUP	0x2000
 
-static bool is_rated(void)
+/*
+ * Longest time for which a lane waits after a call that did not go on. The guest gives an FDINFO up
+ * after a longer time.
+ */
+#define TURN_LEAVE_NS	(VGPU_RATE_SECOND / 10)
+
+bool turns_count(void)
 {
 	return __atomic_load_n(&shared->rated, __ATOMIC_RELAXED);
 }
@@ -30,7 +37,7 @@ static struct vgpu_host_rates rates_now(void)
 	};
 }
 
-static u64 turn_wait(const struct vgpu_turn *turn)
+static u64 turn_left(const struct vgpu_turn *turn)
 {
 	const struct vgpu_host_rates rates = rates_now();
 	u64 ns;
@@ -41,41 +48,62 @@ static u64 turn_wait(const struct vgpu_turn *turn)
 	return ns;
 }
 
-int turn_begin(struct call *call)
+void turn_take(struct call *call, bool open, u32 bytes, struct vgpu_turn *turn)
 {
-	const u16 op = le16_to_cpu(call->view.call->op);
-	struct vgpu_host_rates rates;
-	struct vgpu_turn turn;
-	bool delayed = false;
-	int ret = -ERESTARTSYS;
-	u64 ns, paid;
+	const struct vgpu_host_rates rates = rates_now();
 
-	if (!is_rated())
-		return 0;
-	rates = rates_now();
 	guest_lock_take();
-	vgpu_turn_take(&patience->rates, &rates, op == VGPU_OP_OPEN, call->msg_len, now_ns(),
-		       &turn);
+	vgpu_turn_take(&patience->rates, &rates, open, bytes, now_ns(), turn);
 	guest_lock_drop();
-	paid = turn.nr_bytes;
-	call->lane->bytes -= min(call->lane->bytes, paid);
-	/* A CLOSE should not be lost: later calls wait. */
-	if (op == VGPU_OP_CLOSE)
-		return 0;
-	while ((ns = turn_wait(&turn))) {
+	call->paid = min(call->lane->bytes, (u64)turn->nr_bytes);
+	call->lane->bytes -= call->paid;
+}
+
+/*
+ * Returns the units of a call that does not go on. Others need not wait for these units, but the
+ * call's own lane waits for a part of their time: a guest could send calls that do not go on as
+ * fast as it likes otherwise.
+ */
+static void turn_leave(struct call *call, const struct vgpu_turn *turn)
+{
+	const struct vgpu_host_rates rates = rates_now();
+	u64 ns = NSEC_PER_MS, end, now;
+	u32 never = 0;
+
+	guest_lock_take();
+	vgpu_turn_return(&patience->rates, turn);
+	guest_lock_drop();
+	call->lane->bytes += call->paid;
+	call->paid = 0;
+	if (rates.calls)
+		ns = max(ns, turn->nr_calls * VGPU_RATE_SECOND / rates.calls);
+	if (rates.bytes)
+		ns = max(ns, turn->nr_bytes * VGPU_RATE_SECOND / rates.bytes);
+	end = now_ns() + min(ns, TURN_LEAVE_NS);
+	while ((now = now_ns()) < end)
+		word_wait(&never, 0, (end - now) / NSEC_PER_MS + 1);
+}
+
+int turn_wait(struct call *call, const struct vgpu_turn *turn, bool over)
+{
+	/* Bytes that come before the reply are a CANCEL; the end of the lane can be read, too. */
+	const short events = over ? POLLRDHUP : POLLIN;
+	bool delayed = false;
+	u64 ns;
+
+	while ((ns = turn_left(turn))) {
 		if (!delayed)
 			__atomic_add_fetch(&use->delayed, 1, __ATOMIC_RELAXED);
 		delayed = true;
 		/* The guest gives an FDINFO up soon, and any of its programs can cause many. */
-		if (op == VGPU_OP_FDINFO)
-			ret = -EAGAIN;
-		/* Bytes that come before the reply are a CANCEL; the end can be read, too. */
-		else if (lane_wait(call->lane, POLLIN, now_ns() + ns) == -ETIMEDOUT)
+		if (!over && le16_to_cpu(call->view.call->op) == VGPU_OP_FDINFO) {
+			turn_leave(call, turn);
+			return -EAGAIN;
+		}
+		if (lane_wait(call->lane, events, now_ns() + ns) == -ETIMEDOUT)
 			continue;
-		guest_lock_take();
-		vgpu_turn_return(&patience->rates, &turn);
-		guest_lock_drop();
-		return ret;
+		turn_leave(call, turn);
+		return -ERESTARTSYS;
 	}
 	return 0;
 }
@@ -86,7 +114,7 @@ void turn_end(struct lane *lane)
 	struct vgpu_host_rates rates;
 
 	lane->bytes = 0;
-	if (!is_rated() || !bytes)
+	if (!turns_count() || !bytes)
 		return;
 	rates = rates_now();
 	if (!rates.bytes)

@@ -7,12 +7,19 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/lane/lane.h"
 #include "engine/shadow/lane/watch.h"
+#include "fresh.h"
 #include "shadow/message.h"
 
 #define POLLIN		0x0001
 #define POLLOUT		0x0004
 #define POLLRDHUP	0x2000
 #define SHUT_RDWR	2
+
+/*
+ * Most bytes that a guest may have sent when it reads the reply that is the last one of a lane: the
+ * answer to a FETCH, and a CANCEL.
+ */
+#define LANE_LATE_BYTES	(VGPU_FETCH_AHEAD * PAGE_SIZE + 4096)
 
 static struct lane lanes[SHADOW_LANES];
 
@@ -190,6 +197,19 @@ int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline)
 		len -= ret;
 	}
 	return 0;
+}
+
+int lane_drop_late(struct lane *lane)
+{
+	long ret = sys6(__NR_recvfrom, lane->sock, (long)lane->reply_buf, THREAD_BUF, MSG_DONTWAIT,
+			0, 0);
+
+	if (ret == -EAGAIN || ret == -EINTR)
+		return 0;
+	if (ret <= 0)
+		return -ENODEV;
+	lane->late += ret;
+	return lane->late > LANE_LATE_BYTES ? -EPROTO : 0;
 }
 
 /* --- upcalls of the lane's own thread ---------------------------------------- */

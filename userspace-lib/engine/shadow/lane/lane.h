@@ -74,11 +74,13 @@ struct lane_driver {
  * @unacked: true if the last reply gave the guest objects, and no ACK has come yet
  * @cancelled: true if a CANCEL of the last CALL has come
  * @last: true after an upcall timed out: the call's reply is then the last message
+ * @late: number of bytes that came after that reply
  * @down: true if this program has shut the connection down
  * @buf: buffer for the guest's messages
  * @reply_buf: buffer for the data of replies
  * @call: the call that the thread runs; no other thread accesses it meanwhile
- * @bytes: number of bytes that the lane has received and sent since turn_end()
+ * @bytes: number of bytes that the lane has received and sent since turn_end(), without those
+ *	that turn_take() has charged
  * @mm: true if the call is of class mm, which never asks the guest; only the thread writes it
  * @no_demand: true if the driver of the call does not wait for the guest's memory; only the thread
  *	writes it
@@ -100,6 +102,7 @@ struct lane {
 	bool unacked;
 	bool cancelled;
 	bool last;
+	u32 late;
 	bool down;
 	u8 *buf;
 	u8 *reply_buf;
@@ -147,6 +150,11 @@ int lane_wait(struct lane *lane, short events, u64 deadline);
  */
 int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline);
 int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline);
+/*
+ * Drops bytes that came after the lane's last reply. Return: 0; -EPROTO: they are more than a guest
+ * may have sent before it read that reply; or -ENODEV: the connection has ended.
+ */
+int lane_drop_late(struct lane *lane);
 /*
  * Makes an upcall from the lane's own thread. @answer: fixed part of the guest's answer. Return:
  * 0, or -EFAULT: the lane is of no use any more.
