@@ -400,6 +400,9 @@ TEST_F_TIMEOUT(limits, files_of_named_guests, 300)
 	EXPECT_EQ(3, run->status);
 	EXPECT_NE(NULL, strstr(run->out, TOO_MANY)) TH_LOG("%s", run->out);
 	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
+	run = tool_run(WITHOUT_RIGHT " vgpud --check");
+	EXPECT_EQ(3, run->status);
+	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
 
 	/* A vgpud that runs refuses such limits. */
 	EXPECT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nobjects = 20\n"));
@@ -411,6 +414,9 @@ TEST_F_TIMEOUT(limits, files_of_named_guests, 300)
 	EXPECT_EQ(2, run->status);
 	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
 	EXPECT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nobjects = 200000\n"));
+	run = tool_run("vgpuctl diff");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
 	run = tool_run("vgpuctl reload");
 	EXPECT_EQ(1, run->status);
 	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);

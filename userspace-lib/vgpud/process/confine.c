@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/vgpu_host.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -174,6 +175,25 @@ int confine_check_guests(bool planned, struct answer *words)
 	return guests_each(planned, check_guest, words);
 }
 
+static int check_all(bool engines, bool planned, struct answer *words)
+{
+	int ret;
+
+	for_engines = engines;
+	ret = confine_check(NULL, &settings.limits, words);
+	return ret ? ret : confine_check_guests(planned, words);
+}
+
+int confine_foresee(struct answer *words)
+{
+	/* Without the setting vgpud uses engines, which need more, if there is no host module. */
+	const bool engines = settings.engine ? strcmp(settings.engine, "kernel") :
+			     access(VGPU_HOST_DEVICE, F_OK);
+
+	/* A user who cannot run vgpud has other limits than vgpud. */
+	return geteuid() ? 0 : check_all(engines, true, words);
+}
+
 static int drop_capabilities(enum spawn_kind kind)
 {
 	int cap;
@@ -276,10 +296,7 @@ int confine_init(bool engines)
 	has_keys = key >= 0;
 	if (has_keys)
 		pkey_free(key);
-	for_engines = engines;
-	ret = confine_check(NULL, &settings.limits, &words);
-	if (!ret)
-		ret = confine_check_guests(false, &words);
+	ret = check_all(engines, false, &words);
 	if (ret) {
 		log_error("%s", words.text);
 		return ret;

@@ -32,6 +32,11 @@ int confine_init(bool engines);
 int confine_check(const char *name, const struct limits *guest, struct answer *words);
 /* Check all guests with names. @planned: see guests_each(). */
 int confine_check_guests(bool planned, struct answer *words);
+/*
+ * Check what a vgpud with the resource limits of this process would check at its start: the
+ * settings, and the guests that were read. Return: as confine_check().
+ */
+int confine_foresee(struct answer *words);
 /* Return true if the processor has protection keys, which keep drivers from shadows' memory. */
 bool confine_has_keys(void);
 

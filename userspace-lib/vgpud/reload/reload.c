@@ -299,9 +299,14 @@ static long get_ports(const struct plan *plan, struct text *words)
 int reload_check(void)
 {
 	struct text words = { 0 };
+	struct answer what;
 	struct plan plan;
 	int ret = plan_read(&plan, &words);
 
+	if (!ret && confine_foresee(&what)) {
+		text_add(&words, "%s", what.text);
+		ret = -EBADMSG;
+	}
 	text_log(&words, log_error);
 	plan_free(&plan);
 	text_free(&words);
@@ -344,17 +349,25 @@ void reload_start(void)
 	text_free(&words);
 }
 
+/* Check that the programs of guests can have the limits that the guests will have. */
+static int check_limits(struct text *words)
+{
+	struct answer what;
+
+	if (!confine_check_guests(true, &what))
+		return 0;
+	text_add(words, "%s", what.text);
+	return -EBADMSG;
+}
+
 static int run(struct plan *plan, struct text *words)
 {
 	struct sync sync = { 0 };
-	struct answer what;
 	bool failed;
 	long nr;
 
-	if (confine_check_guests(true, &what)) {
-		text_add(words, "%s", what.text);
+	if (check_limits(words))
 		return -EBADMSG;
-	}
 	nr = get_ports(plan, words);
 	if (nr < 0)
 		return -EBADMSG;
@@ -399,6 +412,9 @@ int reload_diff(struct text *words)
 
 	if (!ret) {
 		text_free(words);
+		ret = check_limits(words);
+	}
+	if (!ret) {
 		apply(&sync, &plan);
 		*words = sync.changes;
 	}
