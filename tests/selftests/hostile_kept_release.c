@@ -529,7 +529,6 @@ FIXTURE_TEARDOWN(keyless)
 	fd = agent_start(getenv("VGPU_NAME"));
 	EXPECT_GE(fd, 0);
 	close(fd);
-	unlink(AGENT_CONF);
 	EXPECT_TRUE(agent_write_env());
 }
 

@@ -257,7 +257,6 @@ FIXTURE_TEARDOWN(shadow)
 	fd = agent_start(self->name);
 	EXPECT_GE(fd, 0);
 	close(fd);
-	unlink(AGENT_CONF);
 	EXPECT_TRUE(agent_write_env());
 }
 
