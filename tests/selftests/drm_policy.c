@@ -426,4 +426,47 @@ TEST_F_TIMEOUT(policy, host_is_master_beside_opens, 240)
 	close(opener.lane);
 }
 
+#define OPENERS		8
+#define SAMPLES		100
+
+/*
+ * A guest without the permission opens a card on many lanes at once. The card is free for most of
+ * the time nevertheless: a program of the host that opens it becomes its master.
+ */
+TEST_F_TIMEOUT(policy, card_is_free_beside_many_opens, 240)
+{
+	struct opener openers[OPENERS] = {};
+	unsigned int i, masters = 0, opens = 0;
+	int fd;
+
+	if (tool_user_engine())
+		SKIP(return, "needs the host module: an engine's shadow opens nodes itself");
+	ASSERT_TRUE(agent_export(""));
+	ASSERT_TRUE(guest_open(self));
+	for (i = 0; i < OPENERS; i++) {
+		openers[i].peer = &self->peer;
+		openers[i].lane = peer_lane(&self->peer, 1);
+		ASSERT_GE(openers[i].lane, 0);
+		ASSERT_EQ(0, pthread_create(&openers[i].thread, NULL, open_often, &openers[i]));
+	}
+	for (i = 0; i < SAMPLES; i++) {
+		usleep(5000 + i % 7 * 1000);
+		fd = open(real_path, O_RDWR);
+		ASSERT_GE(fd, 0);
+		masters += !ioctl(fd, DRM_IOCTL_DROP_MASTER, 0);
+		close(fd);
+		peer_ping(&self->peer);
+	}
+	for (i = 0; i < OPENERS; i++) {
+		openers[i].stop = true;
+		ASSERT_EQ(0, pthread_join(openers[i].thread, NULL));
+		opens += openers[i].opens;
+		close(openers[i].lane);
+	}
+	printf("# %u opens of the guest; the card was free %u times of %u\n", opens, masters,
+	       SAMPLES);
+	EXPECT_GE(masters, SAMPLES * 3 / 4);
+	EXPECT_GE(opens, OPENERS);
+}
+
 TEST_HARNESS_MAIN

@@ -205,6 +205,7 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		grant->ioctls[i] = vgpu_policy_key(grant->ioctls[i]);
 	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), export_compare_keys, NULL);
 	kref_init(&grant->ref);
+	mutex_init(&grant->beside_lock);
 	vgpu_denials_init(&grant->denials);
 	grant->policy = (struct vgpu_policy) {
 		.kind = export->kind,

@@ -17,6 +17,7 @@
  *   memory->lock		table of the guest's memory, ram.c
  *   session->lanes.lock	list of lanes; held while sockets of lanes are shut down, so taken
  *				without other locks
+ *   grant->beside_lock		opens of a card beside its master; held over a driver's open
  *   session->map_lock		mappings; order of changes to the shadow's mm
  *   (mmap_lock of the shadow)
  *   demand->lock		pages; taken in faults, so never held over a copy to
@@ -33,7 +34,8 @@
  *
  * peer->control.tx_lock serializes senders of the control connection. A sender holds it over a
  * send with a deadline and takes no lock inside it. Of all other locks only map_lock, the mmap
- * lock and poll->lock are held over a send, a receive or a function of a driver.
+ * lock, poll->lock and grant->beside_lock, which is one guest's, are held over a send, a receive or
+ * a function of a driver.
  *
  * Lock order of windows, after these locks:
  *

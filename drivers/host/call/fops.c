@@ -5,6 +5,8 @@
  */
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -25,10 +27,34 @@
 /* Number of attempts to open, as other processes may become or stop being master in between. */
 #define FOPS_OPEN_TRIES		8
 
+/*
+ * After an open that has made a file of the host master, a guest's next one waits for this time,
+ * and for this many times as long as that file was master, but no longer than the last.
+ */
+#define FOPS_BESIDE_NS		(10 * NSEC_PER_MSEC)
+#define FOPS_BESIDE_TIMES	10
+#define FOPS_BESIDE_MOST_NS	(200ULL * NSEC_PER_MSEC)
+
 /* Give up the mastership of @file. Return: true if it was master. */
 static bool fops_drop_master(struct file *file)
 {
 	return !file->f_op->unlocked_ioctl(file, VGPU_DRM_DROP_MASTER, 0);
+}
+
+/*
+ * Wait until an open may begin. A CANCEL does not end this short wait: a program with a timer could
+ * not open the card otherwise. Return: 0, -ERESTARTSYS, or -ENODEV if the grant was revoked.
+ */
+static int fops_await_beside(const struct vgpu_grant *grant)
+{
+	u64 now;
+
+	while ((now = ktime_get_ns()) < grant->beside_from) {
+		schedule_timeout_killable(nsecs_to_jiffies(grant->beside_from - now) + 1);
+		if (fatal_signal_pending(current))
+			return -ERESTARTSYS;
+	}
+	return READ_ONCE(grant->revoked) ? -ENODEV : 0;
 }
 
 /*
@@ -40,27 +66,56 @@ static bool fops_drop_master(struct file *file)
  * So a card without a master has one for a moment. This cannot be avoided: drm_open() makes the
  * opener master, the module has no way to find out before whether there is a master, and a file
  * of the host that stayed master would keep the host's own programs from that role. The guest
- * never gets a file that was master.
+ * never gets a file that was master. A guest makes one such open at a time, and leaves the card
+ * alone for much longer after it: with opens on many lanes it could keep the host's programs from
+ * that role otherwise.
  */
-static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
+static struct file *fops_open_beside(struct vgpu_grant *grant, u32 flags)
 {
-	const struct vgpuh_export *export = grant->export;
 	struct file *first, *file;
+	bool was_master, again;
 	unsigned int i;
+	u64 start, now;
+	int ret;
 
+	lockdep_assert_held(&grant->beside_lock);
 	for (i = 0; i < FOPS_OPEN_TRIES; i++) {
+		ret = fops_await_beside(grant);
+		if (ret)
+			return ERR_PTR(ret);
+		/* The driver may wake the device up before it makes the file master. */
 		first = vgpu_grant_open(grant, flags);
-		if (IS_ERR(first) || export->kind != VGPU_EXPORT_DRM_PRIMARY ||
-		    (export->flags & VGPU_HOST_EXPORT_MASTER) || !first->f_op->unlocked_ioctl)
+		start = ktime_get_ns();
+		if (IS_ERR(first) || !first->f_op->unlocked_ioctl)
 			return first;
 		file = vgpu_grant_open(grant, flags);
-		fops_drop_master(first);
+		was_master = fops_drop_master(first);
 		filp_close(first, current->files);
-		if (IS_ERR(file) || !fops_drop_master(file))
+		again = !IS_ERR(file) && fops_drop_master(file);
+		now = ktime_get_ns();
+		if (was_master || again)
+			grant->beside_from = now +
+				min(FOPS_BESIDE_NS + FOPS_BESIDE_TIMES * (now - start),
+				    FOPS_BESIDE_MOST_NS);
+		if (!again)
 			return file;
 		filp_close(file, current->files);
 	}
 	return ERR_PTR(-EBUSY);
+}
+
+static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
+{
+	const struct vgpuh_export *export = grant->export;
+	struct file *file;
+
+	if (export->kind != VGPU_EXPORT_DRM_PRIMARY || (export->flags & VGPU_HOST_EXPORT_MASTER))
+		return vgpu_grant_open(grant, flags);
+	if (mutex_lock_interruptible(&grant->beside_lock))
+		return ERR_PTR(-ERESTARTSYS);
+	file = fops_open_beside(grant, flags);
+	mutex_unlock(&grant->beside_lock);
+	return file;
 }
 
 s64 vgpu_fops_open(struct vgpuh_call *call)

@@ -39,6 +39,7 @@ static void grant_free(struct kref *ref)
 
 	vgpuh_share_put(grant->share);
 	vgpuh_export_put(grant->export);
+	mutex_destroy(&grant->beside_lock);
 	kfree(grant);
 }
 
