@@ -183,17 +183,6 @@ static struct vgpu_flow *arbiter_lowest(const struct vgpu_arbiter *arbiter, u64 
 	return lowest;
 }
 
-static bool arbiter_is_shared(const struct vgpu_arbiter *arbiter, const struct vgpu_flow *with,
-			      u64 now)
-{
-	const struct vgpu_flow *flow;
-
-	for (flow = arbiter->flows; flow; flow = flow->next)
-		if (flow != with && flow_is_active(flow, now))
-			return true;
-	return false;
-}
-
 /*
  * Find a flow whose next submission should come before those of @lowest, and is expected soon.
  * @until: the earlier one of its value and the time until which the submission is expected.
@@ -287,6 +276,34 @@ void vgpu_arbiter_end(struct vgpu_arbiter *arbiter, struct vgpu_submission *subm
 	submission->state = VGPU_SUBMISSION_NONE;
 }
 
+bool vgpu_arbiter_is_shared(const struct vgpu_arbiter *arbiter, const struct vgpu_flow *with,
+			    u64 now)
+{
+	const struct vgpu_flow *flow;
+
+	for (flow = arbiter->flows; flow; flow = flow->next)
+		if (flow != with && flow_is_active(flow, now))
+			return true;
+	return false;
+}
+
+void vgpu_arbiter_move(struct vgpu_arbiter *arbiter, struct vgpu_submission *from,
+		       struct vgpu_submission *to)
+{
+	*to = *from;
+	from->state = VGPU_SUBMISSION_NONE;
+	if (to->state != VGPU_SUBMISSION_HOLDS)
+		return;
+	if (to->prev)
+		to->prev->next = to;
+	else
+		arbiter->holders.first = to;
+	if (to->next)
+		to->next->prev = to;
+	else
+		arbiter->holders.last = to;
+}
+
 struct vgpu_submission *vgpu_arbiter_next(struct vgpu_arbiter *arbiter, u64 now, u64 *until)
 {
 	struct vgpu_submission *submission;
@@ -298,7 +315,7 @@ struct vgpu_submission *vgpu_arbiter_next(struct vgpu_arbiter *arbiter, u64 now,
 	flow = arbiter_lowest(arbiter, now, until);
 	if (!flow)
 		return NULL;
-	if (arbiter_is_shared(arbiter, flow, now)) {
+	if (vgpu_arbiter_is_shared(arbiter, flow, now)) {
 		if (arbiter->holders.first) {
 			*until = min(*until,
 				     arbiter->holders.first->since + VGPU_ARBITER_HOLD_NS);

@@ -3,13 +3,13 @@
  * Arbiters: for which guest a device works next.
  *
  * A guest has a flow at each device that it uses. A submission is a call that gives the device
- * work; it begins when the call comes, and ends when the call returns. The submissions of a guest
- * that uses the device alone are admitted at once. While several guests use it, the arbiter admits
- * one submission at a time, of the flow with the lowest virtual time: the time of the device that
- * the flow was charged, divided by the flow's weight. So flows that always have work get the
- * device's time in proportion to their weights, whatever number of programs they have. This is
- * start-time fair queueing, except that a submission is charged the time that it has taken, as no
- * one knows that time beforehand.
+ * work; it begins when the call comes, and ends when the call returns, or when the device has done
+ * the work. The submissions of a guest that uses the device alone are admitted at once. While
+ * several guests use it, the arbiter admits one submission at a time, of the flow with the lowest
+ * virtual time: the time of the device that the flow was charged, divided by the flow's weight. So
+ * flows that always have work get the device's time in proportion to their weights, whatever number
+ * of programs they have. This is start-time fair queueing, except that a submission is charged the
+ * time that it has taken, as no one knows that time beforehand.
  *
  * - Time is charged while it passes, in equal parts to all submissions that run.
  * - A flow that was idle begins at the virtual time of the device, less a small credit. It cannot
@@ -189,6 +189,19 @@ void vgpu_arbiter_begin(struct vgpu_arbiter *arbiter, struct vgpu_flow *flow, u6
  * @now: current time
  */
 void vgpu_arbiter_end(struct vgpu_arbiter *arbiter, struct vgpu_submission *submission, u64 now);
+
+/* Return true if other flows than @with use the device, or have used it lately. */
+bool vgpu_arbiter_is_shared(const struct vgpu_arbiter *arbiter, const struct vgpu_flow *with,
+			    u64 now);
+
+/**
+ * vgpu_arbiter_move - let another struct take the place of a submission
+ * @arbiter: arbiter of the device
+ * @from: submission that runs; it is in no queue afterwards
+ * @to: its new place
+ */
+void vgpu_arbiter_move(struct vgpu_arbiter *arbiter, struct vgpu_submission *from,
+		       struct vgpu_submission *to);
 
 /**
  * vgpu_arbiter_next - admit a submission, if one may be admitted

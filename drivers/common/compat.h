@@ -7,6 +7,7 @@
 #define VGPU_COMPAT_H
 
 #include <linux/device.h>
+#include <linux/dma-fence.h>
 #include <linux/eventfd.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
@@ -415,6 +416,21 @@ static inline void vgpu_eventfd_signal(struct eventfd_ctx *ctx)
 	eventfd_signal(ctx, 1);
 #else
 	eventfd_signal(ctx);
+#endif
+}
+
+/* Check the name that the driver of a fence has. A helper is needed from 6.17. */
+static inline bool vgpu_fence_is_of(struct dma_fence *fence, const char *name)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+	return !strcmp(fence->ops->get_driver_name(fence), name);
+#else
+	bool is;
+
+	rcu_read_lock();
+	is = !strcmp((const char __force *)dma_fence_driver_name(fence), name);
+	rcu_read_unlock();
+	return is;
 #endif
 }
 

@@ -26,6 +26,7 @@ enum state { THINKS, WAITS, RUNS, DEAD };
  * @until: time until which it does so, or the device works for it
  * @came: time at which it has submitted its work
  * @submission: submission
+ * @running: its place once it is admitted, as its driver does not wait for the device
  */
 struct program {
 	unsigned int flow;
@@ -35,6 +36,7 @@ struct program {
 	u64 until;
 	u64 came;
 	struct vgpu_submission submission;
+	struct vgpu_submission running;
 };
 
 /**
@@ -100,6 +102,7 @@ static void admit(void)
 
 	while ((submission = vgpu_arbiter_next(&world.arbiter, world.now, &world.until))) {
 		program = (void *)((char *)submission - offsetof(struct program, submission));
+		vgpu_arbiter_move(&world.arbiter, submission, &program->running);
 		program->state = RUNS;
 		program->until = NEVER;
 		if (program->takes == NEVER)
@@ -116,7 +119,7 @@ static void program_go_on(struct program *program)
 	u64 took = world.now - program->came;
 
 	if (program->state == RUNS) {
-		vgpu_arbiter_end(&world.arbiter, &program->submission, world.now);
+		vgpu_arbiter_end(&world.arbiter, &program->running, world.now);
 		if (took > world.longest[program->flow])
 			world.longest[program->flow] = took;
 		program->state = THINKS;
@@ -134,8 +137,10 @@ static void program_go_on(struct program *program)
 /* A program dies while it waits or runs. */
 static void program_kill(struct program *program)
 {
-	if (program->state == WAITS || program->state == RUNS)
+	if (program->state == WAITS)
 		vgpu_arbiter_end(&world.arbiter, &program->submission, world.now);
+	if (program->state == RUNS)
+		vgpu_arbiter_end(&world.arbiter, &program->running, world.now);
 	program->state = DEAD;
 	program->until = NEVER;
 	admit();

@@ -29,7 +29,11 @@
  *				spinlocks, never two at a time
  *   peer->events.lock		spinlock, taken where drivers signal
  *   guest->lock		spinlock, waiting time that a guest has left, and its rates
- *   device->lock		spinlock, arbiter of a device; taken in a timer
+ *   drm_file->table_lock	spinlock of DRM, handles of a file; its buffers' fences are read
+ *				inside
+ *   (lock of a fence)		spinlock of a driver, held where a fence calls back
+ *   device->lock		spinlock, arbiter of a device; taken in a timer, and where drivers
+ *				signal fences
  *   lane->cancel.lock		spinlock, innermost, taken in socket callbacks
  *
  * peer->control.tx_lock serializes senders of the control connection. A sender holds it over a

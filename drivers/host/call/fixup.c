@@ -12,6 +12,7 @@
 #include <linux/uaccess.h>
 
 #include "base/trace.h"
+#include "call/fences.h"
 #include "call/fixup.h"
 #include "object/event.h"
 #include "object/object.h"
@@ -205,6 +206,8 @@ static int fds_give(struct vgpuh_call *call, struct vgpu_fd *fd, u32 index)
 	if (READ_ONCE(call->object->no_demand))
 		WRITE_ONCE(object->no_demand, true);
 	vgpuh_object_describe(object, reference, desc);
+	if (object->kind == VGPU_OBJECT_SYNC_FILE && call->fences)
+		vgpuh_fences_add_sync_file(call->fences, object->file);
 	if (object->kind == VGPU_OBJECT_SYNC_FILE &&
 	    (le16_to_cpu(call->view.call->flags) & VGPU_CALL_WATCH))
 		desc->flags |= cpu_to_le32(vgpu_poll_watch(object));

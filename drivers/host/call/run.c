@@ -11,6 +11,7 @@
 #include <linux/wait.h>
 
 #include "base/trace.h"
+#include "call/fences.h"
 #include "call/fops.h"
 #include "call/ioctl.h"
 #include "call/run.h"
@@ -26,7 +27,8 @@
 #include "peer/grant.h"
 #include "peer/guest.h"
 #include "peer/limit.h"
-#include "peer/share.h"
+#include "peer/pending.h"
+#include "peer/submission.h"
 #include "session/call.h"
 #include "session/fdtable.h"
 #include "session/lane.h"
@@ -244,9 +246,23 @@ static int call_begin_work(struct vgpuh_call *call, struct vgpuh_submission *sub
 				      &call->lane->session->peer->counters.queued);
 }
 
-static void call_end_work(struct vgpuh_submission *submission)
+/* End what call_begin_work() has begun, or let it end with the work's fences. */
+static void call_end_work(struct vgpuh_call *call, struct vgpuh_submission *submission)
 {
-	if (submission->share)
+	struct vgpuh_fences *fences = call->fences;
+
+	call->fences = NULL;
+	if (!submission->share)
+		return;
+	/*
+	 * The fence of a sync_file is that of all the work. A guest can have a call fail after the
+	 * driver has queued the work, so the result does not matter.
+	 */
+	if (fences && !fences->nr)
+		vgpuh_fences_add_buffers(fences, call->object, submission);
+	if (fences)
+		vgpuh_submission_leave(submission, fences);
+	else
 		vgpuh_submission_end(submission);
 }
 
@@ -255,6 +271,7 @@ static s64 call_do(struct vgpuh_call *call)
 	const struct vgpu_call *msg = call->view.call;
 	struct vgpuh_lane *lane = call->lane;
 	struct vgpuh_submission submission;
+	struct vgpuh_fences fences = { };
 	s64 result = 0;
 	int ret;
 
@@ -283,10 +300,12 @@ static s64 call_do(struct vgpuh_call *call)
 		call->reply.flags |= VGPU_REPLY_REFUSED;
 		return ret;
 	}
+	if (submission.share && vgpuh_submission_is_shared(&submission))
+		call->fences = &fences;
 	ret = vgpu_demand_begin(lane);
 	if (!ret)
 		result = call->op->run(call);
-	call_end_work(&submission);
+	call_end_work(call, &submission);
 	if (ret)
 		return vgpuh_call_refuse(call, ret);
 	if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
@@ -326,6 +345,7 @@ static void call_reset(struct vgpuh_call *call)
 	call->event = 0;
 	call->done = false;
 	call->paid = 0;
+	call->fences = NULL;
 }
 
 int vgpuh_call_run(struct vgpuh_call *call)

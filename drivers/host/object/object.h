@@ -90,6 +90,8 @@ struct vgpuh_object {
 	struct list_head family_node;
 	struct vgpu_poll poll;
 	struct vgpuh_object_events events;
+	/* Handle of the buffer of a DRM file in which a fence was found, or is to be looked for. */
+	int fence_buffer;
 };
 
 /*

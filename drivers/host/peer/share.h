@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shares: submissions of guests to a device wait for each other (arbiter.h).
+ * Shares of guests in devices.
  */
 #ifndef _VGPU_HOST_SHARE_H
 #define _VGPU_HOST_SHARE_H
 
-#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/types.h>
 
 #include "arbiter.h"
 
-struct task_struct;
 struct vgpuh_device;
 
 /**
@@ -22,6 +20,8 @@ struct vgpuh_device;
  * @port: port of the host to which the guest connects
  * @grants: number of grants that have this share; protected by devices_lock
  * @flow: flow of the guest; protected by device->lock
+ * @pending: list of struct vgpuh_pending, oldest first; protected by device->lock
+ * @nr_pending: number of its entries
  */
 struct vgpuh_share {
 	struct list_head node;
@@ -30,18 +30,8 @@ struct vgpuh_share {
 	u32 port;
 	unsigned int grants;
 	struct vgpu_flow flow;
-};
-
-/**
- * struct vgpuh_submission - submission of a call, on the stack of the call's thread
- * @base: state for the arbiter; protected by device->lock
- * @share: share of the guest
- * @task: thread of the call
- */
-struct vgpuh_submission {
-	struct vgpu_submission base;
-	struct vgpuh_share *share;
-	struct task_struct *task;
+	struct list_head pending;
+	unsigned int nr_pending;
 };
 
 /*
@@ -61,20 +51,6 @@ struct vgpuh_share *vgpuh_share_get(struct vgpuh_device *device, u32 cid, u32 po
 /* Count one grant less. What the guest owes is remembered for some time. @share may be NULL. */
 void vgpuh_share_put(struct vgpuh_share *share);
 
-/**
- * vgpuh_submission_begin - wait until the device may work for a guest
- * @submission: submission, which is filled in
- * @share: share of the guest
- * @queued: counter of submissions that had to wait
- *
- * The caller holds no lock and no object that others wait for.
- *
- * Return: 0; or -ERESTARTSYS if there is a signal. Then the submission has ended.
- */
-int vgpuh_submission_begin(struct vgpuh_submission *submission, struct vgpuh_share *share,
-			   atomic64_t *queued);
-/* End a submission, and let others go on. */
-void vgpuh_submission_end(struct vgpuh_submission *submission);
 /* Change the terms of a guest at all devices. */
 void vgpuh_shares_change(u32 cid, u32 port, const struct vgpu_terms *terms);
 /* Return the time in nanoseconds that a guest has been charged at all devices. */

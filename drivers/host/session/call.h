@@ -10,6 +10,7 @@
 #include "session/fdtable.h"
 #include "wire.h"
 
+struct vgpuh_fences;
 struct vgpuh_lane;
 struct vgpuh_object;
 struct vgpu_room;
@@ -81,6 +82,7 @@ struct vgpuh_call_fds {
  * @segs_small: memory for @segs that suffices for most calls
  * @kept: memory of the guest that devices may keep
  * @fds: fds in the fd table of the lane's thread
+ * @fences: fences of the work that the call gives a device; NULL: they do not matter
  * @owned_client: handle of the RM client that has the memory of a MMAP, or 0
  * @event: number of the event of the EVENT fixup, or 0
  * @closed_fd: fd number of a file that the call has closed, to be freed; or 0
@@ -104,6 +106,7 @@ struct vgpuh_call {
 	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
 	struct vgpuh_call_kept kept;
 	struct vgpuh_call_fds fds;
+	struct vgpuh_fences *fences;
 	u32 owned_client;
 	u32 event;
 	u32 closed_fd;
