@@ -54,6 +54,8 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(WAKE, vgpu_mock_wake, 0),
 	VGPU_MOCK_ENTRY(LOCKED, vgpu_mock_locked, 0),
 	VGPU_MOCK_ENTRY(WORK, vgpu_mock_work, 0),
+	VGPU_MOCK_ENTRY(QUEUE, vgpu_mock_queue, 0),
+	VGPU_MOCK_ENTRY(QUEUE_WAIT, vgpu_mock_queue_wait, 0),
 
 	VGPU_MOCK_ENTRY(FD_OUT, vgpu_mock_fd_out, 0),
 	VGPU_MOCK_ENTRY(FD_IN, vgpu_mock_fd_in, 0),

@@ -29,6 +29,7 @@ static int vgpu_mock_open(struct inode *inode, struct file *filp)
 	vgpu_mock_io_init(file);
 	vgpu_mock_poll_init(file);
 	vgpu_mock_keep_init(file);
+	vgpu_mock_queue_open(file);
 
 	mutex_lock(&device->lock);
 	if (device->exclusive || ((filp->f_flags & O_EXCL) && !list_empty(&device->files))) {
@@ -56,6 +57,7 @@ static int vgpu_mock_release(struct inode *inode, struct file *filp)
 	struct vgpu_mock_file *file = filp->private_data;
 	struct vgpu_mock_device *device = file->device;
 
+	vgpu_mock_queue_release(file);
 	vgpu_mock_poll_fini(file);
 	vgpu_mock_bufs_drop(file);
 

@@ -38,11 +38,16 @@ static int __init vgpu_mock_init(void)
 	if (!vgpu_mock_wq)
 		return -ENOMEM;
 
-	ret = vgpu_mock_devices_register();
+	ret = vgpu_mock_queue_init();
 	if (ret)
 		goto err_workqueue;
+	ret = vgpu_mock_devices_register();
+	if (ret)
+		goto err_queue;
 	return 0;
 
+err_queue:
+	vgpu_mock_queue_exit();
 err_workqueue:
 	destroy_workqueue(vgpu_mock_wq);
 	return ret;
@@ -51,6 +56,7 @@ err_workqueue:
 static void __exit vgpu_mock_exit(void)
 {
 	vgpu_mock_devices_deregister();
+	vgpu_mock_queue_exit();
 	/* Delayed work holds a reference of the module or a file; this waits for its last lines. */
 	destroy_workqueue(vgpu_mock_wq);
 }

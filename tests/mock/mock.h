@@ -71,7 +71,7 @@ struct vgpu_mock_file {
 	u64 mm;				/* name of the opener's address space */
 	struct file *held;		/* file held by FD_HOLD; NULL: none */
 	u32 flush;			/* argument of FLUSH */
-	atomic64_t worked;		/* microseconds of WORK */
+	atomic64_t worked;		/* microseconds of WORK and QUEUE */
 	bool flushed;			/* ->flush was called */
 
 	spinlock_t wait_lock;		/* guards slots */
@@ -85,6 +85,11 @@ struct vgpu_mock_file {
 	u8 *queue;
 	u32 queue_head;
 	u32 queue_used;
+
+	spinlock_t queued_lock;		/* guards queued and queued_longest_us */
+	wait_queue_head_t queued_queue;
+	u32 queued;			/* items of QUEUE that are not done */
+	u64 queued_longest_us;		/* longest time of an item */
 
 	struct mutex keep_lock;		/* guards nr_keeps and keeps */
 	u32 nr_keeps;
@@ -225,6 +230,14 @@ long vgpu_mock_wait(struct vgpu_mock_call *call);
 long vgpu_mock_wake(struct vgpu_mock_call *call);
 long vgpu_mock_locked(struct vgpu_mock_call *call);
 long vgpu_mock_work(struct vgpu_mock_call *call);
+
+/* queue.c */
+int vgpu_mock_queue_init(void);
+void vgpu_mock_queue_exit(void);
+void vgpu_mock_queue_open(struct vgpu_mock_file *file);
+void vgpu_mock_queue_release(struct vgpu_mock_file *file);
+long vgpu_mock_queue(struct vgpu_mock_call *call);
+long vgpu_mock_queue_wait(struct vgpu_mock_call *call);
 
 /* object.c */
 struct file *vgpu_mock_object_file(u64 cookie, u32 flags);

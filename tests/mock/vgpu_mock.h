@@ -1646,6 +1646,51 @@ struct vgpu_mock_work {
 
 #define VGPU_MOCK_IOC_WORK	_IOWR(VGPU_MOCK_IOC_TYPE, 0x7b, struct vgpu_mock_work)
 
+/**
+ * struct vgpu_mock_queue - VGPU_MOCK_IOC_QUEUE
+ * @us: time in microseconds for which the device works, up to VGPU_MOCK_WORK_MAX_US
+ * @flags: VGPU_MOCK_QUEUE_FENCE: @out_fence is wanted; VGPU_MOCK_QUEUE_STUCK: the device does
+ *	nothing, and the work seems to go on until a QUEUE_WAIT with VGPU_MOCK_QUEUE_FREE
+ * @out_fence: fd out, only with VGPU_MOCK_QUEUE_FENCE and on success: a sync_file, signalled when
+ *	the device has done the work
+ * @reserved: ignored
+ *
+ * The ioctl returns at once. The device works for one call at a time, as for WORK. The last close
+ * of the file waits for its work.
+ */
+struct vgpu_mock_queue {
+	__u32 us;
+	__u32 flags;
+	__s32 out_fence;
+	__u32 reserved;
+};
+
+#define VGPU_MOCK_QUEUE_FENCE	1
+#define VGPU_MOCK_QUEUE_STUCK	2
+
+#define VGPU_MOCK_IOC_QUEUE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x7c, struct vgpu_mock_queue)
+
+/**
+ * struct vgpu_mock_queue_wait - VGPU_MOCK_IOC_QUEUE_WAIT
+ * @flags: VGPU_MOCK_QUEUE_FREE: end all work of VGPU_MOCK_QUEUE_STUCK first, of any file
+ * @reserved: 0
+ * @out_total_us: time for which the device has worked for this file
+ * @out_longest_us: longest time that the device has needed for one call of this file
+ *
+ * Waits until the device has done all work of this file. A signal ends the wait.
+ */
+struct vgpu_mock_queue_wait {
+	__u32 flags;
+	__u32 reserved;
+	__u64 out_total_us;
+	__u64 out_longest_us;
+};
+
+#define VGPU_MOCK_QUEUE_FREE	1
+
+#define VGPU_MOCK_IOC_QUEUE_WAIT \
+	_IOWR(VGPU_MOCK_IOC_TYPE, 0x7d, struct vgpu_mock_queue_wait)
+
 /*
  * The devices. All of them take the ioctls in this file.
  *

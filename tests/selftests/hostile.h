@@ -70,33 +70,4 @@ FIXTURE_TEARDOWN(hostile)
 		list_export(false);
 }
 
-/* Sends an ioctl with one fixup in its argument. */
-static inline bool fixup_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd,
-			      const struct vgpu_fixup *fixup, const void *arg, size_t len)
-{
-	struct {
-		struct vgpu_call call;
-		struct vgpu_seg seg;
-		struct vgpu_fixup fixup;
-		uint64_t arg[8];
-	} msg = {
-		.call = {
-			.hdr = { .type = htole16(VGPU_MSG_CALL), .seq = htole64(seq) },
-			.op = htole16(VGPU_OP_IOCTL),
-			.object = htole32(object),
-			.nr_segs = htole16(1),
-			.nr_fixups = htole16(1),
-			.args.ioctl.cmd = htole32(cmd),
-			.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG),
-		},
-		.seg = { .len = htole32(len), .flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT) },
-		.fixup = *fixup,
-	};
-	size_t total = sizeof(msg) - sizeof(msg.arg) + (len + 7) / 8 * 8;
-
-	msg.call.hdr.len = htole32(total);
-	memcpy(msg.arg, arg, len);
-	return peer_send(lane, &msg, total);
-}
-
 #endif /* HOSTILE_H */

@@ -277,6 +277,11 @@ static const struct vgpu_schema_field fd_optional[] = {
 	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_optional, flags, VGPU_MOCK_FD_WANT_OUT) },
 };
 
+static const struct vgpu_schema_field queue[] = {
+	{ VGPU_FD_OUT(struct vgpu_mock_queue, out_fence),
+	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_queue, flags, VGPU_MOCK_QUEUE_FENCE) },
+};
+
 static const struct vgpu_schema_field buf_job[] = {
 	{ VGPU_EVENT_IN(struct vgpu_mock_buf_job, event),
 	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_buf_job, flags, VGPU_MOCK_JOB_EVENT) },
@@ -436,6 +441,8 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_KEPT), BOOKS },
 	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_FLUSH), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_WORK), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_QUEUE, queue), BOOKS },
+	{ VGPU_IOCTL(VGPU_MOCK_IOC_QUEUE_WAIT), BOOKS },
 };
 
 static const struct vgpu_schema_ioctl mock_compat[] = {
