@@ -56,6 +56,14 @@ static void mean_add(u64 *mean, u64 sample)
 		*mean = *mean - *mean / ARBITER_MEAN + sample / ARBITER_MEAN;
 }
 
+/* Check whether the flow's next submission comes before that of @other. */
+static bool flow_is_before(const struct vgpu_flow *flow, const struct vgpu_flow *other)
+{
+	if (flow->priority != other->priority)
+		return flow->priority > other->priority;
+	return time_before(flow->time, other->time);
+}
+
 static bool flow_is_idle(const struct vgpu_flow *flow)
 {
 	return !flow->nr_running && !flow->waiting.first;
@@ -91,9 +99,15 @@ static void flow_use(struct vgpu_flow *flow, u64 since, u64 ns)
 	flow->due = min(flow->due + ns * 100 / flow->cap, most);
 }
 
+/* Return the virtual time of the device for the flow's priority. */
+static u64 flow_now(const struct vgpu_arbiter *arbiter, const struct vgpu_flow *flow)
+{
+	return arbiter->time[flow->priority];
+}
+
 static void flow_charge(const struct vgpu_arbiter *arbiter, struct vgpu_flow *flow, u64 ns)
 {
-	u64 most = arbiter->time + flow_time(flow, VGPU_ARBITER_DEBT_NS);
+	u64 most = flow_now(arbiter, flow) + flow_time(flow, VGPU_ARBITER_DEBT_NS);
 
 	flow->time += flow_time(flow, ns);
 	if (time_before(most, flow->time))
@@ -103,7 +117,7 @@ static void flow_charge(const struct vgpu_arbiter *arbiter, struct vgpu_flow *fl
 /* Take time from a flow that it has saved up, except for its credit. */
 static void flow_catch_up(const struct vgpu_arbiter *arbiter, struct vgpu_flow *flow)
 {
-	u64 least = arbiter->time - flow_time(flow, VGPU_ARBITER_CREDIT_NS);
+	u64 least = flow_now(arbiter, flow) - flow_time(flow, VGPU_ARBITER_CREDIT_NS);
 
 	if (time_before(flow->time, least))
 		flow->time = least;
@@ -160,7 +174,8 @@ static void arbiter_expire(struct vgpu_arbiter *arbiter, u64 now)
 }
 
 /*
- * Find the flow with the lowest virtual time among those that wait, and that may have the device.
+ * Find the flow of the highest priority, and of these the one with the lowest virtual time, among
+ * those that wait, and that may have the device.
  * @until: out: time from which on another flow may have it; or VGPU_ARBITER_NEVER.
  */
 static struct vgpu_flow *arbiter_lowest(const struct vgpu_arbiter *arbiter, u64 now, u64 *until)
@@ -172,7 +187,7 @@ static struct vgpu_flow *arbiter_lowest(const struct vgpu_arbiter *arbiter, u64 
 		if (!flow->waiting.first || flow->frozen)
 			continue;
 		if (!flow_is_capped(flow, now)) {
-			if (!lowest || time_before(flow->time, lowest->time))
+			if (!lowest || flow_is_before(flow, lowest))
 				lowest = flow;
 			continue;
 		}
@@ -195,7 +210,7 @@ static struct vgpu_flow *arbiter_expects(const struct vgpu_arbiter *arbiter,
 
 	for (flow = arbiter->flows; flow; flow = flow->next) {
 		if (!flow_is_idle(flow) || flow->frozen || flow_is_capped(flow, now) ||
-		    !time_before(flow->time, lowest->time))
+		    !flow_is_before(flow, lowest))
 			continue;
 		keep = flow_keeps(flow);
 		if (now - flow->ended >= keep)
@@ -210,7 +225,7 @@ void vgpu_arbiter_add(struct vgpu_arbiter *arbiter, struct vgpu_flow *flow)
 {
 	flow->weight = VGPU_HOST_WEIGHT_DEFAULT;
 	flow->cap = 100;
-	flow->time = arbiter->time;
+	flow->time = flow_now(arbiter, flow);
 	flow->next = arbiter->flows;
 	arbiter->flows = flow;
 }
@@ -229,7 +244,7 @@ void vgpu_arbiter_remove(struct vgpu_arbiter *arbiter, struct vgpu_flow *flow)
 bool vgpu_arbiter_may_forget(const struct vgpu_arbiter *arbiter, const struct vgpu_flow *flow,
 			     u64 now)
 {
-	return flow_is_idle(flow) && (!time_before(arbiter->time, flow->time) ||
+	return flow_is_idle(flow) && (!time_before(flow_now(arbiter, flow), flow->time) ||
 				      now - flow->ended >= VGPU_ARBITER_FORGET_NS);
 }
 
@@ -246,6 +261,10 @@ void vgpu_arbiter_change(struct vgpu_arbiter *arbiter, struct vgpu_flow *flow,
 	if (flow->cap != terms->cap)
 		flow->due = now;
 	flow->cap = terms->cap;
+	/* What the flow owes, or may use, is the same among flows of another priority. */
+	flow->time -= flow_now(arbiter, flow);
+	flow->priority = terms->priority;
+	flow->time += flow_now(arbiter, flow);
 }
 
 void vgpu_arbiter_begin(struct vgpu_arbiter *arbiter, struct vgpu_flow *flow, u64 now,
@@ -332,7 +351,7 @@ struct vgpu_submission *vgpu_arbiter_next(struct vgpu_arbiter *arbiter, u64 now,
 	submission->state = VGPU_SUBMISSION_HOLDS;
 	flow->nr_running++;
 	arbiter->nr_running++;
-	if (time_before(arbiter->time, flow->time))
-		arbiter->time = flow->time;
+	if (time_before(flow_now(arbiter, flow), flow->time))
+		arbiter->time[flow->priority] = flow->time;
 	return submission;
 }

@@ -21,6 +21,8 @@
  *   The flow is charged the time for which the device was kept free.
  * - A flow may have a cap, which is the largest part of the device's time that it gets, even if it
  *   is alone.
+ * - A flow with a priority comes before those of a lower one, whatever their virtual times are. So
+ *   these get what it leaves of the device.
  * - A flow of weight 0 is frozen: its submissions wait until it gets another weight.
  * - A submission that does not end holds the device for a limited time; then another one is
  *   admitted. Its flow is charged until it ends, but cannot get into debt beyond a limit.
@@ -105,10 +107,13 @@ struct vgpu_submissions {
  * struct vgpu_terms - terms on which a guest uses devices
  * @weight: weight, at most VGPU_HOST_WEIGHT_MAX; 0: the guest is frozen
  * @cap: largest part of the time of a device, in percent; 100: no cap; not 0
+ * @priority: priority, at most VGPU_HOST_PRIORITY_MAX: flows of a lower one get what it leaves of a
+ *	device
  */
 struct vgpu_terms {
 	u32 weight;
 	u32 cap;
+	u32 priority;
 };
 
 /**
@@ -118,6 +123,7 @@ struct vgpu_terms {
  * @weight: weight, not 0
  * @frozen: true if no submission of the flow is admitted
  * @cap: largest part of the device's time, in percent
+ * @priority: priority: submissions of flows with a higher one are admitted first
  * @nr_running: number of submissions that run, late ones included
  * @time: virtual time: nanoseconds for which a flow of the default weight would have used the
  *	device instead
@@ -133,6 +139,7 @@ struct vgpu_flow {
 	u32 weight;
 	bool frozen;
 	u32 cap;
+	u32 priority;
 	u32 nr_running;
 	u64 time;
 	u64 due;
@@ -148,7 +155,7 @@ struct vgpu_flow {
  * @holders: queue of submissions that hold the device, in the order of their admission
  * @kept_for: flow for which the device is kept free, or NULL
  * @nr_running: number of submissions that run, late ones included
- * @time: virtual time: the greatest one at which a flow had a submission admitted
+ * @time: virtual time of each priority: the greatest one at which a flow had a submission admitted
  * @seen: time up to which the flows are charged
  */
 struct vgpu_arbiter {
@@ -156,7 +163,7 @@ struct vgpu_arbiter {
 	struct vgpu_submissions holders;
 	struct vgpu_flow *kept_for;
 	u32 nr_running;
-	u64 time;
+	u64 time[VGPU_HOST_PRIORITY_MAX + 1];
 	u64 seen;
 };
 

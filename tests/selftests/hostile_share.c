@@ -110,6 +110,32 @@ TEST_F_TIMEOUT(share, cap, 60)
 	EXPECT_LE(done / 1000, ms / 5 + 2 * PROGRAMS * WORK_US / 1000);
 }
 
+/* A guest of a higher priority gets what it asks for, whatever the others do. */
+TEST_F_TIMEOUT(share, priority, 120)
+{
+	uint64_t before, lost;
+	int i;
+
+	ASSERT_TRUE(programs_begin(self, program_work));
+	while (programs_done(self) < 2 * PROGRAMS * WORK_US && !self->common->failed)
+		ASSERT_TRUE(work(self));
+	ASSERT_TRUE(run("vgpuctl limit 1:22600 device-priority=1"));
+	before = programs_done(self);
+	for (i = 0; i < WORKS / 3; i++)
+		ASSERT_TRUE(work(self));
+	lost = (programs_done(self) - before) / WORK_US;
+	/* The others get the device again. */
+	EXPECT_TRUE(run("vgpuctl limit 1:22600 device-priority="));
+	before = programs_done(self);
+	while (programs_done(self) < before + PROGRAMS * WORK_US && !self->common->failed)
+		ASSERT_TRUE(work(self));
+	programs_end(self);
+	EXPECT_EQ(0, self->common->failed);
+	TH_LOG("%llu calls of others came between %d of its own", (unsigned long long)lost,
+	       WORKS / 3);
+	EXPECT_LE(lost, WORKS / 3 / 10);
+}
+
 /* Waits until @nr calls of a guest have had to wait, beyond @before. */
 static void await_queued(const char *guest, long long before, int nr)
 {

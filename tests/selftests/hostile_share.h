@@ -124,6 +124,7 @@ FIXTURE_TEARDOWN(share)
 		return;
 	EXPECT_TRUE(weigh("", ""));
 	EXPECT_TRUE(run("vgpuctl limit 1 device-cap="));
+	EXPECT_TRUE(run("vgpuctl limit 1:22600 device-priority= device-cap="));
 	programs_end(self);
 	close(self->fd);
 	close(self->lane);

@@ -434,6 +434,43 @@ static void test_cap(void)
 	tap_subject("caps");
 }
 
+static void flow_rank(unsigned int flow, u32 priority)
+{
+	const struct vgpu_terms terms = { .weight = 100, .cap = 100, .priority = priority };
+
+	vgpu_arbiter_change(&world.arbiter, &world.flows[flow], &terms, world.now);
+}
+
+/* A guest of a high priority gets what it wants, and others share the rest by their weights. */
+static void test_priority(void)
+{
+	u64 rest;
+
+	world_begin(100, 300);
+	programs_add(1, 2, 10 * MS, 30 * MS);
+	programs_add(8, 0, 10 * MS, 0);
+	programs_add(8, 1, 10 * MS, 0);
+	flow_rank(2, VGPU_HOST_PRIORITY_MAX);
+	world_run(20 * SECOND);
+	rest = world.worked[0] + world.worked[1];
+	tap_expect(world.longest[2] <= 20 * MS, "it waits for one submission at most, not %llu ms",
+		   (unsigned long long)(world.longest[2] / MS));
+	tap_expect(rest + world.worked[2] >= 19 * SECOND, "the device is idle");
+	expect_share("of the rest", 250);
+	/* A guest that got nothing may not make up for that. */
+	flow_change(1, 100, 100);
+	flow_rank(0, 1);
+	world_run(SECOND);
+	world_forget();
+	world_run(20 * SECOND);
+	expect_share("of a higher priority", 1000);
+	flow_rank(0, 0);
+	world_forget();
+	world_run(20 * SECOND);
+	expect_share("of the same priority", 500);
+	tap_subject("priorities");
+}
+
 /* A guest whose submissions come just before the device is given to others is charged the time. */
 static void test_wasteful(void)
 {
@@ -460,6 +497,7 @@ int main(void)
 	test_forget();
 	test_freeze();
 	test_cap();
+	test_priority();
 	test_wasteful();
 	return tap_done();
 }

@@ -244,6 +244,9 @@ struct vgpu_host_rates {
 #define VGPU_HOST_WEIGHT_DEFAULT	100
 #define VGPU_HOST_WEIGHT_MAX		10000
 
+/* Highest priority of a guest at devices that it shares with others; the lowest one is 0. */
+#define VGPU_HOST_PRIORITY_MAX		7
+
 /* Calls of the peer that give a device work wait until the flag is taken back. */
 #define VGPU_HOST_LIMIT_FREEZE		(1U << 0)
 
@@ -262,10 +265,14 @@ struct vgpu_host_rates {
  * @weight: weight of the guest at devices that it shares with others, at most
  *	VGPU_HOST_WEIGHT_MAX; 0: VGPU_HOST_WEIGHT_DEFAULT
  * @cap: largest part of the time of a device that the guest gets, in percent; 0: 100
+ * @priority: priority of the guest at devices that it shares with others, at most
+ *	VGPU_HOST_PRIORITY_MAX: guests of a lower one get what it leaves of a device
+ * @reserved: 0
  *
  * If the peer has more of something than a new limit allows, it keeps what it has, and gets no
  * more until it has less. -EINVAL: @patience_ms is more than 3600000, a rate more than
- * VGPU_HOST_RATE_MAX, @weight more than VGPU_HOST_WEIGHT_MAX, or @cap more than 100.
+ * VGPU_HOST_RATE_MAX, @weight more than VGPU_HOST_WEIGHT_MAX, @cap more than 100, or @priority more
+ * than VGPU_HOST_PRIORITY_MAX.
  */
 struct vgpu_host_peer_limit {
 	__u32 size;
@@ -278,6 +285,8 @@ struct vgpu_host_peer_limit {
 	struct vgpu_host_rates rates;
 	__u32 weight;
 	__u32 cap;
+	__u32 priority;
+	__u32 reserved;
 };
 
 /**

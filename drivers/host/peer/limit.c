@@ -23,12 +23,13 @@ int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limi
 	struct vgpu_host_limits *limits = &peer->limits, new;
 	struct vgpu_wire_limits wire;
 
-	if ((args->flags & ~VGPU_HOST_LIMIT_FREEZE) || args->limits.reserved)
+	if ((args->flags & ~VGPU_HOST_LIMIT_FREEZE) || args->limits.reserved ||
+	    args->reserved)
 		return -EOPNOTSUPP;
 	if (args->patience_ms > LIMIT_PATIENCE_MAX_MS ||
 	    args->rates.calls > VGPU_HOST_RATE_MAX || args->rates.opens > VGPU_HOST_RATE_MAX ||
 	    args->rates.bytes > VGPU_HOST_RATE_MAX || args->weight > VGPU_HOST_WEIGHT_MAX ||
-	    args->cap > 100)
+	    args->cap > 100 || args->priority > VGPU_HOST_PRIORITY_MAX)
 		return -EINVAL;
 	vgpu_limits_fill(&new, &args->limits, &wire);
 	/* Agents are serialized by agent->lock, so the largest value does not get lost. */
@@ -52,6 +53,7 @@ int vgpuh_limits_change(struct vgpu_peer *peer, const struct vgpu_host_peer_limi
 	peer->bounds.terms.weight = args->flags & VGPU_HOST_LIMIT_FREEZE ? 0 :
 				    args->weight ?: VGPU_HOST_WEIGHT_DEFAULT;
 	peer->bounds.terms.cap = args->cap ?: 100;
+	peer->bounds.terms.priority = args->priority;
 	vgpuh_shares_change(peer->guest->cid, peer->guest->port, &peer->bounds.terms);
 	WRITE_ONCE(peer->bounds.rated, vgpu_rates_any(&args->rates));
 	vgpu_guest_forget_rates(peer->guest, &args->rates);

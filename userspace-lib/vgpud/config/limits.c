@@ -41,6 +41,7 @@ static const struct row {
 	ROW("byte-rate", BYTES | WIDE, rates.bytes, 0, VGPU_HOST_RATE_MAX),
 	ROW("device-weight", 0, device_weight, 0, VGPU_HOST_WEIGHT_MAX),
 	ROW("device-cap", 0, device_cap, 1, 100),
+	ROW("device-priority", 0, device_priority, 0, VGPU_HOST_PRIORITY_MAX),
 	ROW("patience-ms", 0, patience_ms, 0, 3600000),
 	ROW("memory", BYTES | WIDE | PART | GROUP, group.memory, 0, 1ULL << 46),
 	ROW("device-memory", BYTES | WIDE | GROUP, group.device_memory, 0, 1ULL << 46),

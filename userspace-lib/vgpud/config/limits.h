@@ -40,6 +40,7 @@ struct group_limits {
  * @rates: see struct vgpu_host_peer_limit
  * @device_weight: see @weight of struct vgpu_host_peer_limit; 0: VGPU_HOST_LIMIT_FREEZE
  * @device_cap: see @cap of struct vgpu_host_peer_limit; not 0
+ * @device_priority: see @priority of struct vgpu_host_peer_limit
  * @group: limits of the control group of the guest's programs
  */
 struct limits {
@@ -51,6 +52,7 @@ struct limits {
 	struct vgpu_host_rates rates;
 	unsigned int device_weight;
 	unsigned int device_cap;
+	unsigned int device_priority;
 	struct group_limits group;
 };
 

@@ -244,6 +244,7 @@ int hostdev_peer_limit(uint32_t peer, const struct limits *limits)
 		.rates = limits->rates,
 		.weight = limits->device_weight,
 		.cap = limits->device_cap,
+		.priority = limits->device_priority,
 	};
 
 	if (engines) {

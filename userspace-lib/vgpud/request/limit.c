@@ -41,6 +41,8 @@ static const struct {
 static const char *const told[] = { "call-bytes", "lanes" };
 /* Limits that a user-space engine knows for cards of NVIDIA's driver alone. */
 static const char *const cards_only[] = { "device-weight", "device-cap" };
+/* Limits that a user-space engine does not know. */
+static const char *const module_only[] = { "device-priority" };
 /* Limits by which a program of a user-space engine makes its tables when it starts. */
 static const char *const tables[] = { "objects", "pages", "mappings" };
 
@@ -230,6 +232,9 @@ static struct json_object *list_notes(const struct peer *peer, const struct limi
 		else if ((more || less) && hostdev_is_engine() &&
 			 IS_ONE_OF(limits_name(i), cards_only))
 			add_note(notes, limits_name(i), "has an effect only on cards of NVIDIA's driver with a user-space engine");
+		else if ((more || less) && hostdev_is_engine() &&
+			 IS_ONE_OF(limits_name(i), module_only))
+			add_note(notes, limits_name(i), "has no effect with a user-space engine");
 	}
 	return notes;
 }
