@@ -59,8 +59,8 @@ static void mean_add(u64 *mean, u64 sample)
 /* Check whether the flow's next submission comes before that of @other. */
 static bool flow_is_before(const struct vgpu_flow *flow, const struct vgpu_flow *other)
 {
-	if (flow->priority != other->priority)
-		return flow->priority > other->priority;
+	if (flow->rank != other->rank)
+		return flow->rank > other->rank;
 	return time_before(flow->time, other->time);
 }
 
@@ -99,10 +99,10 @@ static void flow_use(struct vgpu_flow *flow, u64 since, u64 ns)
 	flow->due = min(flow->due + ns * 100 / flow->cap, most);
 }
 
-/* Return the virtual time of the device for the flow's priority. */
+/* Return the virtual time of the device for the flow's rank. */
 static u64 flow_now(const struct vgpu_arbiter *arbiter, const struct vgpu_flow *flow)
 {
-	return arbiter->time[flow->priority];
+	return arbiter->time[flow->rank];
 }
 
 static void flow_charge(const struct vgpu_arbiter *arbiter, struct vgpu_flow *flow, u64 ns)
@@ -123,12 +123,23 @@ static void flow_catch_up(const struct vgpu_arbiter *arbiter, struct vgpu_flow *
 		flow->time = least;
 }
 
-/* Note that a submission comes. */
+/* Let the flow count among those of a priority. It keeps what it owes, or may use. */
+static void flow_rank(const struct vgpu_arbiter *arbiter, struct vgpu_flow *flow, u32 rank)
+{
+	flow->time -= flow_now(arbiter, flow);
+	flow->rank = rank;
+	flow->time += flow_now(arbiter, flow);
+}
+
+/*
+ * Note that a submission comes. One that is late shows no use of the device, so a flow of such
+ * ones alone saves up nothing either.
+ */
 static void flow_come(const struct vgpu_arbiter *arbiter, struct vgpu_flow *flow, u64 now)
 {
-	if (!flow_is_idle(flow))
+	if (flow->waiting.first || flow->nr_running > flow->nr_late)
 		return;
-	if (flow->takes)
+	if (flow->takes && !flow->nr_running)
 		mean_add(&flow->gap, min(now - flow->ended, VGPU_ARBITER_ACTIVE_NS));
 	flow_catch_up(arbiter, flow);
 }
@@ -165,11 +176,16 @@ static void arbiter_pass(struct vgpu_arbiter *arbiter, u64 now)
 static void arbiter_expire(struct vgpu_arbiter *arbiter, u64 now)
 {
 	struct vgpu_submission *submission;
+	struct vgpu_flow *flow;
 
 	while ((submission = arbiter->holders.first) &&
 	       now - submission->since >= VGPU_ARBITER_HOLD_NS) {
 		queue_remove(&arbiter->holders, submission);
 		submission->state = VGPU_SUBMISSION_LATE;
+		flow = submission->flow;
+		flow->nr_late++;
+		/* A flow could hold the device all the time otherwise, by work that never ends. */
+		flow_rank(arbiter, flow, 0);
 	}
 }
 
@@ -261,10 +277,8 @@ void vgpu_arbiter_change(struct vgpu_arbiter *arbiter, struct vgpu_flow *flow,
 	if (flow->cap != terms->cap)
 		flow->due = now;
 	flow->cap = terms->cap;
-	/* What the flow owes, or may use, is the same among flows of another priority. */
-	flow->time -= flow_now(arbiter, flow);
 	flow->priority = terms->priority;
-	flow->time += flow_now(arbiter, flow);
+	flow_rank(arbiter, flow, flow->nr_late ? 0 : flow->priority);
 }
 
 void vgpu_arbiter_begin(struct vgpu_arbiter *arbiter, struct vgpu_flow *flow, u64 now,
@@ -287,6 +301,8 @@ void vgpu_arbiter_end(struct vgpu_arbiter *arbiter, struct vgpu_submission *subm
 	} else {
 		if (submission->state == VGPU_SUBMISSION_HOLDS)
 			queue_remove(&arbiter->holders, submission);
+		else if (!--flow->nr_late)
+			flow_rank(arbiter, flow, flow->priority);
 		arbiter->nr_running--;
 		flow->nr_running--;
 		flow->ended = now;
@@ -334,7 +350,8 @@ struct vgpu_submission *vgpu_arbiter_next(struct vgpu_arbiter *arbiter, u64 now,
 	flow = arbiter_lowest(arbiter, now, until);
 	if (!flow)
 		return NULL;
-	if (vgpu_arbiter_is_shared(arbiter, flow, now)) {
+	/* A cap is for naught if many submissions are admitted before their time is charged. */
+	if (flow->cap < 100 || vgpu_arbiter_is_shared(arbiter, flow, now)) {
 		if (arbiter->holders.first) {
 			*until = min(*until,
 				     arbiter->holders.first->since + VGPU_ARBITER_HOLD_NS);
@@ -352,6 +369,6 @@ struct vgpu_submission *vgpu_arbiter_next(struct vgpu_arbiter *arbiter, u64 now,
 	flow->nr_running++;
 	arbiter->nr_running++;
 	if (time_before(flow_now(arbiter, flow), flow->time))
-		arbiter->time[flow->priority] = flow->time;
+		arbiter->time[flow->rank] = flow->time;
 	return submission;
 }

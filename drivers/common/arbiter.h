@@ -20,9 +20,10 @@
  *   they take. Otherwise a flow of one program could never get more than every other submission.
  *   The flow is charged the time for which the device was kept free.
  * - A flow may have a cap, which is the largest part of the device's time that it gets, even if it
- *   is alone.
+ *   is alone. One of its submissions is admitted at a time then, too.
  * - A flow with a priority comes before those of a lower one, whatever their virtual times are. So
- *   these get what it leaves of the device.
+ *   these get what it leaves of the device. It has the lowest one while a submission of its own
+ *   does not end.
  * - A flow of weight 0 is frozen: its submissions wait until it gets another weight.
  * - A submission that does not end holds the device for a limited time; then another one is
  *   admitted. Its flow is charged until it ends, but cannot get into debt beyond a limit.
@@ -123,8 +124,10 @@ struct vgpu_terms {
  * @weight: weight, not 0
  * @frozen: true if no submission of the flow is admitted
  * @cap: largest part of the device's time, in percent
- * @priority: priority: submissions of flows with a higher one are admitted first
+ * @priority: priority that its terms give it
+ * @rank: priority that it has: 0 while a submission is late; flows with a higher one come first
  * @nr_running: number of submissions that run, late ones included
+ * @nr_late: number of submissions that are late
  * @time: virtual time: nanoseconds for which a flow of the default weight would have used the
  *	device instead
  * @due: time from which on submissions are admitted, as the flow has used what its cap allows
@@ -140,7 +143,9 @@ struct vgpu_flow {
 	bool frozen;
 	u32 cap;
 	u32 priority;
+	u32 rank;
 	u32 nr_running;
+	u32 nr_late;
 	u64 time;
 	u64 due;
 	u64 ended;
@@ -155,7 +160,7 @@ struct vgpu_flow {
  * @holders: queue of submissions that hold the device, in the order of their admission
  * @kept_for: flow for which the device is kept free, or NULL
  * @nr_running: number of submissions that run, late ones included
- * @time: virtual time of each priority: the greatest one at which a flow had a submission admitted
+ * @time: virtual time of each rank: the greatest one at which a flow had a submission admitted
  * @seen: time up to which the flows are charged
  */
 struct vgpu_arbiter {

@@ -304,6 +304,22 @@ static void test_never_ends(void)
 	tap_subject("submissions that never end do not stall others");
 }
 
+/* The first guest has a submission that never ends, and does not save up time meanwhile. */
+static void test_late_idle(void)
+{
+	world_begin(300, 100);
+	programs_add(1, 0, NEVER, 0);
+	programs_add(8, 1, 10 * MS, 0);
+	world_run(60 * SECOND);
+	world_forget();
+	programs_add(8, 0, 10 * MS, 0);
+	/* The work that does not end is charged half of the time, at a third. */
+	world_run(5 * SECOND);
+	tap_expect(world.worked[1] >= SECOND, "the other one gets %llu ms of 5 s",
+		   (unsigned long long)(world.worked[1] / MS));
+	tap_subject("a guest with work that does not end saves up no time");
+}
+
 /* After submissions that took too long a guest waits, but not for ever. */
 static void test_debt(void)
 {
@@ -419,6 +435,12 @@ static void test_cap(void)
 			   "%u %%: %llu ms of 20 s", caps[i],
 			   (unsigned long long)(world.worked[0] / MS));
 	}
+	/* Programs that do not wait for the device queue much before it is charged. */
+	world_begin(100, 100);
+	flow_change(0, 100, 25);
+	programs_add(PROGRAMS_MAX, 0, 100 * MS, 0);
+	world_run(20 * SECOND);
+	tap_expect(world.most_running == 1, "%u submissions are admitted", world.most_running);
 	world_begin(900, 100);
 	flow_change(0, 900, 20);
 	programs_add(8, 0, 5 * MS, 0);
@@ -468,6 +490,14 @@ static void test_priority(void)
 	world_forget();
 	world_run(20 * SECOND);
 	expect_share("of the same priority", 500);
+	/* A guest whose work does not end has no priority. */
+	world_begin(100, 100);
+	programs_add(PROGRAMS_MAX / 2, 0, NEVER, 0);
+	programs_add(8, 1, 10 * MS, 0);
+	flow_rank(0, VGPU_HOST_PRIORITY_MAX);
+	world_run(20 * SECOND);
+	tap_expect(world.worked[1] >= 5 * SECOND, "others get %llu ms of 20 s",
+		   (unsigned long long)(world.worked[1] / MS));
 	tap_subject("priorities");
 }
 
@@ -492,6 +522,7 @@ int main(void)
 	test_idle();
 	test_comes_late();
 	test_never_ends();
+	test_late_idle();
 	test_debt();
 	test_deaths();
 	test_forget();
