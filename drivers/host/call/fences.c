@@ -13,6 +13,7 @@
 #include <linux/stat.h>
 #include <linux/sync_file.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_ioctl.h>
@@ -24,7 +25,7 @@
 
 /* Number of buffers that are looked at for a guest that uses the device alone. */
 #define FENCES_LOOK	64
-/* Number of buffers after which the lock of the file's table is given to others. */
+/* Number of buffers and fences after which the lock of the file's table is given to others. */
 #define FENCES_BATCH	256
 
 /*
@@ -70,28 +71,28 @@ static bool fence_is_work(struct dma_resv_iter *cursor, struct dma_fence *fence)
 }
 
 /*
- * Add the fences of work that a reservation has.
- * @news: add one only, which no earlier submission waits for; NULL: add all.
- * Return: true if there are any.
+ * Add the fences of work that a reservation has, and that no earlier submission waits for.
+ * @one: add one only
+ * Return: number of fences that were looked at.
  */
-static bool fences_add_resv(struct vgpuh_fences *fences, struct dma_resv *resv,
-			    const struct vgpuh_submission *news)
+static unsigned int fences_add_resv(struct vgpuh_fences *fences, struct dma_resv *resv,
+				    const struct vgpuh_submission *submission, bool one)
 {
 	struct dma_resv_iter cursor;
 	struct dma_fence *fence;
-	bool found = false;
+	unsigned int nr = 0;
 
 	dma_resv_iter_begin(&cursor, resv, DMA_RESV_USAGE_BOOKKEEP);
 	dma_resv_for_each_fence_unlocked(&cursor, fence) {
-		if (!fence_is_work(&cursor, fence) || (news && vgpuh_submission_knows(news, fence)))
+		nr++;
+		if (!fence_is_work(&cursor, fence) || vgpuh_submission_knows(submission, fence))
 			continue;
 		fences_add(fences, fence);
-		found = true;
-		if (news)
+		if (one)
 			break;
 	}
 	dma_resv_iter_end(&cursor);
-	return found;
+	return nr;
 }
 
 /*
@@ -118,7 +119,8 @@ static void fences_add_news(struct vgpuh_fences *fences, struct vgpuh_object *ob
 			id = 0;
 			continue;
 		}
-		if (fences_add_resv(fences, buffer->resv, submission))
+		fences_add_resv(fences, buffer->resv, submission, true);
+		if (fences->nr)
 			break;
 		id++;
 	}
@@ -126,7 +128,8 @@ static void fences_add_news(struct vgpuh_fences *fences, struct vgpuh_object *ob
 	WRITE_ONCE(object->fence_buffer, id);
 }
 
-static void fences_add_all(struct vgpuh_fences *fences, struct vgpuh_object *object)
+static void fences_add_all(struct vgpuh_fences *fences, struct vgpuh_object *object,
+			   const struct vgpuh_submission *submission)
 {
 	struct drm_file *drm = object->file->private_data;
 	struct drm_gem_object *buffer;
@@ -138,11 +141,12 @@ static void fences_add_all(struct vgpuh_fences *fences, struct vgpuh_object *obj
 	while ((buffer = idr_get_next(&drm->object_idr, &id))) {
 		/* The buffers of an address space may share one reservation. */
 		if (buffer->resv != last)
-			fences_add_resv(fences, buffer->resv, NULL);
+			nr += fences_add_resv(fences, buffer->resv, submission, false);
 		last = buffer->resv;
 		id++;
-		if (++nr % FENCES_BATCH)
+		if (++nr < FENCES_BATCH)
 			continue;
+		nr = 0;
 		/* Another buffer may get the address of the last reservation. */
 		last = NULL;
 		spin_unlock(&drm->table_lock);
@@ -158,12 +162,17 @@ void vgpuh_fences_add_buffers(struct vgpuh_fences *fences, struct vgpuh_object *
 			      const struct vgpuh_submission *submission)
 {
 	const struct inode *inode = file_inode(object->file);
+	const struct drm_file *drm;
 
 	/* A grant has opened the file, so no device of vgpu itself is behind it. */
 	if (!S_ISCHR(inode->i_mode) || imajor(inode) != DRM_MAJOR)
 		return;
+	/* DRM prepares the table of handles for drivers with buffers only. */
+	drm = object->file->private_data;
+	if (!drm_core_check_feature(drm->minor->dev, DRIVER_GEM))
+		return;
 	if (vgpuh_submission_is_contended(submission))
-		fences_add_all(fences, object);
+		fences_add_all(fences, object, submission);
 	else
 		fences_add_news(fences, object, submission);
 }

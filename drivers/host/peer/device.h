@@ -14,6 +14,9 @@
 
 #include "arbiter.h"
 
+/* Time after which the work item of a device runs (again), to free what was used. */
+#define VGPUH_DEVICE_SETTLE	HZ
+
 /**
  * struct vgpuh_device - device for which guests wait
  * @ref: number of exports; protected by devices_lock
@@ -27,7 +30,7 @@
  * @arbiter: arbiter of the device
  * @timer: timer that looks at the arbiter
  * @settled: list of struct vgpuh_pending that have ended, to be freed
- * @settle: work that frees them, if no later submission does
+ * @settle: work that frees them, if no later submission does, and shares that nobody uses
  */
 struct vgpuh_device {
 	struct kref ref;

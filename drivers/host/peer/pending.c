@@ -4,9 +4,11 @@
  * fences of the work have signalled. Their callbacks tell the arbiter so.
  *
  * A callback runs with the fence's lock held, maybe in an interrupt. So device->lock is never held
- * around a function of dma_fence, and the next submission puts the fences, or a work item.
+ * around a function of dma_fence. References to fences are put later, by the next submission or by
+ * a work item.
  */
 #include <linux/dma-fence.h>
+#include <linux/hashtable.h>
 #include <linux/ktime.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -18,19 +20,19 @@
 
 /* Greatest number of pending submissions of a share. Others end when the driver returns. */
 #define PENDING_MAX	256
-/* Time after which a work item frees what no later submission has freed. */
-#define PENDING_SETTLE	HZ
 
 /**
  * struct vgpuh_pending_fence - fence of a pending submission
  * @cb: callback, which dma_fence owns until it is called or removed
  * @fence: fence, with a reference
  * @pending: submission
+ * @node: entry in share->fences while the submission is in share->pending
  */
 struct vgpuh_pending_fence {
 	struct dma_fence_cb cb;
 	struct dma_fence *fence;
 	struct vgpuh_pending *pending;
+	struct hlist_node node;
 };
 
 /**
@@ -80,11 +82,22 @@ static void pending_end_locked(struct vgpuh_pending *pending)
 	vgpuh_device_look_locked(device, now);
 }
 
+/* Remove the submission from those of its share. */
+static void pending_remove_locked(struct vgpuh_pending *pending)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&pending->share->device->lock);
+	for (i = 0; i < pending->nr; i++)
+		hash_del(&pending->fences[i].node);
+	list_del(&pending->node);
+	pending->share->nr_pending--;
+}
+
 /* Count @nr fences that have signalled. The last one ends the submission. */
 static void pending_count(struct vgpuh_pending *pending, unsigned int nr)
 {
-	struct vgpuh_share *share = pending->share;
-	struct vgpuh_device *device = share->device;
+	struct vgpuh_device *device = pending->share->device;
 	unsigned long flags;
 
 	spin_lock_irqsave(&device->lock, flags);
@@ -92,9 +105,9 @@ static void pending_count(struct vgpuh_pending *pending, unsigned int nr)
 	if (!pending->left) {
 		pending_end_locked(pending);
 		if (!pending->dropped) {
-			list_move_tail(&pending->node, &device->settled);
-			share->nr_pending--;
-			queue_delayed_work(vgpu_host_wq, &device->settle, PENDING_SETTLE);
+			pending_remove_locked(pending);
+			list_add_tail(&pending->node, &device->settled);
+			queue_delayed_work(vgpu_host_wq, &device->settle, VGPUH_DEVICE_SETTLE);
 		}
 	}
 	spin_unlock_irqrestore(&device->lock, flags);
@@ -108,14 +121,12 @@ static void pending_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 /* Check whether an earlier submission of the share waits for @fence. */
 static bool share_waits_for(const struct vgpuh_share *share, const struct dma_fence *fence)
 {
-	const struct vgpuh_pending *pending;
-	unsigned int i;
+	const struct vgpuh_pending_fence *known;
 
 	lockdep_assert_held(&share->device->lock);
-	list_for_each_entry(pending, &share->pending, node)
-		for (i = 0; i < pending->nr; i++)
-			if (pending->fences[i].fence == fence)
-				return true;
+	hash_for_each_possible(share->fences, known, node, (unsigned long)fence)
+		if (known->fence == fence)
+			return true;
 	return false;
 }
 
@@ -138,7 +149,8 @@ static void pending_take_locked(struct vgpuh_pending *pending, struct vgpuh_fenc
 			continue;
 		}
 		pending->fences[nr].fence = fence;
-		pending->fences[nr++].pending = pending;
+		pending->fences[nr].pending = pending;
+		hash_add(share->fences, &pending->fences[nr++].node, (unsigned long)fence);
 	}
 	pending->nr = nr;
 	fences->nr = kept;
@@ -221,8 +233,7 @@ static struct vgpuh_pending *pending_take_first(struct vgpuh_share *share)
 	spin_lock_irq(&device->lock);
 	first = list_first_entry_or_null(&share->pending, struct vgpuh_pending, node);
 	if (first) {
-		list_del(&first->node);
-		share->nr_pending--;
+		pending_remove_locked(first);
 		first->dropped = true;
 	}
 	spin_unlock_irq(&device->lock);
@@ -247,25 +258,12 @@ void vgpuh_pending_drop(struct vgpuh_share *share)
 	}
 }
 
-static void device_settle(struct work_struct *work)
+void vgpuh_pending_settle(struct vgpuh_device *device)
 {
-	struct vgpuh_device *device = container_of(to_delayed_work(work), struct vgpuh_device,
-						   settle);
 	LIST_HEAD(settled);
 
 	spin_lock_irq(&device->lock);
 	list_splice_init(&device->settled, &settled);
 	spin_unlock_irq(&device->lock);
 	pendings_free(&settled);
-}
-
-void vgpuh_pending_init(struct vgpuh_device *device)
-{
-	INIT_LIST_HEAD(&device->settled);
-	INIT_DELAYED_WORK(&device->settle, device_settle);
-}
-
-void vgpuh_pending_fini(struct vgpuh_device *device)
-{
-	flush_delayed_work(&device->settle);
 }

@@ -36,10 +36,8 @@ void vgpuh_submission_leave(struct vgpuh_submission *submission, struct vgpuh_fe
 bool vgpuh_submission_knows(const struct vgpuh_submission *submission,
 			    const struct dma_fence *fence);
 
-/* Prepare a new device. */
-void vgpuh_pending_init(struct vgpuh_device *device);
-/* Wait until no memory of pending submissions is left. The device has no share any more. */
-void vgpuh_pending_fini(struct vgpuh_device *device);
+/* Free pending submissions that have ended. */
+void vgpuh_pending_settle(struct vgpuh_device *device);
 /* End all pending submissions of a share, of which no grant and no call is left. */
 void vgpuh_pending_drop(struct vgpuh_share *share);
 /* Check whether a share has a submission that has been pending for too long to be remembered. */
@@ -51,11 +49,7 @@ static inline void vgpuh_submission_leave(struct vgpuh_submission *submission,
 	vgpuh_submission_end(submission);
 }
 
-static inline void vgpuh_pending_init(struct vgpuh_device *device)
-{
-}
-
-static inline void vgpuh_pending_fini(struct vgpuh_device *device)
+static inline void vgpuh_pending_settle(struct vgpuh_device *device)
 {
 }
 

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "base/work.h"
 #include "compat.h"
 #include "peer/device.h"
 #include "peer/pending.h"
@@ -29,6 +30,63 @@ static enum hrtimer_restart device_timer(struct hrtimer *timer)
 	vgpuh_device_look_locked(device, ktime_get_ns());
 	spin_unlock_irq(&device->lock);
 	return HRTIMER_NORESTART;
+}
+
+static void share_free(struct vgpuh_share *share)
+{
+	struct vgpuh_device *device = share->device;
+
+	lockdep_assert_held(&devices_lock);
+	list_del(&share->node);
+	vgpuh_pending_drop(share);
+	spin_lock_irq(&device->lock);
+	vgpu_arbiter_remove(&device->arbiter, &share->flow);
+	spin_unlock_irq(&device->lock);
+	kfree(share);
+}
+
+/*
+ * Forget guests that have no grant, and owe nothing or have work that does not end.
+ * Return: true if other guests without a grant are left.
+ */
+static bool shares_expire(struct vgpuh_device *device)
+{
+	struct vgpuh_share *share, *next;
+	bool left = false;
+	bool owes;
+	u64 now;
+
+	lockdep_assert_held(&devices_lock);
+	list_for_each_entry_safe(share, next, &device->shares, node) {
+		if (share->grants)
+			continue;
+		spin_lock_irq(&device->lock);
+		now = ktime_get_ns();
+		owes = !vgpu_arbiter_may_forget(&device->arbiter, &share->flow, now);
+		spin_unlock_irq(&device->lock);
+		if (!owes || vgpuh_pending_is_stuck(share, now))
+			share_free(share);
+		else
+			left = true;
+	}
+	return left;
+}
+
+/* Free what no submission and no guest that comes has freed. */
+static void device_settle(struct work_struct *work)
+{
+	struct vgpuh_device *device = container_of(to_delayed_work(work), struct vgpuh_device,
+						   settle);
+	bool again = true;
+
+	vgpuh_pending_settle(device);
+	/* The thread that frees the device holds the mutex, and waits for this work. */
+	if (mutex_trylock(&devices_lock)) {
+		again = shares_expire(device);
+		mutex_unlock(&devices_lock);
+	}
+	if (again)
+		queue_delayed_work(vgpu_host_wq, &device->settle, VGPUH_DEVICE_SETTLE);
 }
 
 static bool device_is(const struct vgpuh_device *device, u64 number, dev_t rdev)
@@ -55,25 +113,13 @@ struct vgpuh_device *vgpuh_device_get(u64 number, dev_t rdev)
 	device->rdev = rdev;
 	INIT_LIST_HEAD(&device->shares);
 	spin_lock_init(&device->lock);
-	vgpuh_pending_init(device);
+	INIT_LIST_HEAD(&device->settled);
+	INIT_DELAYED_WORK(&device->settle, device_settle);
 	hrtimer_setup(&device->timer, device_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	list_add(&device->node, &devices);
 out_unlock:
 	mutex_unlock(&devices_lock);
 	return device;
-}
-
-static void share_free(struct vgpuh_share *share)
-{
-	struct vgpuh_device *device = share->device;
-
-	lockdep_assert_held(&devices_lock);
-	list_del(&share->node);
-	vgpuh_pending_drop(share);
-	spin_lock_irq(&device->lock);
-	vgpu_arbiter_remove(&device->arbiter, &share->flow);
-	spin_unlock_irq(&device->lock);
-	kfree(share);
 }
 
 static void device_free(struct kref *ref)
@@ -85,7 +131,8 @@ static void device_free(struct kref *ref)
 	list_del(&device->node);
 	list_for_each_entry_safe(share, next, &device->shares, node)
 		share_free(share);
-	vgpuh_pending_fini(device);
+	cancel_delayed_work_sync(&device->settle);
+	vgpuh_pending_settle(device);
 	hrtimer_cancel(&device->timer);
 	kfree(device);
 }
@@ -121,24 +168,6 @@ static struct vgpuh_share *share_find(struct vgpuh_device *device, u32 cid, u32 
 		if (share->cid == cid && share->port == port)
 			return share;
 	return NULL;
-}
-
-/* Forget guests that have no grant, and owe nothing or have work that does not end. */
-static void shares_expire(struct vgpuh_device *device)
-{
-	struct vgpuh_share *share, *next;
-	bool owes;
-	u64 now;
-
-	lockdep_assert_held(&devices_lock);
-	list_for_each_entry_safe(share, next, &device->shares, node) {
-		spin_lock_irq(&device->lock);
-		now = ktime_get_ns();
-		owes = !vgpu_arbiter_may_forget(&device->arbiter, &share->flow, now);
-		spin_unlock_irq(&device->lock);
-		if (!share->grants && (!owes || vgpuh_pending_is_stuck(share, now)))
-			share_free(share);
-	}
 }
 
 struct vgpuh_share *vgpuh_share_get(struct vgpuh_device *device, u32 cid, u32 port,
@@ -179,8 +208,11 @@ void vgpuh_share_put(struct vgpuh_share *share)
 		return;
 	device = share->device;
 	mutex_lock(&devices_lock);
-	if (!--share->grants)
+	if (!--share->grants) {
 		WRITE_ONCE(device->nr_guests, device->nr_guests - 1);
+		/* References to fences do not keep the driver's module loaded, so none are kept. */
+		mod_delayed_work(vgpu_host_wq, &device->settle, 0);
+	}
 	mutex_unlock(&devices_lock);
 }
 

@@ -5,6 +5,7 @@
 #ifndef _VGPU_HOST_SHARE_H
 #define _VGPU_HOST_SHARE_H
 
+#include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/types.h>
 
@@ -22,6 +23,7 @@ struct vgpuh_device;
  * @flow: flow of the guest; protected by device->lock
  * @pending: list of struct vgpuh_pending, oldest first; protected by device->lock
  * @nr_pending: number of its entries
+ * @fences: the fences that these wait for, by their addresses
  */
 struct vgpuh_share {
 	struct list_head node;
@@ -32,6 +34,7 @@ struct vgpuh_share {
 	struct vgpu_flow flow;
 	struct list_head pending;
 	unsigned int nr_pending;
+	DECLARE_HASHTABLE(fences, 6);
 };
 
 /*
