@@ -63,18 +63,18 @@ static uint32_t *reference_find(const struct object *object, uint32_t reference)
 	return NULL;
 }
 
-/* Give the guest one more reference. Return: false at the limit, or if there is no memory. */
-static bool reference_take(struct object *object)
+/* Give the guest one more reference. Return: 0, -EMFILE at the limit, or -ENOMEM. */
+static int reference_take(struct object *object)
 {
 	uint32_t *references;
 
 	/* The guest drops repeated references at once, so an honest guest has few of them. */
 	if (object->references.nr && nr_repeated >= start.limits.objects)
-		return false;
+		return -EMFILE;
 	references = realloc(object->references.numbers,
 			     (object->references.nr + 1) * sizeof(*references));
 	if (!references)
-		return false;
+		return -ENOMEM;
 	object->references.numbers = references;
 	nr_repeated += !!object->references.nr;
 	/* Numbers start with 0, also after the largest one. */
@@ -82,7 +82,7 @@ static bool reference_take(struct object *object)
 		object->references.last++;
 	} while (reference_find(object, object->references.last));
 	references[object->references.nr++] = object->references.last;
-	return true;
+	return 0;
 }
 
 bool objects_full(void)
@@ -93,7 +93,7 @@ bool objects_full(void)
 int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 		struct object **taken)
 {
-	int flags = fcntl(fd, F_GETFL);
+	int flags = fcntl(fd, F_GETFL), ret;
 	struct object *object;
 	struct stat st;
 
@@ -108,18 +108,22 @@ int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 	object = may_be_known ? object_of_file(fd, &st) : NULL;
 	if (object) {
 		closer_close(fd, NULL, NULL);
-		if (!reference_take(object))
-			return -EMFILE;
+		ret = reference_take(object);
+		if (ret)
+			return ret;
 		*taken = object;
 		return 0;
 	}
+	ret = objects_full() ? -EMFILE : -ENOMEM;
 	object = objects_full() ? NULL : calloc(1, sizeof(*object));
-	if (object)
+	if (object) {
 		object->references.last = -1;
-	if (!object || !reference_take(object)) {
+		ret = reference_take(object);
+	}
+	if (ret) {
 		free(object);
 		closer_close(fd, NULL, NULL);
-		return -EMFILE;
+		return ret;
 	}
 	object->id = free_id();
 	object->fd = fd;
