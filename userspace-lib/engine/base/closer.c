@@ -72,9 +72,12 @@ void closer_close(int fd, void (*done)(void *arg), void *arg)
 {
 	struct closing *closing = malloc(sizeof(*closing));
 
-	/* Without memory the file cannot be queued, and this thread must not close it. */
+	/*
+	 * Without memory the file cannot be queued, and this thread must not close it: the program
+	 * ends, which closes all files.
+	 */
 	if (!closing)
-		abort();
+		exit(EXIT_FAILURE);
 	*closing = (struct closing) { .fd = fd, .done = done, .arg = arg };
 	pthread_mutex_lock(&lock);
 	STAILQ_INSERT_TAIL(&todo, closing, node);

@@ -54,6 +54,15 @@ static void kick(void)
 		abort();
 }
 
+/*
+ * End the engine, which has no memory for the events of its files: a program would wait for them in
+ * vain. The other thread may run meanwhile, so no handlers of exit() do.
+ */
+static void __attribute__((noreturn)) poller_end(void)
+{
+	_exit(EXIT_FAILURE);
+}
+
 static void woken(struct object *object, uint32_t revents)
 {
 	revents &= object->poll.events | POLL_ALWAYS;
@@ -87,7 +96,7 @@ static size_t poll_fill(struct pollfd **polls, struct object ***objects, size_t 
 			*polls = reallocarray(*polls, *room, sizeof(**polls));
 			*objects = reallocarray(*objects, *room, sizeof(**objects));
 			if (!*polls || !*objects)
-				abort();
+				poller_end();
 		}
 		(*polls)[nr] = (struct pollfd) {
 			.fd = object->fd,
@@ -106,7 +115,7 @@ static void *poller_main(void *arg)
 	uint64_t value;
 
 	if (!polls || !objects)
-		abort();
+		poller_end();
 	pthread_mutex_lock(&lock);
 	for (;;) {
 		nr = poll_fill(&polls, &objects, &room);

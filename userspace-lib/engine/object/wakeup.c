@@ -87,7 +87,10 @@ void wakeup_tell(struct object *object, uint32_t revents)
 	wakeup = object->poll.wakeup;
 	if (!wakeup) {
 		wakeup = calloc(1, sizeof(*wakeup));
-		if (!wakeup || write(ready.fd, &one, sizeof(one)) != sizeof(one))
+		/* Without memory, as in the poller: a program would wait in vain. */
+		if (!wakeup)
+			_exit(EXIT_FAILURE);
+		if (write(ready.fd, &one, sizeof(one)) != sizeof(one))
 			abort();
 		wakeup->object = object;
 		object->poll.wakeup = wakeup;
