@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory that a test shares with a program whose allocations fail (fail_alloc.c). */
+#ifndef FAIL_ALLOC_H
+#define FAIL_ALLOC_H
+
+#include <stdint.h>
+
+/**
+ * struct fail_alloc - allocations of a program
+ * @nth: number of the next allocation that fails, which the program counts down; 0: none, or it
+ *	has failed
+ * @live: number of allocations that are not freed
+ */
+struct fail_alloc {
+	uint32_t nth;
+	int32_t live;
+};
+
+#endif /* FAIL_ALLOC_H */
