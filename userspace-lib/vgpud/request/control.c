@@ -254,8 +254,7 @@ static bool client_say(struct client *client, const char *text)
 /* Queue an answer, and free it. Return: false if the connection has to end. */
 static bool client_answer(struct client *client, struct json_object *answer)
 {
-	const char *text = json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN);
-	bool ok = client_say(client, text);
+	bool ok = client_say(client, json_text(answer));
 
 	json_object_put(answer);
 	return ok;
@@ -274,7 +273,7 @@ static bool client_line_of_other(struct client *client, const char *line, const 
 		return client_say(client, other_answer(line));
 	asker_log_failure(cred, line, true, asker_denied());
 	answer = answer_error(-EPERM, asker_denied());
-	return answer && client_answer(client, answer);
+	return client_answer(client, answer);
 }
 
 /* Run the request of one line. Return: false if the connection has to end. */
@@ -295,7 +294,7 @@ static bool client_line(struct client *client, const char *line)
 	}
 	answer = request_run(request, &cred);
 	json_object_put(request);
-	return answer && client_answer(client, answer);
+	return client_answer(client, answer);
 }
 
 static bool client_read(struct client *client)

@@ -76,19 +76,61 @@ int json_check(struct json_object *request, struct answer *words)
 	return 0;
 }
 
+/* json-c ends the program if an object or an array is NULL, so such are not passed on. */
+
+/* True if a part of the answer that is being made was lost for lack of memory. */
+static bool lost;
+
+static struct json_object *made(struct json_object *value)
+{
+	lost |= !value;
+	return value;
+}
+
+struct json_object *json_make_object(void)
+{
+	return made(json_object_new_object());
+}
+
+struct json_object *json_make_array(void)
+{
+	return made(json_object_new_array());
+}
+
+struct json_object *json_make_string(const char *text)
+{
+	return made(json_object_new_string(text));
+}
+
+void json_append(struct json_object *array, struct json_object *value)
+{
+	if (array && !json_object_array_add(array, value))
+		return;
+	lost = true;
+	json_object_put(value);
+}
+
+void json_put(struct json_object *object, const char *key, struct json_object *value)
+{
+	if (object && !json_object_object_add(object, key, value))
+		return;
+	lost = true;
+	json_object_put(value);
+}
+
 void json_put_string(struct json_object *object, const char *key, const char *value)
 {
-	json_object_object_add(object, key, value ? json_object_new_string(value) : NULL);
+	json_put(object, key, value ? json_make_string(value) : NULL);
 }
 
 void json_put_number(struct json_object *object, const char *key, uint64_t value)
 {
-	json_object_object_add(object, key, json_object_new_int64(value));
+	json_put(object, key, made(json_object_new_int64(value)));
 }
 
 void json_put_bool(struct json_object *object, const char *key, bool value)
 {
-	json_object_object_add(object, key, json_object_new_boolean(value));
+	json_put(object, key, made(json_object_new_boolean(value)));
 }
 
 const char *json_get_string(struct json_object *request, const char *key)
@@ -122,7 +164,7 @@ uint32_t json_get_number(struct json_object *request, const char *key)
 
 struct json_object *answer_error(int error, const char *message)
 {
-	struct json_object *answer = json_object_new_object();
+	struct json_object *answer = json_make_object();
 
 	json_put_bool(answer, "ok", false);
 	json_put_number(answer, "errno", -error);
@@ -132,8 +174,22 @@ struct json_object *answer_error(int error, const char *message)
 
 struct json_object *answer_ok(void)
 {
-	struct json_object *answer = json_object_new_object();
+	struct json_object *answer = json_make_object();
 
 	json_put_bool(answer, "ok", true);
 	return answer;
+}
+
+const char *json_text(struct json_object *answer)
+{
+	static const char nothing[] = "{\"ok\":false,\"errno\":12,\"message\":\"out of memory\"}";
+	const char *text;
+
+	/* json-c leaves out what it has no memory for, and tells by errno only. */
+	errno = 0;
+	text = json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN);
+	if (lost || !answer || !text || errno == ENOMEM)
+		text = nothing;
+	lost = false;
+	return text;
 }

@@ -9,6 +9,18 @@
 
 struct answer;
 
+/*
+ * Make a value. Return: the value; NULL if there is no memory. All functions below take NULL for an
+ * object or an array as well. What is lost for lack of memory is remembered until json_text().
+ */
+struct json_object *json_make_object(void);
+struct json_object *json_make_array(void);
+struct json_object *json_make_string(const char *text);
+
+/* Add a value to an array, or a member to an object, which takes the caller's reference. */
+void json_append(struct json_object *array, struct json_object *value);
+/* A @value that is NULL becomes the value null. */
+void json_put(struct json_object *object, const char *key, struct json_object *value);
 /* Add a member to an object. A string that is NULL becomes the value null. */
 void json_put_string(struct json_object *object, const char *key, const char *value);
 void json_put_number(struct json_object *object, const char *key, uint64_t value);
@@ -33,5 +45,10 @@ uint32_t json_get_number(struct json_object *request, const char *key);
 /* Make the answer to a request that has failed with a negative errno. */
 struct json_object *answer_error(int error, const char *message);
 struct json_object *answer_ok(void);
+/*
+ * Return the text of an answer, or of an error if anything of the answer was lost. @answer: NULL if
+ * all of it was lost. The text is valid as long as the answer.
+ */
+const char *json_text(struct json_object *answer);
 
 #endif /* VGPUD_JSON_H */

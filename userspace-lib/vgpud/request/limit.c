@@ -70,24 +70,26 @@ struct asked {
 	uint32_t port;
 };
 
-/* Find the guest of a request, by its name or its CID. Return: NULL, or the answer: an error. */
-static struct json_object *find_guest(struct json_object *request, struct asked *asked)
+/*
+ * Find the guest of a request, by its name or its CID. Return: 0 or a negative errno, with words in
+ * @words.
+ */
+static int find_guest(struct json_object *request, struct asked *asked, struct answer *words)
 {
 	const char *name = json_get_string(request, "name");
-	struct answer words;
 
 	if (name && !guest_by_name(name, &asked->cid, &asked->port))
-		return answer_error(answer_say(&words, -ENOENT, "there is no guest '%s': a section [guest NAME] in a file of guests.d, or in vgpud.conf, gives a guest its name",
-					       name), words.text);
+		return answer_say(words, -ENOENT, "there is no guest '%s': a section [guest NAME] in a file of guests.d, or in vgpud.conf, gives a guest its name",
+				  name);
 	if (!name) {
 		asked->cid = json_get_number(request, "cid");
 		asked->port = json_get_number(request, "port");
 		asked->port = asked->port ? asked->port : settings.port;
 	}
 	if (!asked->cid)
-		return answer_error(-EINVAL, "a request about limits needs a guest");
+		return answer_say(words, -EINVAL, "a request about limits needs a guest");
 	asked->name = guest_name(asked->cid, asked->port);
-	return NULL;
+	return 0;
 }
 
 static void put_use(struct json_object *object, const char *key, const char *name,
@@ -104,7 +106,7 @@ static void put_use(struct json_object *object, const char *key, const char *nam
 				*(const __u32 *)at);
 		return;
 	}
-	json_object_object_add(object, key, NULL);
+	json_put(object, key, NULL);
 }
 
 static struct json_object *list_limits(const struct asked *asked,
@@ -112,12 +114,12 @@ static struct json_object *list_limits(const struct asked *asked,
 {
 	static const char *const origins[] = { "default", "file", "vgpuctl" };
 	const struct limits limits = guest_limits(asked->cid, asked->port);
-	struct json_object *array = json_object_new_array(), *object;
+	struct json_object *array = json_make_array(), *object;
 	const char *name;
 	unsigned int i;
 
 	for (i = 0; (name = limits_name(i)); i++) {
-		object = json_object_new_object();
+		object = json_make_object();
 		json_put_string(object, "name", name);
 		json_put_number(object, "limit", limits_get(&limits, i));
 		put_use(object, "use", name, &use->out_now);
@@ -125,7 +127,7 @@ static struct json_object *list_limits(const struct asked *asked,
 		json_put_bool(object, "bytes", limits_in_bytes(i));
 		json_put_string(object, "origin",
 				origins[guest_limit_origin(asked->cid, asked->port, i)]);
-		json_object_array_add(array, object);
+		json_append(array, object);
 	}
 	return array;
 }
@@ -134,12 +136,14 @@ struct json_object *request_limits(struct json_object *request)
 {
 	struct vgpu_host_peer_use use = { 0 };
 	struct json_object *answer;
+	struct answer words;
 	struct asked asked;
 	struct peer *peer;
+	int ret;
 
-	answer = find_guest(request, &asked);
-	if (answer)
-		return answer;
+	ret = find_guest(request, &asked, &words);
+	if (ret)
+		return answer_error(ret, words.text);
 	peer = peer_find(asked.cid, asked.port);
 	if (peer && peer->state == PEER_UP)
 		hostdev_peer_use(peer->number, &use);
@@ -151,7 +155,7 @@ struct json_object *request_limits(struct json_object *request)
 	json_put_number(answer, "delayed", use.out_delayed);
 	json_put_number(answer, "queued", use.out_queued);
 	json_put_number(answer, "device-ns", use.out_device_ns);
-	json_object_object_add(answer, "limits", list_limits(&asked, &use));
+	json_put(answer, "limits", list_limits(&asked, &use));
 	return answer;
 }
 
@@ -208,14 +212,14 @@ static void add_note(struct json_object *notes, const char *name, const char *wh
 	char text[128];
 
 	snprintf(text, sizeof(text), "%s: %s", name, when);
-	json_object_array_add(notes, json_object_new_string(text));
+	json_append(notes, json_make_string(text));
 }
 
 /* Tell which changes do not apply at once to a guest that is connected. */
 static struct json_object *list_notes(const struct peer *peer, const struct limits *old,
 				      const struct limits *new)
 {
-	struct json_object *notes = json_object_new_array();
+	struct json_object *notes = json_make_array();
 	bool more, less;
 	unsigned int i;
 
@@ -251,9 +255,9 @@ struct json_object *request_limit(struct json_object *request, const char *who)
 	struct peer *peer;
 	int ret;
 
-	answer = find_guest(request, &asked);
-	if (answer)
-		return answer;
+	ret = find_guest(request, &asked, &words);
+	if (ret)
+		return answer_error(ret, words.text);
 	ret = read_set(request, &given, &follow, &words);
 	if (!ret && save && !asked.name)
 		ret = answer_say(&words, -EINVAL, "only limits of a guest with a name can be saved: give it a section [guest NAME]");
@@ -279,6 +283,6 @@ struct json_object *request_limit(struct json_object *request, const char *who)
 		peer_limit(peer);
 	log_changes(&asked, &old, &new, save, who);
 	answer = answer_ok();
-	json_object_object_add(answer, "notes", list_notes(peer, &old, &new));
+	json_put(answer, "notes", list_notes(peer, &old, &new));
 	return answer;
 }

@@ -42,14 +42,12 @@ static const char *answer_to(struct answer_kept *kept)
 	static uint64_t paid;
 	const uint64_t start = now_ns();
 	struct json_object *answer;
-	const char *text;
 
 	if (kept->text && paid > start + PART * BURST_NS)
 		return kept->text;
 	free(kept->text);
 	answer = kept->make();
-	text = json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN);
-	kept->text = text ? strdup(text) : NULL;
+	kept->text = strdup(json_text(answer));
 	json_object_put(answer);
 	paid = (paid > start ? paid : start) + PART * (now_ns() - start);
 	return kept->text;

@@ -45,17 +45,17 @@ static const char *kind_name(uint32_t kind)
 static void add_denial(struct json_object *array, const char *words,
 		       const struct vgpu_host_denial *denial)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json_make_object();
 
 	json_put_string(object, "ioctl", words);
 	json_put_number(object, "denied", denial->denied);
 	json_put_number(object, "audited", denial->audited);
-	json_object_array_add(array, object);
+	json_append(array, object);
 }
 
 static struct json_object *list_denials(const struct export *export, const struct peer *peer)
 {
-	struct json_object *array = json_object_new_array();
+	struct json_object *array = json_make_array();
 	static struct export_denials denials;
 	char words[80];
 	unsigned int i;
@@ -72,13 +72,13 @@ static struct json_object *list_denials(const struct export *export, const struc
 
 static struct json_object *list_grants(struct export *export)
 {
-	struct json_object *array = json_object_new_array(), *object;
+	struct json_object *array = json_make_array(), *object;
 	struct grant *grant;
 	struct peer *peer;
 
 	TAILQ_FOREACH(grant, &export->grants, node) {
 		peer = peer_find(grant->cid, grant->port);
-		object = json_object_new_object();
+		object = json_make_object();
 		json_put_number(object, "cid", grant->cid);
 		json_put_number(object, "port", grant->port);
 		json_put_string(object, "guest_name", guest_name(grant->cid, grant->port));
@@ -86,22 +86,22 @@ static struct json_object *list_grants(struct export *export)
 		json_put_bool(object, "read_only", grant->read_only);
 		json_put_bool(object, "connected", peer && peer->state == PEER_UP);
 		if (peer && peer->state == PEER_UP)
-			json_object_object_add(object, "denials", list_denials(export, peer));
-		json_object_array_add(array, object);
+			json_put(object, "denials", list_denials(export, peer));
+		json_append(array, object);
 	}
 	return array;
 }
 
 static struct json_object *list_exports(void)
 {
-	struct json_object *array = json_object_new_array(), *object;
+	struct json_object *array = json_make_array(), *object;
 	struct export *export;
 	char bus[96], profile[32];
 
 	TAILQ_FOREACH(export, &exports, node) {
 		identity_words(&export->device.identity, bus);
 		profile_words(export->spec.profiles, profile);
-		object = json_object_new_object();
+		object = json_make_object();
 		json_put_string(object, "name", export->spec.name);
 		json_put_string(object, "path", export->spec.path);
 		json_put_string(object, "state", export->number ? "ready" : "absent");
@@ -114,26 +114,26 @@ static struct json_object *list_exports(void)
 		json_put_bool(object, "audit", export->spec.audit);
 		json_put_string(object, "profile", profile[0] ? profile : NULL);
 		json_put_string(object, "origin", export->origin);
-		json_object_object_add(object, "to", list_grants(export));
-		json_object_array_add(array, object);
+		json_put(object, "to", list_grants(export));
+		json_append(array, object);
 	}
 	return array;
 }
 
 static struct json_object *status_sessions(struct peer *peer)
 {
-	struct json_object *array = json_object_new_array(), *object;
+	struct json_object *array = json_make_array(), *object;
 	struct session *session;
 
 	LIST_FOREACH(session, &peer->sessions, node) {
 		if (session->lanes_fd < 0)
 			continue;
-		object = json_object_new_object();
+		object = json_make_object();
 		json_put_number(object, "number", session->number);
 		json_put_number(object, "shadow_pid", session->pid);
 		json_put_number(object, "guest_pid", session->tgid);
 		json_put_string(object, "comm", session->comm);
-		json_object_array_add(array, object);
+		json_append(array, object);
 	}
 	return array;
 }
@@ -141,7 +141,7 @@ static struct json_object *status_sessions(struct peer *peer)
 static struct json_object *status_counters(const struct peer *peer,
 					   const struct vgpu_host_peer_stat *stat)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json_make_object();
 
 	json_put_number(object, "sessions", stat->out_sessions);
 	json_put_number(object, "lanes", stat->out_lanes);
@@ -169,34 +169,34 @@ static struct json_object *status_counters(const struct peer *peer,
 /* Describe the guests. Only those who may change things get the names of the programs. */
 static struct json_object *status_guests(bool programs)
 {
-	struct json_object *array = json_object_new_array(), *object;
+	struct json_object *array = json_make_array(), *object;
 	struct vgpu_host_peer_stat stat;
 	struct peer *peer;
 
 	LIST_FOREACH(peer, &peers, node) {
-		object = json_object_new_object();
+		object = json_make_object();
 		json_put_number(object, "cid", peer->cid);
 		json_put_number(object, "port", peer->port);
 		json_put_string(object, "name", guest_name(peer->cid, peer->port));
 		json_put_string(object, "state", peer->state == PEER_UP ? "connected" : "ending");
 		json_put_number(object, "uid", peer->sandbox.uid);
 		json_put_number(object, "since", peer->since);
-		json_object_object_add(object, "programs", programs ? status_sessions(peer) : NULL);
+		json_put(object, "programs", programs ? status_sessions(peer) : NULL);
 		if (peer->state == PEER_UP && !hostdev_peer_stat(peer->number, &stat))
-			json_object_object_add(object, "counters", status_counters(peer, &stat));
-		json_object_array_add(array, object);
+			json_put(object, "counters", status_counters(peer, &stat));
+		json_append(array, object);
 	}
 	return array;
 }
 
 static struct json_object *status_windows(void)
 {
-	struct json_object *array = json_object_new_array(), *object;
+	struct json_object *array = json_make_array(), *object;
 	struct vgpu_host_window_stat stat = { 0 };
 	char path[48], owner[40];
 
 	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat)) {
-		object = json_object_new_object();
+		object = json_make_object();
 		window_path(stat.out_name, path);
 		json_put_string(object, "path", path);
 		json_put_string(object, "memory_path",
@@ -222,7 +222,7 @@ static struct json_object *status_windows(void)
 			      keeper_memory_has(stat.out_cid, stat.out_port, KEEPER_STATE_HUGE));
 		json_put_number(object, "hypervisor",
 				keeper_hypervisor(stat.out_cid, stat.out_port));
-		json_object_array_add(array, object);
+		json_append(array, object);
 	}
 	return array;
 }
@@ -231,7 +231,7 @@ struct json_object *request_list(void)
 {
 	struct json_object *answer = answer_ok();
 
-	json_object_object_add(answer, "exports", list_exports());
+	json_put(answer, "exports", list_exports());
 	return answer;
 }
 
@@ -245,7 +245,7 @@ struct json_object *request_status(bool may_change)
 	json_put_string(answer, "engine", hostdev_is_engine() ? "user" : "kernel");
 	json_put_string(answer, "scratch", confine_has_keys() ? "keys" : "random");
 	json_put_bool(answer, "cgroups", cgroup_used());
-	json_object_object_add(answer, "guests", status_guests(may_change));
-	json_object_object_add(answer, "windows", status_windows());
+	json_put(answer, "guests", status_guests(may_change));
+	json_put(answer, "windows", status_windows());
 	return answer;
 }
