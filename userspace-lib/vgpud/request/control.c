@@ -287,7 +287,7 @@ static bool client_line(struct client *client, const char *line)
 		return false;
 	if (class == ASKER_OTHER)
 		return client_line_of_other(client, line, &cred);
-	request = json_tokener_parse(line);
+	request = json_parse(line);
 	if (!json_object_is_type(request, json_type_object)) {
 		json_object_put(request);
 		return false;

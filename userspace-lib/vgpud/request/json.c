@@ -162,6 +162,31 @@ uint32_t json_get_number(struct json_object *request, const char *key)
 	return number < 1 || number >= UINT32_MAX ? 0 : number;
 }
 
+/*
+ * json-c leaves out a member that it has no memory for, such as "read_only", and tells by errno
+ * only. It resets errno when it reads a number, before it allocates: so errno is looked at after
+ * each byte.
+ */
+struct json_object *json_parse(const char *text)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	struct json_object *value = NULL;
+	bool missing = false;
+
+	if (!tokener)
+		return NULL;
+	do {
+		errno = 0;
+		value = json_tokener_parse_ex(tokener, text, 1);
+		missing |= errno == ENOMEM;
+	} while (!value && json_tokener_get_error(tokener) == json_tokener_continue && *text++);
+	json_tokener_free(tokener);
+	if (!missing)
+		return value;
+	json_object_put(value);
+	return NULL;
+}
+
 struct json_object *answer_error(int error, const char *message)
 {
 	struct json_object *answer = json_make_object();
