@@ -157,7 +157,7 @@ static void test_alone(void)
 	tap_subject("a guest that is alone");
 }
 
-/* Two cards may have other numbers than their files, which nobody knows before the first sample. */
+/* Two cards may have other numbers than their files; the first sample tells them. */
 static void test_number(void)
 {
 	come(0);

@@ -30,7 +30,7 @@
  * @arbiter: arbiter of the device
  * @timer: timer that looks at the arbiter
  * @settled: list of struct vgpuh_pending that have ended, to be freed
- * @settle: work that frees them, if no later submission does, and shares that nobody uses
+ * @settle: work that frees them, if no later submission does, and shares that no grant uses
  */
 struct vgpuh_device {
 	struct kref ref;

@@ -72,7 +72,7 @@ struct vgpu_grant {
 	u64 files_sent;
 	/* Share of the peer's guest in the export's device; NULL: there is no device. */
 	struct vgpuh_share *share;
-	/* Mutex of opens of a card whose master the peer may not become; protects the next field. */
+	/* Mutex of opens of a card whose master the peer may not be; protects the next field. */
 	struct mutex beside_lock;
 	/* Time in nanoseconds before which none of these opens may begin. */
 	u64 beside_from;

@@ -202,7 +202,7 @@ void channel_freed(const struct eshadow_msg *msg)
 	pthread_mutex_unlock(&channels_lock);
 }
 
-/* What the thread is doing with the channel at this time is older than a report of the shadow. */
+/* Note that a switch of the channel that goes on now is older than a report of the shadow. */
 static void outdate(struct rm_object *object)
 {
 	object->alone = false;
