@@ -18,7 +18,7 @@
 #define CARD		3
 #define MINOR		3
 #define LOOK_MS		500
-/* The driver takes a sample every 140 ms. */
+/* Time between two samples of the simulated driver. */
 #define SAMPLE_NS	140000000ULL
 
 struct engine_list all_engines = LIST_HEAD_INITIALIZER(all_engines);

@@ -19,7 +19,7 @@
 #include "nvidia_rm.h"
 
 /**
- * struct card_sample - what a card did during some 140 ms
+ * struct card_sample - what a card did during some 200 ms
  * @time_ns: end of that time on the card's clock, in nanoseconds
  * @pid: process for which the card worked at that moment; -1: none
  * @used: part of the time that the card has worked for any process, in 1/10000

@@ -5,7 +5,7 @@
  *
  * While several guests are connected, vgpud looks every LOOK_MS who has channels on which card.
  * If two or more have, it also asks the driver which processes have used the card. The driver notes
- * every 140 ms or so how much of that time the card has worked, and the process for which it worked
+ * every 200 ms or so how much of that time the card has worked, and the process for which it worked
  * at that moment. No guest can forge that. A guest is busy if one of its processes was seen lately,
  * or if the driver does not say.
  */
