@@ -6,7 +6,8 @@
  *
  * - the *agent* (vgpud): the first file to do VGPU_HOST_AGENT. The agent owns exports and
  *   peers. When the last reference of the file is closed, all exports and peers end, with every
- *   shadow. read() returns struct vgpu_host_event, poll() reports when there is one;
+ *   shadow, unless another file takes the agent over (VGPU_HOST_AGENT_ADOPT). read() returns
+ *   struct vgpu_host_event, poll() reports when there is one;
  * - a *shadow*: a file made by VGPU_HOST_SHADOW and inherited by the shadow program. Closing
  *   the file ends the session;
  * - a *lane*: a file made by VGPU_SHADOW_LANE, kept by one thread;
@@ -30,10 +31,12 @@
 
 /* --- agent ---------------------------------------------------------------- */
 
+#define VGPU_HOST_AGENT_ADOPT	(1U << 0)	/* take over the agent whose file was closed */
+
 /**
  * struct vgpu_host_agent - become the agent
  * @size: sizeof(struct vgpu_host_agent)
- * @flags: 0
+ * @flags: VGPU_HOST_AGENT_ADOPT, or 0
  * @reserved_base: address of the range that shadows use for themselves, as in WELCOME; page
  *	aligned
  * @reserved_size: size of this range in bytes
@@ -41,9 +44,19 @@
  * @ping_timeout_ms: time in milliseconds after which a peer without PONG is dropped; 0: never
  * @patience_ms: time in milliseconds for which drivers may wait for all fetches of a guest
  *	together; a budget that is refilled slowly; 1 to 3600000; 0: @fetch_timeout_ms
- * @reserved: 0
+ * @lasting_ms: time in milliseconds for which exports and peers last after the agent's file was
+ *	closed, at most 60000; 0: they end at once. Peers end at once all the same if they agreed to
+ *	VGPU_FEATURE_KEEP, or have ever had an export of kind VGPU_EXPORT_NVIDIA
  *
- * -EBUSY: there is an agent. -EPERM: the caller lacks CAP_SYS_ADMIN.
+ * With VGPU_HOST_AGENT_ADOPT the file takes over an agent whose file was closed: its exports,
+ * peers, sessions and notes, and the events that no read() has confirmed. A read() confirms what
+ * the one before it returned. All exports and grants that the caller does not adopt
+ * (VGPU_HOST_EXPORT_ADOPT, VGPU_HOST_GRANT_ADOPT) end with VGPU_HOST_SETTLE. The agent itself may
+ * do this ioctl, too, to change the times; nothing is taken over then. Without the flag, an agent
+ * whose file was closed ends.
+ *
+ * -EBUSY: there is an agent. -ENOENT: there is no agent to be taken over, or its reserved range
+ * differs. -EPERM: the caller lacks CAP_SYS_ADMIN.
  */
 struct vgpu_host_agent {
 	__u32 size;
@@ -53,7 +66,66 @@ struct vgpu_host_agent {
 	__u32 fetch_timeout_ms;
 	__u32 ping_timeout_ms;
 	__u32 patience_ms;
+	__u32 lasting_ms;
+};
+
+/*
+ * VGPU_HOST_SETTLE: end exports and grants that were not adopted, and peers for which there is no
+ * note of their number and key 0. The ioctl has no argument.
+ */
+
+#define VGPU_HOST_NOTE_MAX	1024	/* maximum length of a note */
+
+/**
+ * struct vgpu_host_note - leave a note for the next agent
+ * @size: sizeof(struct vgpu_host_note)
+ * @flags: 0
+ * @peer: first part of the note's name
+ * @len: number of bytes at @data, VGPU_HOST_NOTE_MAX at most; 0: the note is removed
+ * @key: second part of the note's name
+ * @data: user pointer to the bytes
+ * @fd: file that the note holds; -1: none
+ * @reserved: 0
+ *
+ * The module does not look into notes. They last as long as the agent, and are not removed with a
+ * peer or a session. A note replaces the one of the same name. -EINVAL: the file is one of
+ * /dev/vgpu-host; -ENOENT: there is no note to be removed.
+ */
+struct vgpu_host_note {
+	__u32 size;
+	__u32 flags;
+	__u32 peer;
+	__u32 len;
+	__u64 key;
+	__u64 data;
+	__s32 fd;
 	__u32 reserved;
+};
+
+/**
+ * struct vgpu_host_note_find - read a note
+ * @size: sizeof(struct vgpu_host_note_find)
+ * @peer: the note that is read is the first one whose name, @peer and @key, is not less
+ * @key: as @peer
+ * @data: user pointer to a buffer for the bytes
+ * @len: length of the buffer in bytes
+ * @out_len: length of the note; the buffer has its first bytes if it is longer than @len
+ * @out_key: name of the note
+ * @out_peer: name of the note
+ * @out_fd: file descriptor of the file that the note holds, O_CLOEXEC; -1: none
+ *
+ * -ENOENT: there is no such note.
+ */
+struct vgpu_host_note_find {
+	__u32 size;
+	__u32 peer;
+	__u64 key;
+	__u64 data;
+	__u32 len;
+	__u32 out_len;
+	__u64 out_key;
+	__u32 out_peer;
+	__s32 out_fd;
 };
 
 #define VGPU_HOST_EXPORT_MASTER	(1U << 0)	/* peers may become DRM master */
@@ -63,6 +135,11 @@ struct vgpu_host_agent {
  * from calls on the export.
  */
 #define VGPU_HOST_EXPORT_NO_DEMAND	(1U << 1)
+/*
+ * If the agent that was taken over had an export like this one, that export stays. One that has
+ * only the name in common ends.
+ */
+#define VGPU_HOST_EXPORT_ADOPT	(1U << 2)
 
 /* Number of ioctls of an export that give its device work. */
 #define VGPU_HOST_SUBMITS_MAX	64
@@ -351,6 +428,8 @@ struct vgpu_host_peer_del {
 #define VGPU_HOST_GRANT_READ_ONLY (1U << 0)	/* opens for writing get -EACCES */
 /* Ioctls that the list denies are let through, and counted (VGPU_HOST_DENIALS). */
 #define VGPU_HOST_GRANT_AUDIT	(1U << 1)
+/* A grant like this one that was taken over stays. One with other terms is replaced. */
+#define VGPU_HOST_GRANT_ADOPT	(1U << 2)
 
 /**
  * struct vgpu_host_grant - let a peer use an export
@@ -831,6 +910,9 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_DENIALS	_IO(VGPU_HOST_TYPE, 0x10)
 #define VGPU_HOST_PEER_LIMIT	_IO(VGPU_HOST_TYPE, 0x11)
 #define VGPU_HOST_PEER_USE	_IO(VGPU_HOST_TYPE, 0x12)
+#define VGPU_HOST_SETTLE	_IO(VGPU_HOST_TYPE, 0x13)
+#define VGPU_HOST_NOTE		_IO(VGPU_HOST_TYPE, 0x14)
+#define VGPU_HOST_NOTE_FIND	_IO(VGPU_HOST_TYPE, 0x15)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)

@@ -12,10 +12,8 @@
 
 #include "agent/agent_file.h"
 #include "agent/command.h"
-#include "agent/export.h"
+#include "agent/lasting.h"
 #include "peer/agent.h"
-#include "peer/grant.h"
-#include "peer/peer.h"
 
 static bool agent_has_events(struct vgpu_agent *agent)
 {
@@ -39,6 +37,19 @@ static struct vgpu_agent_event *agent_pop_event(struct vgpu_agent *agent)
 	return event;
 }
 
+/* Free the events that the last read() has returned: a caller that reads on has handled them. */
+static void agent_forget_taken(struct vgpu_agent *agent)
+{
+	struct vgpu_agent_event *event, *next;
+	LIST_HEAD(taken);
+
+	spin_lock(&agent->events_lock);
+	list_splice_init(&agent->taken, &taken);
+	spin_unlock(&agent->events_lock);
+	list_for_each_entry_safe(event, next, &taken, node)
+		kfree(event);
+}
+
 static ssize_t agent_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
 {
 	struct vgpu_agent *agent = vgpu_agent_of(file);
@@ -48,6 +59,7 @@ static ssize_t agent_read(struct file *file, char __user *buf, size_t len, loff_
 
 	if (!agent || len < sizeof(event->event))
 		return -EINVAL;
+	agent_forget_taken(agent);
 	if (!(file->f_flags & O_NONBLOCK)) {
 		ret = wait_event_interruptible(agent->events_wait, agent_has_events(agent));
 		if (ret)
@@ -63,7 +75,9 @@ static ssize_t agent_read(struct file *file, char __user *buf, size_t len, loff_
 			spin_unlock(&agent->events_lock);
 			return done ?: -EFAULT;
 		}
-		kfree(event);
+		spin_lock(&agent->events_lock);
+		list_add_tail(&event->node, &agent->taken);
+		spin_unlock(&agent->events_lock);
 		done += sizeof(event->event);
 	}
 	return done ?: -EAGAIN;
@@ -85,24 +99,12 @@ static int agent_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
-/* End all peers without waiting: the caller's fd table may hold the files of their shadows. */
 static int agent_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_agent *agent = file->private_data;
-	struct vgpuh_export *export, *next;
-	struct vgpu_peer *peer;
-	unsigned long id;
 
-	if (!agent)
-		return 0;
-	vgpu_agent_withdraw();
-	mutex_lock(&agent->lock);
-	xa_for_each(&agent->peers, id, peer)
-		vgpu_conn_shutdown(&peer->control.conn);
-	list_for_each_entry_safe(export, next, &agent->exports, node)
-		vgpuh_export_del(agent, export->id);
-	mutex_unlock(&agent->lock);
-	vgpu_agent_put(agent);
+	if (agent)
+		vgpu_lasting_leave(agent);
 	return 0;
 }
 
@@ -131,4 +133,5 @@ int vgpu_agent_init(void)
 void vgpu_agent_exit(void)
 {
 	misc_deregister(&agent_dev);
+	vgpu_lasting_exit();
 }

@@ -10,6 +10,8 @@
 #include "agent/command.h"
 #include "agent/control_thread.h"
 #include "agent/export.h"
+#include "agent/lasting.h"
+#include "agent/note.h"
 #include "base/cmd.h"
 #include "base/keys.h"
 #include "call/shadow.h"
@@ -25,19 +27,21 @@
 
 #define AGENT_FETCH_TIMEOUT_MAX_MS	60000
 #define AGENT_PATIENCE_MAX_MS		3600000
+#define AGENT_LASTING_MAX_MS		60000
 
 static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	const struct vgpu_host_agent *args = cmd->arg;
-	struct vgpu_agent *agent;
+	struct vgpu_agent *agent, *old;
 	int ret;
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (args->flags || args->reserved)
+	if (args->flags & ~VGPU_HOST_AGENT_ADOPT)
 		return -EOPNOTSUPP;
 	if (!args->fetch_timeout_ms || args->fetch_timeout_ms > AGENT_FETCH_TIMEOUT_MAX_MS ||
 	    args->patience_ms > AGENT_PATIENCE_MAX_MS ||
+	    args->lasting_ms > AGENT_LASTING_MAX_MS ||
 	    !args->reserved_size || !PAGE_ALIGNED(args->reserved_base | args->reserved_size) ||
 	    args->reserved_size > TASK_SIZE_MAX ||
 	    args->reserved_base > TASK_SIZE_MAX - args->reserved_size)
@@ -60,11 +64,21 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 	INIT_LIST_HEAD(&agent->guests);
 	spin_lock_init(&agent->events_lock);
 	INIT_LIST_HEAD(&agent->events);
+	INIT_LIST_HEAD(&agent->taken);
 	init_waitqueue_head(&agent->events_wait);
+	agent->rest.ms = args->lasting_ms;
+	vgpu_lasting_init(agent);
 
-	ret = vgpu_agent_publish(agent, file);
+	if (args->flags & VGPU_HOST_AGENT_ADOPT) {
+		ret = vgpu_lasting_adopt(file, agent);
+		vgpu_agent_put(agent);
+		return ret;
+	}
+	ret = vgpu_agent_publish(agent, file, &old);
 	if (ret)
 		vgpu_agent_put(agent);
+	else if (old)
+		vgpu_lasting_end(old);
 	return ret;
 }
 
@@ -104,19 +118,13 @@ static int agent_export_del(void *data, struct file *file, struct vgpu_cmd *cmd)
 	const struct vgpu_host_export_del *args = cmd->arg;
 	struct vgpu_agent *agent = data;
 	struct vgpuh_export *export;
-	struct vgpu_peer *peer;
-	unsigned long id;
-	int ret = -ENOENT;
 
 	mutex_lock(&agent->lock);
 	export = vgpu_agent_find_export(agent, args->export);
-	if (export) {
-		xa_for_each(&agent->peers, id, peer)
-			vgpu_grant_revoke(peer, export, false);
-		ret = vgpuh_export_del(agent, args->export);
-	}
+	if (export)
+		vgpuh_export_end(agent, export);
 	mutex_unlock(&agent->lock);
-	return ret;
+	return export ? 0 : -ENOENT;
 }
 
 static int agent_export_change(void *data, struct file *file, struct vgpu_cmd *cmd)
@@ -365,11 +373,38 @@ static int agent_window_stat(void *data, struct file *file, struct vgpu_cmd *cmd
 	return ret ?: vgpu_cmd_respond(cmd);
 }
 
+static int agent_settle(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	vgpu_lasting_settle(data);
+	return 0;
+}
+
+static int agent_note(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_note_set(data, cmd->arg, file->f_op);
+}
+
+static int agent_note_find(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_note_find(data, cmd->arg, cmd);
+}
+
 static const struct vgpu_cmd_op agent_none_ops[] = {
 	VGPU_CMD(VGPU_HOST_AGENT, struct vgpu_host_agent, agent_become),
 };
 
+static int agent_change(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_host_agent *args = cmd->arg;
+
+	return args->flags & VGPU_HOST_AGENT_ADOPT ? agent_become(data, file, cmd) : -EBUSY;
+}
+
 static const struct vgpu_cmd_op agent_ops[] = {
+	VGPU_CMD(VGPU_HOST_AGENT, struct vgpu_host_agent, agent_change),
+	{ .cmd = VGPU_HOST_SETTLE, .fn = agent_settle },
+	VGPU_CMD(VGPU_HOST_NOTE, struct vgpu_host_note, agent_note),
+	VGPU_CMD(VGPU_HOST_NOTE_FIND, struct vgpu_host_note_find, agent_note_find),
 	VGPU_CMD(VGPU_HOST_EXPORT_ADD, struct vgpu_host_export_add, agent_export_add),
 	VGPU_CMD(VGPU_HOST_EXPORT_DEL, struct vgpu_host_export_del, agent_export_del),
 	VGPU_CMD(VGPU_HOST_EXPORT_CHANGE, struct vgpu_host_export_change, agent_export_change),

@@ -3,7 +3,6 @@
  * The agent's list of exports, and news of grants for the peers.
  */
 #include <linux/capability.h>
-#include <linux/ctype.h>
 #include <linux/file.h>
 #include <linux/kdev_t.h>
 #include <linux/overflow.h>
@@ -13,6 +12,7 @@
 #include <linux/uaccess.h>
 
 #include "agent/export.h"
+#include "agent/export_check.h"
 #include "object/object.h"
 #include "peer/agent.h"
 #include "peer/control.h"
@@ -24,33 +24,6 @@
 #include "policy.h"
 #include "session/session.h"
 #include "window/window.h"
-
-static bool export_name_ok(const char *name, size_t size)
-{
-	size_t len = strnlen(name, size);
-	size_t i;
-
-	if (!len || len == size)
-		return false;
-	for (i = 0; i < len; i++)
-		if (!isalnum(name[i]) && !strchr("._+-", name[i]))
-			return false;
-	return true;
-}
-
-/* Check that @s is NUL-terminated and printable; it may be empty. */
-static bool export_string_ok(const char *s, size_t size)
-{
-	size_t len = strnlen(s, size);
-	size_t i;
-
-	if (len == size)
-		return false;
-	for (i = 0; i < len; i++)
-		if (s[i] < ' ' || s[i] > '~')
-			return false;
-	return true;
-}
 
 static void export_fill_msg(struct vgpu_export_add *msg, const struct vgpu_host_export_add *args,
 			    dev_t rdev)
@@ -103,29 +76,20 @@ static int export_take_submits(struct vgpuh_export *export, const struct vgpu_ho
 
 int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args)
 {
-	struct vgpuh_export *export;
+	struct vgpuh_export *export, *other, *old = NULL;
 	struct inode *inode;
 	struct file *file;
 	int ret;
 
 	lockdep_assert_held(&agent->lock);
-	if ((args->flags & ~(VGPU_HOST_EXPORT_MASTER | VGPU_HOST_EXPORT_NO_DEMAND)) ||
-	    args->reserved || args->reserved2 || args->reserved3)
-		return -EOPNOTSUPP;
-	if (args->nr_submits > VGPU_HOST_SUBMITS_MAX || args->kind > VGPU_EXPORT_LAST ||
-	    !export_name_ok(args->name, sizeof(args->name)) ||
-	    !export_string_ok(args->driver, sizeof(args->driver)) ||
-	    !export_string_ok(args->path, sizeof(args->path)) ||
-	    args->bus > VGPU_BUS_FAUX || !args->bus != !args->bus_id[0] ||
-	    !export_string_ok(args->bus_id, sizeof(args->bus_id)) ||
-	    (args->bus != VGPU_BUS_PCI &&
-	     memchr_inv(args->pci_header, 0, sizeof(args->pci_header))) ||
-	    !export_string_ok(args->title, sizeof(args->title)) ||
-	    (args->kind < VGPU_EXPORT_VIDEO && args->title[0]))
-		return -EINVAL;
-	list_for_each_entry(export, &agent->exports, node)
-		if (!strcmp(export->msg.name, args->name))
-			return -EEXIST;
+	ret = vgpu_export_check(args);
+	if (ret)
+		return ret;
+	list_for_each_entry(other, &agent->exports, node)
+		if (!strcmp(other->msg.name, args->name))
+			old = other;
+	if (old && !(old->stale && (args->flags & VGPU_HOST_EXPORT_ADOPT)))
+		return -EEXIST;
 	if (agent->last_export == INT_MAX)
 		return -ENOSPC;
 
@@ -153,7 +117,7 @@ int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add
 	path_get(&export->path);
 	fput(file);
 	export->rdev = inode->i_rdev;
-	export->flags = args->flags;
+	export->flags = args->flags & ~VGPU_HOST_EXPORT_ADOPT;
 	export->admin = capable(CAP_SYS_ADMIN);
 	export->kind = args->kind;
 	export_fill_msg(&export->msg, args, export->rdev);
@@ -166,6 +130,13 @@ int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add
 		vgpuh_export_put(export);
 		return ret;
 	}
+	if (old && vgpu_export_is_same(old, export)) {
+		vgpuh_export_put(export);
+		old->stale = false;
+		return old->id;
+	}
+	if (old)
+		vgpuh_export_end(agent, old);
 	export->id = ++agent->last_export;
 	list_add_tail(&export->node, &agent->exports);
 	return export->id;
@@ -182,14 +153,59 @@ int vgpuh_export_del(struct vgpu_agent *agent, u32 id)
 	return 0;
 }
 
+void vgpuh_export_end(struct vgpu_agent *agent, struct vgpuh_export *export)
+{
+	struct vgpu_peer *peer;
+	unsigned long id;
+
+	lockdep_assert_held(&agent->lock);
+	xa_for_each(&agent->peers, id, peer)
+		vgpu_grant_revoke(peer, export, false);
+	list_del(&export->node);
+	vgpuh_export_put(export);
+}
+
+/*
+ * List a new grant, which the guest is told of. @adopt: a grant that was taken over is kept if it
+ * is the same, or replaced.
+ * Return: 0; 1: the peer has this grant already; or a negative errno.
+ */
+static int grant_list_locked(struct vgpu_peer *peer, struct vgpu_grant *grant, bool adopt)
+{
+	struct vgpu_grant *other, *old = NULL;
+
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry(other, &peer->grants.list, node)
+		if (other->export == grant->export && !other->revoked)
+			old = other;
+	if (peer->closing)
+		return -ENODEV;
+	if (old && !(old->stale && adopt))
+		return -EEXIST;
+	if (peer->grants.last == INT_MAX)
+		return -ENOSPC;
+	if (old && vgpu_grant_is_same(old, grant)) {
+		old->stale = false;
+		return 1;
+	}
+	if (old)
+		old->revoked = true;
+	grant->id = ++peer->grants.last;
+	list_add_tail(&grant->node, &peer->grants.list);
+	if (grant->policy.kind == VGPU_EXPORT_NVIDIA)
+		WRITE_ONCE(peer->grants.nvidia, true);
+	return 0;
+}
+
 int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 		   const struct vgpu_host_grant *args)
 {
-	struct vgpu_grant *grant, *other;
-	int ret = 0;
+	struct vgpu_grant *grant;
+	int ret;
 	u32 i;
 
-	if (args->flags & ~(VGPU_HOST_GRANT_READ_ONLY | VGPU_HOST_GRANT_AUDIT))
+	if (args->flags & ~(VGPU_HOST_GRANT_READ_ONLY | VGPU_HOST_GRANT_AUDIT |
+			    VGPU_HOST_GRANT_ADOPT))
 		return -EOPNOTSUPP;
 	if (args->nr_ioctls > VGPU_POLICY_IOCTLS_MAX || args->ioctls_deny > 1)
 		return -EINVAL;
@@ -230,21 +246,11 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 	}
 
 	mutex_lock(&peer->lock);
-	list_for_each_entry(other, &peer->grants.list, node)
-		if (other->export == export && !other->revoked)
-			ret = -EEXIST;
-	if (peer->closing)
-		ret = -ENODEV;
-	if (peer->grants.last == INT_MAX)
-		ret = -ENOSPC;
-	if (!ret) {
-		grant->id = ++peer->grants.last;
-		list_add_tail(&grant->node, &peer->grants.list);
-	}
+	ret = grant_list_locked(peer, grant, args->flags & VGPU_HOST_GRANT_ADOPT);
 	mutex_unlock(&peer->lock);
 	if (ret) {
 		vgpu_grant_put(grant);
-		return ret;
+		return min(ret, 0);
 	}
 	vgpuh_control_kick(peer);
 	return 0;

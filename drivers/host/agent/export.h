@@ -16,9 +16,14 @@ struct vgpu_host_denials;
 struct vgpu_host_grant;
 struct vgpu_peer;
 
-/* The caller of the next two functions holds agent->lock. */
+/*
+ * The caller of the next two functions holds agent->lock. vgpuh_export_add() returns the export's
+ * number, or a negative errno.
+ */
 int vgpuh_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args);
 int vgpuh_export_del(struct vgpu_agent *agent, u32 id);
+/* Revoke an export from all peers, and delete it. Context: agent->lock is held. */
+void vgpuh_export_end(struct vgpu_agent *agent, struct vgpuh_export *export);
 /* Queue a uevent for all peers that have a grant for the export. Context: agent->lock is held. */
 int vgpuh_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args);
 

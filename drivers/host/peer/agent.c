@@ -3,8 +3,10 @@
  * Agents: the state of vgpud in the module, with the events that it is to be notified of.
  */
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 
+#include "base/work.h"
 #include "peer/agent.h"
 #include "peer/control.h"
 #include "peer/grant.h"
@@ -20,6 +22,7 @@ static void agent_free(struct kref *ref)
 	struct vgpu_agent *agent = container_of(ref, struct vgpu_agent, ref);
 	struct vgpu_agent_event *event, *next;
 
+	list_splice(&agent->taken, &agent->events);
 	list_for_each_entry_safe(event, next, &agent->events, node)
 		kfree(event);
 	xa_destroy(&agent->peers);
@@ -32,14 +35,27 @@ void vgpu_agent_put(struct vgpu_agent *agent)
 	kref_put(&agent->ref, agent_free);
 }
 
-int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file)
+/* Stop the agent's timer. Its work item may run all the same, and finds nothing to do then. */
+static void agent_stay_locked(struct vgpu_agent *agent)
+{
+	lockdep_assert_held(&agent_mutex);
+	agent->rest.away = false;
+	if (cancel_delayed_work(&agent->rest.work))
+		vgpu_agent_put(agent);
+}
+
+int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file, struct vgpu_agent **old)
 {
 	int ret = 0;
 
+	*old = NULL;
 	mutex_lock(&agent_mutex);
-	if (agent_current || file->private_data) {
+	if ((agent_current && !agent_current->rest.away) || file->private_data) {
 		ret = -EBUSY;
 	} else {
+		*old = agent_current;
+		if (*old)
+			agent_stay_locked(*old);
 		agent_current = agent;
 		/* Pairs with vgpu_agent_of(). */
 		smp_store_release(&file->private_data, agent);
@@ -48,11 +64,74 @@ int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file)
 	return ret;
 }
 
-void vgpu_agent_withdraw(void)
+int vgpu_agent_adopt(struct file *file, const struct vgpu_agent *wanted,
+		     struct vgpu_agent **adopted)
 {
+	struct vgpu_agent *agent;
+	int ret = 0;
+
+	*adopted = NULL;
 	mutex_lock(&agent_mutex);
-	agent_current = NULL;
+	agent = agent_current;
+	if (!agent || agent->reserved_base != wanted->reserved_base ||
+	    agent->reserved_size != wanted->reserved_size) {
+		ret = -ENOENT;
+	} else if (file->private_data != agent) {
+		if (agent->rest.away && !file->private_data)
+			*adopted = agent;
+		else
+			ret = -EBUSY;
+	}
+	if (!ret) {
+		WRITE_ONCE(agent->fetch_timeout_ms, wanted->fetch_timeout_ms);
+		WRITE_ONCE(agent->ping_timeout_ms, wanted->ping_timeout_ms);
+		WRITE_ONCE(agent->patience_ms, wanted->patience_ms);
+		agent->rest.ms = wanted->rest.ms;
+	}
+	if (*adopted) {
+		agent_stay_locked(agent);
+		/* Pairs with vgpu_agent_of(). */
+		smp_store_release(&file->private_data, agent);
+	}
 	mutex_unlock(&agent_mutex);
+	return ret;
+}
+
+bool vgpu_agent_leave(struct vgpu_agent *agent)
+{
+	bool lasts;
+
+	mutex_lock(&agent_mutex);
+	lasts = agent->rest.ms;
+	if (lasts) {
+		agent->rest.away = true;
+		agent->rest.until = jiffies + msecs_to_jiffies(agent->rest.ms);
+		/* The work item holds this reference. */
+		kref_get(&agent->ref);
+		if (!queue_delayed_work(vgpu_host_wq, &agent->rest.work,
+					msecs_to_jiffies(agent->rest.ms)))
+			vgpu_agent_put(agent);
+	} else {
+		agent_current = NULL;
+	}
+	mutex_unlock(&agent_mutex);
+	return lasts;
+}
+
+struct vgpu_agent *vgpu_agent_expire(bool now)
+{
+	struct vgpu_agent *agent;
+
+	mutex_lock(&agent_mutex);
+	agent = agent_current;
+	if (agent && agent->rest.away && (now || time_after_eq(jiffies, agent->rest.until))) {
+		agent_current = NULL;
+		agent_stay_locked(agent);
+	} else {
+		agent = NULL;
+	}
+	mutex_unlock(&agent_mutex);
+	return agent;
 }
 
 void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event, u32 type,

@@ -8,9 +8,11 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include <uapi/linux/vgpu_host.h>
@@ -25,6 +27,22 @@ struct vgpu_agent_event {
 	struct vgpu_host_event event;
 };
 
+/**
+ * struct vgpu_agent_rest - time without a file; see lasting.c
+ * @ms: time in milliseconds for which the agent lasts without its file; 0: it does not
+ * @away: true while the agent has no file, and another file may take it over
+ * @until: time in jiffies at which that ends
+ * @work: work item that ends the agent then; holds a reference of the agent while it is queued
+ *
+ * All fields are protected by a mutex of agent.c.
+ */
+struct vgpu_agent_rest {
+	u32 ms;
+	bool away;
+	unsigned long until;
+	struct delayed_work work;
+};
+
 struct vgpu_agent {
 	struct kref ref;
 	/* Number of the device file that the agent has open. */
@@ -34,6 +52,7 @@ struct vgpu_agent {
 	u32 fetch_timeout_ms;
 	u32 ping_timeout_ms;
 	u32 patience_ms;
+	struct vgpu_agent_rest rest;
 
 	/* Mutex that protects exports and peers. */
 	struct mutex lock;
@@ -46,20 +65,47 @@ struct vgpu_agent {
 	struct mutex guests_lock;
 	struct list_head guests;
 
-	/* Spinlock that protects the events that read() of the agent's file returns. */
+	/* Mutex that protects the notes, a tree of struct vgpu_note (note.c). */
+	struct mutex notes_lock;
+	struct rb_root notes;
+
+	/*
+	 * Spinlock that protects the events that read() of the agent's file returns, and those that
+	 * the last read() has returned: the next agent gets these again.
+	 */
 	spinlock_t events_lock;
 	struct list_head events;
+	struct list_head taken;
 	wait_queue_head_t events_wait;
 };
 
 void vgpu_agent_put(struct vgpu_agent *agent);
 /*
  * Make @agent the current agent, and the private data of @file, which holds the caller's
- * reference from then on. Return: 0; -EBUSY: there is an agent, or @file has become one.
+ * reference from then on. *@old: out: the agent without a file that has to end now, with its
+ * reference; or NULL. Return: 0; -EBUSY: there is an agent, or @file has become one.
  */
-int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file);
-/* Make place for another agent: the current one, whose file is released, is found no more. */
-void vgpu_agent_withdraw(void);
+int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file, struct vgpu_agent **old);
+/**
+ * vgpu_agent_adopt - take over the agent without a file, or change the current one
+ * @file: file that becomes the agent's, or is the agent's already
+ * @wanted: agent with the reserved range and the times that the caller asks for; stays the caller's
+ * @adopted: out: the agent that was taken over; NULL: @file had one already
+ *
+ * Return: 0; -EBUSY: the agent has another file; -ENOENT: there is no agent like @wanted.
+ */
+int vgpu_agent_adopt(struct file *file, const struct vgpu_agent *wanted,
+		     struct vgpu_agent **adopted);
+/*
+ * Note that the agent's file is released. Return: true if the agent lasts, with the file's
+ * reference; false: it has to end now, and is found no more.
+ */
+bool vgpu_agent_leave(struct vgpu_agent *agent);
+/*
+ * Find the agent without a file, if its time is over or @now is true; it is found no more then.
+ * Return: the agent, with the reference of its file; or NULL.
+ */
+struct vgpu_agent *vgpu_agent_expire(bool now);
 /* Queue @event for the reader of the agent's file. */
 void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event, u32 type,
 		       u32 peer, u64 session);

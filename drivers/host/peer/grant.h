@@ -27,6 +27,8 @@ struct vgpuh_export {
 	u32 kind;
 	struct path path;
 	dev_t rdev;
+	/* True if the next agent has not adopted the export yet; protected by agent->lock. */
+	bool stale;
 	/* The message that tells guests of the export; each grant puts its own number in. */
 	struct vgpu_export_add msg;
 	/*
@@ -64,6 +66,8 @@ struct vgpu_grant {
 	struct vgpu_policy policy;
 	bool announced;
 	bool revoked;
+	/* True if the agent was taken over and has not adopted the grant. */
+	bool stale;
 	/* True once open files are taken as well; set with peer->lock held, read by READ_ONCE(). */
 	bool cut;
 	/* Uevents since the last EXPORT_CHANGE; protected by peer->lock. */

@@ -94,10 +94,12 @@ struct vgpu_peer_control {
  * struct vgpu_peer_grants - grants of a peer; protected by peer->lock
  * @list: list of the grants
  * @last: number of the newest grant
+ * @nvidia: true once the peer has had a grant for a device of NVIDIA's driver
  */
 struct vgpu_peer_grants {
 	struct list_head list;
 	u32 last;
+	bool nvidia;
 };
 
 /**
