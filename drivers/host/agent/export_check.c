@@ -4,6 +4,8 @@
  * those that an earlier agent has left.
  */
 #include <linux/ctype.h>
+#include <linux/mount.h>
+#include <linux/path.h>
 #include <linux/string.h>
 
 #include "agent/export_check.h"
@@ -58,10 +60,19 @@ int vgpu_export_check(const struct vgpu_host_export_add *args)
 	return 0;
 }
 
+/*
+ * Check whether two paths lead to one file of one file system. The mounts differ if the next agent
+ * has another mount namespace, as a service manager may give one to each process that it starts.
+ */
+static bool export_path_is_same(const struct path *old, const struct path *new)
+{
+	return old->dentry == new->dentry && old->mnt->mnt_sb == new->mnt->mnt_sb;
+}
+
 bool vgpu_export_is_same(const struct vgpuh_export *old, const struct vgpuh_export *new)
 {
 	return old->flags == new->flags && old->kind == new->kind && old->rdev == new->rdev &&
-	       path_equal(&old->path, &new->path) && old->admin == new->admin &&
+	       export_path_is_same(&old->path, &new->path) && old->admin == new->admin &&
 	       !memcmp(&old->msg, &new->msg, sizeof(old->msg)) && old->device == new->device &&
 	       old->nr_submits == new->nr_submits &&
 	       (!old->nr_submits ||
