@@ -443,7 +443,9 @@ struct vgpu_host_peer_del {
  * @ioctls_deny: 1: the listed commands fail with -EACCES; 0: all others do (if @nr_ioctls is
  *	not 0)
  *
- * The guest is notified by EXPORT_ADD. VGPU_HOST_REVOKE undoes the grant.
+ * The guest is notified by EXPORT_ADD. VGPU_HOST_REVOKE undoes the grant. -EXDEV: the export is of
+ * kind VGPU_EXPORT_NVIDIA, and the peer was taken over (VGPU_HOST_AGENT_ADOPT): the guest has to
+ * connect anew.
  */
 struct vgpu_host_grant {
 	__u32 size;

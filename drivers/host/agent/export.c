@@ -180,6 +180,9 @@ static int grant_list_locked(struct vgpu_peer *peer, struct vgpu_grant *grant, b
 			old = other;
 	if (peer->closing)
 		return -ENODEV;
+	/* No process holds the process ids of an earlier agent's shadows (lasting.c). */
+	if (peer->grants.adopted && grant->policy.kind == VGPU_EXPORT_NVIDIA)
+		return -EXDEV;
 	if (old && !(old->stale && adopt))
 		return -EEXIST;
 	if (peer->grants.last == INT_MAX)

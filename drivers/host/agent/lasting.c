@@ -93,6 +93,7 @@ static void lasting_mark(struct vgpu_agent *agent)
 		export->stale = true;
 	xa_for_each(&agent->peers, id, peer) {
 		mutex_lock(&peer->lock);
+		peer->grants.adopted = true;
 		list_for_each_entry(grant, &peer->grants.list, node)
 			grant->stale = true;
 		mutex_unlock(&peer->lock);

@@ -95,11 +95,13 @@ struct vgpu_peer_control {
  * @list: list of the grants
  * @last: number of the newest grant
  * @nvidia: true once the peer has had a grant for a device of NVIDIA's driver
+ * @adopted: true once an agent has taken the peer over; the peer gets no such grant then
  */
 struct vgpu_peer_grants {
 	struct list_head list;
 	u32 last;
 	bool nvidia;
+	bool adopted;
 };
 
 /**
