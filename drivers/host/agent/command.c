@@ -67,6 +67,7 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 	INIT_LIST_HEAD(&agent->taken);
 	init_waitqueue_head(&agent->events_wait);
 	agent->rest.ms = args->lasting_ms;
+	agent->rest.lasted = args->lasting_ms;
 	vgpu_lasting_init(agent);
 
 	if (args->flags & VGPU_HOST_AGENT_ADOPT) {

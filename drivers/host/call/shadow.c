@@ -17,7 +17,9 @@
 #include "memory/kept.h"
 #include "memory/mapping.h"
 #include "memory/page.h"
+#include "peer/agent.h"
 #include "peer/control.h"
+#include "peer/peer.h"
 #include "session/room.h"
 #include "session/session.h"
 #include "session/unmap.h"
@@ -104,6 +106,12 @@ static int shadow_mmap(struct file *file, struct vm_area_struct *vma)
 static void shadow_close(struct vgpuh_session *session)
 {
 	WRITE_ONCE(session->ending, true);
+	/*
+	 * A shadow without its file has nothing to do. vgpud kills such a shadow, but there may be
+	 * no vgpud for a while.
+	 */
+	if (READ_ONCE(session->peer->agent->rest.lasted))
+		vgpuh_session_kill(session);
 	vgpuh_mapping_drop_all(session);
 	vgpuh_page_fini(session);
 	vgpuh_session_withdraw(session);

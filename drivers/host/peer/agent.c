@@ -87,6 +87,8 @@ int vgpu_agent_adopt(struct file *file, const struct vgpu_agent *wanted,
 		WRITE_ONCE(agent->ping_timeout_ms, wanted->ping_timeout_ms);
 		WRITE_ONCE(agent->patience_ms, wanted->patience_ms);
 		agent->rest.ms = wanted->rest.ms;
+		if (wanted->rest.ms)
+			WRITE_ONCE(agent->rest.lasted, true);
 	}
 	if (*adopted) {
 		agent_stay_locked(agent);

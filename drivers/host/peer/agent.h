@@ -30,6 +30,7 @@ struct vgpu_agent_event {
 /**
  * struct vgpu_agent_rest - time without a file; see lasting.c
  * @ms: time in milliseconds for which the agent lasts without its file; 0: it does not
+ * @lasted: true once @ms was not 0, so that shadows may outlive vgpud; read without the mutex
  * @away: true while the agent has no file, and another file may take it over
  * @until: time in jiffies at which that ends
  * @work: work item that ends the agent then; holds a reference of the agent while it is queued
@@ -38,6 +39,7 @@ struct vgpu_agent_event {
  */
 struct vgpu_agent_rest {
 	u32 ms;
+	bool lasted;
 	bool away;
 	unsigned long until;
 	struct delayed_work work;

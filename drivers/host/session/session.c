@@ -204,15 +204,20 @@ int vgpuh_session_uses(struct vgpuh_session *session, const struct vgpu_grant *o
 	return READ_ONCE(origin->cut) ? -ENODEV : 0;
 }
 
-void vgpuh_session_end(struct vgpuh_session *session)
+void vgpuh_session_kill(struct vgpuh_session *session)
 {
-	struct vgpu_peer *peer = session->peer;
-
 	spin_lock(&session->process.lock);
 	WRITE_ONCE(session->ending, true);
 	if (session->process.pid)
 		kill_pid(session->process.pid, SIGKILL, 1);
 	spin_unlock(&session->process.lock);
+}
+
+void vgpuh_session_end(struct vgpuh_session *session)
+{
+	struct vgpu_peer *peer = session->peer;
+
+	vgpuh_session_kill(session);
 	wake_up_all(&session->unmaps.wait);
 	wake_up_all(&session->demand.wait);
 	wake_up_all(&peer->wait);

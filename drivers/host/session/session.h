@@ -174,6 +174,8 @@ struct vgpuh_session *vgpuh_session_find(struct vgpu_peer *peer, u64 number);
  */
 int vgpuh_session_uses(struct vgpuh_session *session, const struct vgpu_grant *origin);
 void vgpuh_sessions_init(struct vgpu_peer *peer);
+/* Kill the session's shadow, and let no call begin any more. */
+void vgpuh_session_kill(struct vgpuh_session *session);
 /*
  * Kill the session's shadow, end its VGPU_SHADOW_SERVICE, and have a work item end the lanes.
  * Context: the caller may hold mutexes.
