@@ -17,8 +17,13 @@
 /* Timeout of one attempt to connect; the loss of the host is noticed between two attempts. */
 #define LANE_CONNECT_TIMEOUT_MS	1000
 #define LANE_CONNECT_ATTEMPTS	10
-/* A host that has no time for a new connection resets it: the guest tries again. */
-#define LANE_RESETS_MAX		10
+/*
+ * A host that has no time for a new connection resets it, and so does one whose agent is started
+ * again: the guest tries again, for some 15 seconds, as the host may keep sessions for as long.
+ */
+#define LANE_RESETS_MAX		50
+/* The same while mmap_lock may be held and another lane will do. */
+#define LANE_RESETS_HASTY	10
 #define LANE_RESET_DELAY_MS	10
 /* Timeout of each step of the handshake; includes the start of the shadow for the first lane. */
 #define LANE_READY_TIMEOUT_MS	20000
@@ -253,7 +258,8 @@ static int lane_connect_conn(struct vgpu_lane *lane, unsigned long deadline)
 		if (ret != -ETIMEDOUT || vgpu_deadline_passed(deadline))
 			break;
 	}
-	return ret;
+	/* A connection that was reset as soon as it was there is no other case than later. */
+	return ret == -ECONNREFUSED ? -ECONNRESET : ret;
 }
 
 /*
@@ -321,6 +327,7 @@ err_uncount:
  * vgpu_lane_connect - connect a lane
  * @session: session of the lane, whose nr_lanes counts the lane already
  * @deadline: deadline in jiffies; 0: none
+ * @hasty: true if the caller would rather wait for another lane than for a busy host
  *
  * Tries again after -ECONNRESET. On a busy machine the host's listen queue may be full and its
  * agent late. If the shadow is dead, the agent's REFUSE ends the attempts. A failure uncounts the
@@ -328,14 +335,16 @@ err_uncount:
  *
  * Return: the lane with a reference for the caller, or an ERR_PTR().
  */
-struct vgpu_lane *vgpu_lane_connect(struct vgpu_session *session, unsigned long deadline)
+struct vgpu_lane *vgpu_lane_connect(struct vgpu_session *session, unsigned long deadline,
+				    bool hasty)
 {
+	const unsigned int resets = hasty ? LANE_RESETS_HASTY : LANE_RESETS_MAX;
 	struct vgpu_lane *lane;
 	unsigned int i;
 
 	for (i = 0;; i++) {
 		lane = lane_connect_once(session, deadline);
-		if (lane != ERR_PTR(-ECONNRESET) || i == LANE_RESETS_MAX ||
+		if (lane != ERR_PTR(-ECONNRESET) || i == resets ||
 		    vgpu_deadline_passed(deadline) ||
 		    vgpu_host_is_down(session->host) || READ_ONCE(session->dead))
 			return lane;

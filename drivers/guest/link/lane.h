@@ -34,7 +34,8 @@ struct vgpu_lane {
 	u64 rx_seen;
 };
 
-struct vgpu_lane *vgpu_lane_connect(struct vgpu_session *session, unsigned long deadline);
+struct vgpu_lane *vgpu_lane_connect(struct vgpu_session *session, unsigned long deadline,
+				    bool hasty);
 void vgpu_lane_free(struct kref *ref);
 void vgpu_lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane);
 void vgpu_lane_keep_idle_locked(struct vgpu_session *session);

@@ -233,7 +233,8 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, struct vgpu_lane_w
 			return ERR_PTR(ret);
 		if (coming.lane)
 			return coming.lane;
-		lane = vgpu_lane_connect(session, want->deadline);
+		lane = vgpu_lane_connect(session, want->deadline,
+					 want->mm_class && coming.connect == LANE_CONNECT_ANY);
 		lane_has_come(session, &coming, lane);
 		if (!IS_ERR(lane))
 			return lane;
