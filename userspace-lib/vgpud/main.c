@@ -27,9 +27,11 @@
 #include "guest/event.h"
 #include "guest/listener.h"
 #include "handshake/handshake.h"
+#include "handshake/hello.h"
 #include "host/hostdev.h"
 #include "process/cgroup.h"
 #include "process/confine.h"
+#include "process/hierarchy.h"
 #include "process/own.h"
 #include "process/spawn.h"
 #include "reload/reload.h"
@@ -40,6 +42,9 @@
 
 #define RUN_DIR		"/run/vgpu"
 #define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
+
+/* Signal that ends vgpud, and leaves the guests to the next one. */
+#define LEAVE_SIGNAL	SIGUSR2
 
 /* Exit statuses of vgpud(8). vgpud.service does not start vgpud again after one of these. */
 enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_MODULE = 4 };
@@ -61,6 +66,9 @@ static void usage(FILE *to)
 	      "  --debug             log more\n", to);
 }
 
+/* True if vgpud ends by LEAVE_SIGNAL. */
+static bool leaving;
+
 static void signal_ready(struct source *source, uint32_t events)
 {
 	struct signalfd_siginfo info;
@@ -81,6 +89,7 @@ static void signal_ready(struct source *source, uint32_t events)
 		text_free(&words);
 		break;
 	default:
+		leaving = info.ssi_signo == LEAVE_SIGNAL;
 		loop_stop();
 		break;
 	}
@@ -97,6 +106,8 @@ static int signals_init(void)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	if (settings.lasting)
+		sigaddset(&set, LEAVE_SIGNAL);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -185,6 +196,10 @@ static void open_module(void)
 		exit(EXIT_CONFIG);
 	}
 
+	if (settings.lasting && !hierarchy_may_last()) {
+		log_warning("'lasting = yes' has no effect: systemd could not start another vgpud beside the control groups of guests");
+		settings.lasting = false;
+	}
 	ret = hostdev_open(&guest_events);
 	switch (ret) {
 	case 0:
@@ -316,12 +331,14 @@ int main(int argc, char **argv)
 	check_setting(spawn_init(), settings.shadow);
 	check_setting(confine_init(hostdev_is_engine()), "the confinement of guests' programs");
 	tsc_init();
+	hello_adopt();
 	hostdev_listen();
 	check(listener_get(settings.port), settings.vsock ?
 	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");
 	check_setting(control_init(), settings.socket);
 	check(uevents_init(), "device events");
 	reload_start();
+	hostdev_settle();
 	notify_manager("READY=1");
 	log_info("listening on %sport %u", settings.vsock ? "vsock " : "sockets of guests for ", settings.port);
 
@@ -331,7 +348,7 @@ int main(int argc, char **argv)
 		log_error("epoll: %s", strerror(-ret));
 	control_exit();
 	listener_exit();
-	/* hostdev_close() ends all peers and their shadows. */
-	hostdev_close();
+	/* hostdev_close() ends all peers and shadows, unless they are left to another vgpud. */
+	hostdev_close(leaving);
 	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
 }

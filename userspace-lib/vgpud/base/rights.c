@@ -37,25 +37,42 @@ static int effective_user(uint32_t uid)
 	return syscall(SYS_setresuid, -1, uid, -1) ? -errno : 0;
 }
 
-int process_end(pid_t pid, uint32_t uid)
+/* Send a signal to a process by its pidfd, or by its ID if the pidfd is -1. Return: 0 or -errno. */
+static int send_signal(pid_t pid, int pidfd, int signal)
 {
-	int ret;
+	long ret = pidfd < 0 ? kill(pid, signal) :
+			       syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0);
 
-	/*
-	 * A child is root's until it has become the user, which it cannot undo. So if root may not
-	 * kill it, the user may.
-	 */
-	if (!kill(pid, SIGKILL))
-		return 0;
-	if (errno != EPERM)
-		return -errno;
-	ret = effective_user(uid);
+	return ret ? -errno : 0;
+}
+
+static int send_signal_as(pid_t pid, int pidfd, int signal, uint32_t uid)
+{
+	int ret = effective_user(uid);
+
 	if (ret)
 		return ret;
-	ret = kill(pid, SIGKILL) ? -errno : 0;
+	ret = send_signal(pid, pidfd, signal);
 	if (effective_user(0)) {
 		log_error("vgpud cannot become root again: %s", strerror(errno));
 		abort();
 	}
 	return ret;
+}
+
+int process_end(pid_t pid, int pidfd, uint32_t uid)
+{
+	/*
+	 * A child is root's until it has become the user, which it cannot undo. So if root may not
+	 * kill it, the user may.
+	 */
+	int ret = send_signal(pid, pidfd, SIGKILL);
+
+	return ret == -EPERM ? send_signal_as(pid, pidfd, SIGKILL, uid) : ret;
+}
+
+bool process_is_of(int pidfd, uint32_t uid)
+{
+	/* A user without capabilities may signal no process but its own. */
+	return uid && !send_signal_as(0, pidfd, 0, uid);
 }

@@ -20,12 +20,15 @@ bool rights_take(uint32_t uid, uint32_t gid);
 void rights_return(void);
 
 /**
- * process_end - kill a child of vgpud, which runs as a user or is about to
- * @pid: process ID of the child, which was not reaped
- * @uid: user of the child
+ * process_end - kill a process of a guest, which runs as a user or is about to
+ * @pid: process ID of a child of vgpud, which was not reaped
+ * @pidfd: pidfd of the process; -1: it is a child of vgpud
+ * @uid: user of the process
  *
  * Return: 0 or a negative errno.
  */
-int process_end(pid_t pid, uint32_t uid);
+int process_end(pid_t pid, int pidfd, uint32_t uid);
+/* Check whether a process lives, and is one of a user who is not root. */
+bool process_is_of(int pidfd, uint32_t uid);
 
 #endif /* VGPUD_RIGHTS_H */

@@ -50,10 +50,11 @@ enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
  * @gid: group ID of these processes
  * @namespaces: true to run them in namespaces other than the host's
  * @cgroups: use of a control group for each guest
+ * @lasting: true if guests of the host module go on without vgpud for a while (host/hostdev.h);
+ *	main.c and hostdev.c make it false where that cannot be
  * @all_groups: limits of the group that has the groups of all guests and keepers
  * @swap: bytes of swap that all guests together may have (memory.swap.max)
- * @buffers: bytes of large vsock buffers that the lanes of a guest may have
- * @all_buffers: bytes of large vsock buffers that the lanes of all guests may have
+ * @buffers: bytes of large vsock buffers that the lanes of a guest, and of all guests, may have
  */
 struct settings {
 	unsigned int port;
@@ -77,10 +78,13 @@ struct settings {
 	unsigned int gid;
 	bool namespaces;
 	enum cgroups cgroups;
+	bool lasting;
 	struct group_limits all_groups;
 	uint64_t swap;
-	uint64_t buffers;
-	uint64_t all_buffers;
+	struct {
+		uint64_t guest;
+		uint64_t all;
+	} buffers;
 };
 
 extern struct settings settings;

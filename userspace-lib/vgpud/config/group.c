@@ -90,8 +90,8 @@ void groups_default(void)
 	settings.limits.group.memory = memory_part(GUEST_PERCENT);
 	settings.all_groups = limits;
 	settings.all_groups.memory = memory_part(ALL_PERCENT);
-	settings.buffers = memory_part(GUEST_BUFFERS);
-	settings.all_buffers = memory_part(ALL_BUFFERS);
+	settings.buffers.guest = memory_part(GUEST_BUFFERS);
+	settings.buffers.all = memory_part(ALL_BUFFERS);
 }
 
 void groups_complete(void)

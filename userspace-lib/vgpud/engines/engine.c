@@ -53,7 +53,7 @@ static void engine_end(struct engine *engine)
 	engine->agent_fd = -1;
 	source_close(&engine->source);
 	/* The process has not been reaped, so the pid is still its own. */
-	sandbox_kill(engine->sandbox, engine->pid);
+	sandbox_kill(engine->sandbox, engine->pid, -1);
 	/*
 	 * The engine ends only when it has left the kernel, where it may wait for a lock that a
 	 * shadow's thread holds: so end the shadows now, and not when the engine is reaped.

@@ -71,7 +71,7 @@ void masters_end(uint32_t peer, uint32_t export)
 		if (master->peer != peer || (export && master->export != export))
 			continue;
 		/* The process has not been reaped, so its ID is still its own. */
-		sandbox_kill(master->sandbox, master->pid);
+		sandbox_kill(master->sandbox, master->pid, -1);
 		master->killed = true;
 	}
 }

@@ -38,6 +38,6 @@ void buffer_take(int fd, struct sockets *sockets)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) || domain != AF_VSOCK)
 		return;
-	if (!sockets_charge(sockets, fd, size, settings.buffers, settings.all_buffers))
+	if (!sockets_charge(sockets, fd, size, settings.buffers.guest, settings.buffers.all))
 		buffer_set(fd, size);
 }

@@ -2,6 +2,7 @@
 /* Limits of guests that are connected. */
 #include <string.h>
 
+#include "base/rights.h"
 #include "config/config.h"
 #include "config/guests.h"
 #include "guest/limit.h"
@@ -36,7 +37,8 @@ void peer_limit(struct peer *peer)
 		return;
 	/* The kernel's own limits are raised first: the guest may use the new ones at once. */
 	LIST_FOREACH(session, &peer->sessions, node)
-		if (!session->dead)
+		if (!session->dead && (session->end.fd < 0 ||
+				       process_is_of(session->end.fd, peer->sandbox.uid)))
 			confine_raise(session->pid, kind, peer->cid, peer->port);
 	ret = hostdev_peer_limit(peer->number, &limits);
 	if (ret)

@@ -14,12 +14,14 @@
 #include "guest/limit.h"
 #include "guest/peer.h"
 #include "host/hostdev.h"
+#include "process/cgroup.h"
 #include "shared/log.h"
 
 struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
 
-struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
-		      void (*freed)(uint32_t cid, uint32_t port))
+/* Make a peer that has no user and no sockets yet, and is in no list. */
+static struct peer *peer_alloc(uint32_t cid, uint32_t port, bool trusted_port,
+			       void (*freed)(uint32_t cid, uint32_t port))
 {
 	struct peer *peer = calloc(1, sizeof(*peer));
 
@@ -32,9 +34,19 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
 	peer->freed = freed;
 	peer->since = time(NULL);
 	LIST_INIT(&peer->sessions);
+	sandbox_init(&peer->sandbox, cid, port, false);
+	return peer;
+}
+
+struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
+		      void (*freed)(uint32_t cid, uint32_t port))
+{
+	struct peer *peer = peer_alloc(cid, port, trusted_port, freed);
+
+	if (!peer)
+		return NULL;
 	if (sockets_open(&peer->sockets))
 		goto err_free;
-	sandbox_init(&peer->sandbox, cid, port, false);
 	if (!sandbox_take_user(&peer->sandbox) ||
 	    getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret))
 		goto err_sandbox;
@@ -63,6 +75,23 @@ int peer_count_socket(struct peer *peer, int sock_fd)
 	return ret;
 }
 
+static void peer_note(struct peer *peer)
+{
+	struct peer_note note = {
+		.version = PEER_NOTE_VERSION,
+		.cid = peer->cid,
+		.port = peer->port,
+		.trusted_port = peer->trusted_port,
+		.uid = peer->sandbox.uid,
+		.since = peer->since,
+	};
+
+	memcpy(note.secret, peer->secret, sizeof(note.secret));
+	peer->noted = peer->number;
+	hostdev_note(peer->noted, 0, &note, sizeof(note), peer->sockets.epoll_fd);
+	explicit_bzero(&note, sizeof(note));
+}
+
 int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 {
 	struct vgpu_host_peer_add arg = {
@@ -80,10 +109,35 @@ int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 		return ret;
 	peer->number = arg.out_peer;
 	peer->state = PEER_UP;
+	peer_note(peer);
 	/* VGPU_HOST_PEER_ADD takes some of the limits only, and no session can begin before. */
 	peer_limit(peer);
 	log_limited(peer->cid, peer->port, "connected");
 	return 0;
+}
+
+struct peer *peer_adopt(uint32_t number, const struct peer_note *note, int epoll_fd,
+			void (*freed)(uint32_t cid, uint32_t port))
+{
+	struct peer *peer = peer_alloc(note->cid, note->port, note->trusted_port, freed);
+
+	if (!peer)
+		return NULL;
+	if (!sandbox_keep_user(&peer->sandbox, note->uid)) {
+		free(peer);
+		return NULL;
+	}
+	sockets_adopt(&peer->sockets, epoll_fd);
+	memcpy(peer->secret, note->secret, sizeof(peer->secret));
+	peer->since = note->since;
+	peer->number = number;
+	peer->noted = number;
+	peer->state = PEER_UP;
+	LIST_INSERT_HEAD(&peers, peer, node);
+	/* The group has to be removed with the peer. A failure is logged. */
+	cgroup_open(&peer->sandbox);
+	log_limited(peer->cid, peer->port, "taken over from an earlier vgpud");
+	return peer;
 }
 
 void peer_drop(struct peer *peer)
@@ -121,6 +175,7 @@ void peer_reaped(struct peer *peer)
 void peer_free(struct peer *peer)
 {
 	LIST_REMOVE(peer, node);
+	hostdev_note(peer->noted, 0, NULL, 0, -1);
 	sandbox_close(&peer->sandbox);
 	sockets_close(&peer->sockets);
 	explicit_bzero(peer->secret, sizeof(peer->secret));

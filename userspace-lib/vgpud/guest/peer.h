@@ -33,7 +33,8 @@ enum peer_state {
  * @port: vsock port of vgpud by which the guest connects
  * @trusted_port: true if the guest's kernel or root connected, as shown by its port
  * @state: state of the peer, enum peer_state
- * @number: number that the host module or engine.c gave the peer; valid while UP or GOING
+ * @number: number that the host module or engine.c gave the peer, which knows it while UP or GOING
+ * @noted: @number while there may be notes of the peer, which may be longer (hostdev_note())
  * @secret: bytes that a LANE has to repeat
  * @since: time of the connection, CLOCK_REALTIME in seconds
  * @limits_changed: true while a reload changes the guest's limits
@@ -52,6 +53,7 @@ struct peer {
 	bool trusted_port;
 	enum peer_state state;
 	uint32_t number;
+	uint32_t noted;
 	uint8_t secret[VGPU_SECRET_LEN];
 	uint64_t since;
 	bool limits_changed;
@@ -64,12 +66,43 @@ struct peer {
 	struct sockets sockets;
 };
 
+#define PEER_NOTE_VERSION	1
+
+/**
+ * struct peer_note - what the next vgpud has to know of a peer; the note's file is that of struct
+ *	sockets
+ * @version: PEER_NOTE_VERSION; a vgpud that does not know the version ends the peer
+ * @cid: as in struct peer, like the members below
+ * @port: see @cid
+ * @trusted_port: see @cid
+ * @uid: user ID of the guest's programs
+ * @reserved: 0
+ * @since: see @cid
+ * @secret: see @cid
+ */
+struct peer_note {
+	uint32_t version;
+	uint32_t cid;
+	uint32_t port;
+	uint32_t trusted_port;
+	uint32_t uid;
+	uint32_t reserved;
+	uint64_t since;
+	uint8_t secret[VGPU_SECRET_LEN];
+};
+
 LIST_HEAD(peer_list, peer);
 extern struct peer_list peers;
 
 /* Make a peer; see struct peer for the arguments. Return: NULL: no memory, user ID or secret. */
 struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
 		      void (*freed)(uint32_t cid, uint32_t port));
+/*
+ * Take over a peer of an earlier vgpud. @number: its number in the host module; @epoll_fd: the
+ * note's file. Return: NULL: no memory, or the user ID is taken; @epoll_fd stays the caller's then.
+ */
+struct peer *peer_adopt(uint32_t number, const struct peer_note *note, int epoll_fd,
+			void (*freed)(uint32_t cid, uint32_t port));
 /* Hand the connection to the host module or an engine. Return: 0 or a negative errno. */
 int peer_start(struct peer *peer, int sock_fd, uint64_t features);
 /*

@@ -8,9 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/rights.h"
 #include "config/config.h"
 #include "config/guests.h"
 #include "engine/base/packet.h"
@@ -54,6 +57,19 @@ static void session_number_over(struct peer *peer, uint64_t number)
 	peer->ended[peer->ended_next++ % SESSION_ENDED_MAX] = number;
 }
 
+static void session_note(const struct session *session)
+{
+	struct session_note note = {
+		.version = SESSION_NOTE_VERSION,
+		.pid = session->pid,
+		.tgid = session->tgid,
+	};
+
+	memcpy(note.comm, session->comm, sizeof(note.comm));
+	hostdev_note(session->peer->noted, session->number, &note, sizeof(note),
+		     session->lanes_fd);
+}
+
 /* Mark a session as over: it takes no lane. Return: false if it was over already. */
 static bool session_over(struct session *session)
 {
@@ -63,6 +79,8 @@ static bool session_over(struct session *session)
 		return false;
 	close(session->lanes_fd);
 	session->lanes_fd = -1;
+	/* The shadow still has the guest's user, which the next vgpud must give no other guest. */
+	session_note(session);
 	peer->nr_sessions--;
 	session_number_over(peer, session->number);
 	return true;
@@ -72,7 +90,7 @@ static void session_end(struct session *session)
 {
 	/* The process has not been reaped, so the pid is still its own. */
 	if (session_over(session))
-		sandbox_kill(&session->peer->sandbox, session->pid);
+		sandbox_kill(&session->peer->sandbox, session->pid, session->end.fd);
 }
 
 static void session_name(struct session *session, const struct vgpu_lane_hello *hello)
@@ -114,6 +132,7 @@ static int session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
 		return -ENOMEM;
 	session->peer = peer;
 	session->number = le64_to_cpu(hello->session);
+	session->end.fd = -1;
 	session_name(session, hello);
 
 	shadow_fd = hostdev_shadow(peer->number, session->number, sessions_count(peer, false));
@@ -135,6 +154,7 @@ static int session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
 	}
 	LIST_INSERT_HEAD(&peer->sessions, session, node);
 	peer->nr_sessions++;
+	session_note(session);
 	log_debug("guest %u:%u: session %llu is %s (%u), shadow %d", peer->cid, peer->port,
 		  (unsigned long long)session->number, session->comm, session->tgid,
 		  session->pid);
@@ -256,7 +276,7 @@ bool session_died(struct session *session)
 {
 	siginfo_t info = {};
 
-	if (session->dead ||
+	if (session->dead || session->end.fd >= 0 ||
 	    waitid(P_PID, session->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ||
 	    !info.si_pid)
 		return false;
@@ -270,7 +290,11 @@ bool session_died(struct session *session)
 
 static void session_reap(struct session *session)
 {
-	waitpid(session->pid, NULL, __WALL);
+	/* The init process has reaped a shadow that is no child. */
+	if (session->end.fd < 0)
+		waitpid(session->pid, NULL, __WALL);
+	source_close(&session->end);
+	hostdev_note(session->peer->noted, session->number, NULL, 0, -1);
 	LIST_REMOVE(session, node);
 	free(session);
 }
@@ -288,4 +312,63 @@ void sessions_reap(struct peer *peer)
 		if (session->dead && (session->may_be_reaped || all))
 			session_reap(session);
 	}
+}
+
+/* Handle the end of a shadow that an earlier vgpud has made. */
+static void adopted_ended(struct source *source, uint32_t events)
+{
+	struct session *session = container_of(source, struct session, end);
+	struct peer *peer = session->peer;
+
+	(void)events;
+	/* The file stays open: it tells that no process is to be reaped. */
+	source_del(source);
+	session->dead = true;
+	/* No driver knows the shadow's process ID (lasting_end_some() in the host module). */
+	session->may_be_reaped = true;
+	session_over(session);
+	sessions_reap(peer);
+	peer_reaped(peer);
+}
+
+int session_adopt(struct peer *peer, uint64_t number, const struct session_note *note,
+		  int lanes_fd)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int ret = -ENOMEM;
+
+	if (!session)
+		return ret;
+	session->peer = peer;
+	session->number = number;
+	session->pid = note->pid;
+	session->tgid = note->tgid;
+	memcpy(session->comm, note->comm, sizeof(session->comm) - 1);
+	session->lanes_fd = lanes_fd;
+	session->end.ready = adopted_ended;
+	session->end.fd = syscall(SYS_pidfd_open, note->pid, 0);
+	if (session->end.fd < 0) {
+		ret = -errno;
+		goto err_free;
+	}
+	/* The shadow may have ended, and another process may have its number. */
+	ret = -ESRCH;
+	if (!process_is_of(session->end.fd, peer->sandbox.uid))
+		goto err_close;
+	ret = source_add(&session->end, EPOLLIN);
+	if (ret)
+		goto err_close;
+	LIST_INSERT_HEAD(&peer->sessions, session, node);
+	/* The session may be over, but the earlier vgpud ended before it could kill the shadow. */
+	if (lanes_fd < 0)
+		sandbox_kill(&peer->sandbox, session->pid, session->end.fd);
+	else
+		peer->nr_sessions++;
+	return 0;
+
+err_close:
+	close(session->end.fd);
+err_free:
+	free(session);
+	return ret;
 }

@@ -16,6 +16,8 @@
 
 #include <linux/vgpu_wire.h>
 
+#include "shared/loop.h"
+
 #define SESSION_ENDED_MAX	256
 
 struct peer;
@@ -29,6 +31,7 @@ struct peer;
  * @dead: true if the shadow has ended
  * @may_be_reaped: true if the module or the engine has reported that no driver knows @pid
  * @lanes_fd: socket by which the shadow gets its lanes; -1: the session is over
+ * @end: pidfd of a shadow that an earlier vgpud has made; its fd is -1 if the shadow is a child
  * @tgid: process ID in the guest, as the guest says
  * @comm: name of the program, as the guest says, made printable
  */
@@ -40,6 +43,24 @@ struct session {
 	bool dead;
 	bool may_be_reaped;
 	int lanes_fd;
+	struct source end;
+	uint32_t tgid;
+	char comm[VGPU_COMM_LEN];
+};
+
+#define SESSION_NOTE_VERSION	1
+
+/**
+ * struct session_note - what the next vgpud has to know of a session; the note's file is @lanes_fd
+ *	of struct session, if the session is not over
+ * @version: SESSION_NOTE_VERSION
+ * @pid: as in struct session, like the members below
+ * @tgid: see @pid
+ * @comm: see @pid
+ */
+struct session_note {
+	uint32_t version;
+	int32_t pid;
 	uint32_t tgid;
 	char comm[VGPU_COMM_LEN];
 };
@@ -55,6 +76,13 @@ bool session_is_new(const struct peer *peer, uint64_t number);
  * @sock_fd. Return: 0, or a negative errno for REFUSE.
  */
 int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd);
+
+/*
+ * Take over a session of an earlier vgpud, and @lanes_fd, the note's file (-1: none). Return: 0, or
+ * a negative errno if the shadow has ended or cannot be taken over.
+ */
+int session_adopt(struct peer *peer, uint64_t number, const struct session_note *note,
+		  int lanes_fd);
 
 /* End a session, which the host module or the engine has ended or wants to end. */
 void session_gone(struct peer *peer, uint64_t number);

@@ -79,6 +79,13 @@ static void sockets_count(struct sockets *sockets)
 	sockets->counted_ms = now_ms();
 }
 
+void sockets_adopt(struct sockets *sockets, int epoll_fd)
+{
+	*sockets = (struct sockets){ .epoll_fd = epoll_fd };
+	LIST_INSERT_HEAD(&all, sockets, node);
+	sockets_count(sockets);
+}
+
 /* Count the sockets of a guest, unless they were counted a short time ago. */
 static void sockets_review(struct sockets *sockets)
 {

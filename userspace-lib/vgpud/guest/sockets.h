@@ -33,6 +33,8 @@ struct sockets {
 
 /* Return: 0 or a negative errno. */
 int sockets_open(struct sockets *sockets);
+/* As sockets_open(), with the file of an earlier vgpud, which is taken over. */
+void sockets_adopt(struct sockets *sockets, int epoll_fd);
 /* Forget all sockets. The guest's processes have ended, so the sockets are closed. */
 void sockets_close(struct sockets *sockets);
 /*

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "config/guests.h"
 #include "export/grant.h"
+#include "guest/adopt.h"
 #include "guest/buffer.h"
 #include "guest/peer.h"
 #include "guest/session.h"
@@ -180,6 +181,11 @@ static void handshake_peer_gone(uint32_t cid, uint32_t port)
 			handshake_hello(handshake);
 			return;
 		}
+}
+
+void hello_adopt(void)
+{
+	peers_adopt(handshake_peer_gone);
 }
 
 /* --- LANE --------------------------------------------------------------------- */

@@ -18,4 +18,7 @@ bool lane_is_free(const struct handshake *handshake);
 /* Resume a HELLO or a LANE that has waited for its guest's pace. @handshake is freed. */
 void handshake_take(struct handshake *handshake);
 
+/* Take over the guests of an earlier vgpud. */
+void hello_adopt(void);
+
 #endif /* VGPUD_HELLO_H */

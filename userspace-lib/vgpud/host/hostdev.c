@@ -33,6 +33,19 @@ static const struct host_events *events;
 
 static struct source agent = { .fd = -1, .ready = hostdev_ready };
 
+/*
+ * Time in milliseconds for which the module lets guests go on without a vgpud. It leaves a service
+ * manager time to start another; guests repeat for as long what needs a vgpud.
+ */
+#define LASTING_MS	15000
+
+/* Attempts to become the agent while there is another one, and milliseconds between two. */
+#define BUSY_TRIES	20
+#define BUSY_MS		50
+
+/* True while what an earlier vgpud has left is being adopted. */
+static bool adopting;
+
 static void hostdev_event(const struct vgpu_host_event *event)
 {
 	switch (event->type) {
@@ -76,38 +89,10 @@ bool hostdev_is_engine(void)
 int hostdev_open_engines(const struct host_events *handlers)
 {
 	engines = true;
+	/* Engines and their shadows end with vgpud. */
+	settings.lasting = false;
 	keepers_init(true, engine_keeper_came);
 	return engine_init(handlers);
-}
-
-int hostdev_open(const struct host_events *handlers)
-{
-	struct vgpu_host_agent arg = {
-		.size = sizeof(arg),
-		.reserved_base = SHADOW_RESERVED_BASE,
-		.reserved_size = SHADOW_RESERVED_SIZE,
-		.fetch_timeout_ms = settings.fetch_timeout_ms,
-		.ping_timeout_ms = settings.ping_timeout_ms,
-		.patience_ms = settings.limits.patience_ms,
-	};
-	int ret;
-
-	events = handlers;
-	keepers_init(false, handlers->keeper_came);
-	agent.fd = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	if (agent.fd < 0)
-		return -errno;
-	if (ioctl(agent.fd, VGPU_HOST_AGENT, &arg)) {
-		ret = -errno;
-		hostdev_close();
-		return ret;
-	}
-	return source_add(&agent, EPOLLIN);
-}
-
-void hostdev_close(void)
-{
-	source_close(&agent);
 }
 
 /* Make a request of the module. Sets the first member of @arg, a __u32 with the size of @arg. */
@@ -117,10 +102,138 @@ static int hostdev_ioctl(unsigned long cmd, void *arg, uint32_t size)
 	return ioctl(agent.fd, cmd, arg) ? -errno : 0;
 }
 
+static struct vgpu_host_agent agent_args(uint32_t lasting_ms)
+{
+	return (struct vgpu_host_agent) {
+		.size = sizeof(struct vgpu_host_agent),
+		.reserved_base = SHADOW_RESERVED_BASE,
+		.reserved_size = SHADOW_RESERVED_SIZE,
+		.fetch_timeout_ms = settings.fetch_timeout_ms,
+		.ping_timeout_ms = settings.ping_timeout_ms,
+		.patience_ms = settings.limits.patience_ms,
+		.lasting_ms = lasting_ms,
+	};
+}
+
+/* Take over the agent that an earlier vgpud has left, or become a new one. */
+static int hostdev_try(struct vgpu_host_agent *arg)
+{
+	if (settings.lasting) {
+		arg->flags = VGPU_HOST_AGENT_ADOPT;
+		adopting = !ioctl(agent.fd, VGPU_HOST_AGENT, arg);
+		if (adopting)
+			return 0;
+		/* The next attempt ends an agent that cannot be taken over: there must be none. */
+		if (errno != ENOENT && errno != EOPNOTSUPP)
+			return -errno;
+		arg->flags = 0;
+		/* A module without this function refuses the flag. */
+		if (errno == EOPNOTSUPP) {
+			settings.lasting = false;
+			arg->lasting_ms = 0;
+		}
+	}
+	return ioctl(agent.fd, VGPU_HOST_AGENT, arg) ? -errno : 0;
+}
+
+static int hostdev_become(struct vgpu_host_agent *arg)
+{
+	unsigned int tries = settings.lasting ? BUSY_TRIES : 0;
+	int ret;
+
+	/*
+	 * A child of an earlier vgpud has vgpud's files for a moment, until the child executes its
+	 * program.
+	 */
+	while ((ret = hostdev_try(arg)) == -EBUSY && tries--)
+		usleep(BUSY_MS * 1000);
+	return ret;
+}
+
+int hostdev_open(const struct host_events *handlers)
+{
+	struct vgpu_host_agent arg = agent_args(settings.lasting ? LASTING_MS : 0);
+	int ret;
+
+	events = handlers;
+	keepers_init(false, handlers->keeper_came);
+	agent.fd = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (agent.fd < 0)
+		return -errno;
+	ret = hostdev_become(&arg);
+	if (ret) {
+		source_close(&agent);
+		return ret;
+	}
+	return source_add(&agent, EPOLLIN);
+}
+
+bool hostdev_is_adopting(void)
+{
+	return adopting;
+}
+
+void hostdev_settle(void)
+{
+	if (adopting && ioctl(agent.fd, VGPU_HOST_SETTLE))
+		log_error("%s: %s", VGPU_HOST_DEVICE, strerror(errno));
+	adopting = false;
+}
+
+void hostdev_note(uint32_t peer, uint64_t key, const void *data, size_t len, int fd)
+{
+	struct vgpu_host_note arg = {
+		.peer = peer,
+		.key = key,
+		.data = (uintptr_t)data,
+		.len = len,
+		.fd = fd,
+	};
+	int ret;
+
+	if (!settings.lasting)
+		return;
+	ret = hostdev_ioctl(VGPU_HOST_NOTE, &arg, sizeof(arg));
+	if (ret && ret != -ENOENT)
+		log_seldom("what vgpud should leave to the next vgpud could not be kept: %s",
+			   strerror(-ret));
+}
+
+int hostdev_note_find(uint32_t *peer, uint64_t *key, void *data, size_t *len, int *fd)
+{
+	struct vgpu_host_note_find arg = {
+		.peer = *peer,
+		.key = *key,
+		.data = (uintptr_t)data,
+		.len = *len,
+	};
+	int ret = hostdev_ioctl(VGPU_HOST_NOTE_FIND, &arg, sizeof(arg));
+
+	if (ret)
+		return ret;
+	*peer = arg.out_peer;
+	*key = arg.out_key;
+	*len = arg.out_len;
+	*fd = arg.out_fd;
+	return 0;
+}
+
+void hostdev_close(bool leave)
+{
+	struct vgpu_host_agent arg = agent_args(0);
+
+	arg.flags = VGPU_HOST_AGENT_ADOPT;
+	if (settings.lasting && !leave && ioctl(agent.fd, VGPU_HOST_AGENT, &arg))
+		log_error("%s: %s", VGPU_HOST_DEVICE, strerror(errno));
+	source_close(&agent);
+}
+
 int hostdev_export_add(struct vgpu_host_export_add *arg)
 {
 	if (engines)
 		return engine_export_add(arg);
+	if (adopting)
+		arg->flags |= VGPU_HOST_EXPORT_ADOPT;
 	return hostdev_ioctl(VGPU_HOST_EXPORT_ADD, arg, sizeof(*arg));
 }
 
@@ -186,6 +299,8 @@ int hostdev_grant(struct vgpu_host_grant *arg)
 {
 	if (engines)
 		return engine_grant(arg);
+	if (adopting)
+		arg->flags |= VGPU_HOST_GRANT_ADOPT;
 	return hostdev_ioctl(VGPU_HOST_GRANT, arg, sizeof(*arg));
 }
 

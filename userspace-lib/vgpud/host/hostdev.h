@@ -17,14 +17,32 @@ struct limits;
 struct sandbox;
 
 /*
- * Open the device and become its agent. @handlers (engines/engine.h) stays the caller's. Return: 0;
- * -ENOENT: no module; -EBUSY: there is another agent; or another negative errno.
+ * Open the device and become its agent. @handlers (engines/engine.h) stays the caller's. If the
+ * settings say so, guests go on without vgpud for a while, and those of an earlier vgpud are taken
+ * over. settings.lasting becomes false if the module cannot do that. Return: 0; -ENOENT: no
+ * module; -EBUSY: there is another agent; or another negative errno.
  */
 int hostdev_open(const struct host_events *handlers);
 /* Let user-space engines serve the guests; called instead of hostdev_open(). */
 int hostdev_open_engines(const struct host_events *handlers);
 bool hostdev_is_engine(void);
-void hostdev_close(void);
+/* Close the device. @leave: true if another vgpud is to take over; false: all guests end. */
+void hostdev_close(bool leave);
+
+/* Check whether guests of an earlier vgpud are being taken over: until hostdev_settle(). */
+bool hostdev_is_adopting(void);
+/* End all exports and guests of the earlier vgpud that were not taken over. */
+void hostdev_settle(void);
+/*
+ * Have the module keep @data and a file (-1: none) for the next vgpud, under the name @peer and
+ * @key; @len 0: no longer. Does nothing unless guests last. A failure is logged.
+ */
+void hostdev_note(uint32_t peer, uint64_t key, const void *data, size_t len, int fd);
+/*
+ * Get the first note whose name is not less than *@peer and *@key. *@len: size of @data, set to the
+ * length of the note. The caller closes *@fd. Return: -ENOENT if there is none.
+ */
+int hostdev_note_find(uint32_t *peer, uint64_t *key, void *data, size_t *len, int *fd);
 
 int hostdev_export_add(struct vgpu_host_export_add *arg);
 int hostdev_export_del(uint32_t export);

@@ -35,7 +35,7 @@ void keeper_end(struct keeper *keeper)
 {
 	/* The process has not been reaped, so its ID is still its own. */
 	if (keeper_leave(keeper))
-		sandbox_kill(&keeper->sandbox, keeper->pid);
+		sandbox_kill(&keeper->sandbox, keeper->pid, -1);
 }
 
 /* Call vfio_of_process() with the rights of the hypervisor's user. */

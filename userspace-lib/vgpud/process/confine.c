@@ -270,10 +270,12 @@ int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char
 
 	/*
 	 * If vgpud ended before the next call, no process holds the other end of the socket for
-	 * lanes, and the program ends by itself.
+	 * lanes, and the program ends by itself. A shadow of the host module may have to outlive
+	 * vgpud: the module holds that end for the next vgpud, or kills the shadow.
 	 */
 	*step = "parent death signal";
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+	if (!(kind == SPAWN_SHADOW && settings.lasting) &&
+	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return -errno;
 	*step = "no new privileges";
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include "base/sysfs.h"
+#include "config/config.h"
 #include "process/hierarchy.h"
 #include "shared/log.h"
 
 /* Group of all guests, and the group below the root that has it where there is no systemd. */
 #define ALL_GUESTS	"guests"
 #define BELOW_ROOT	"vgpu"
+/* Group of vgpud itself, beside the group of all guests. */
+#define AGENT		"agent"
 
 #define CONTROL		"cgroup.subtree_control"
 
@@ -111,10 +114,39 @@ static bool is_delegated(int fd)
 	return fgetxattr(fd, "trusted.delegate", value, sizeof(value)) == 1 && *value == '1';
 }
 
+/*
+ * Check whether systemd has started vgpud in the child group (DelegateSubgroup= in vgpud.service,
+ * systemd 254). If so, *@path is set to the group that systemd has delegated.
+ */
+static bool leave_subgroup(char *path)
+{
+	char *slash = strrchr(path, '/');
+	bool delegated;
+	int fd;
+
+	if (!slash || strcmp(slash + 1, AGENT))
+		return false;
+	*slash = '\0';
+	fd = group_open(AT_FDCWD, path);
+	delegated = fd >= 0 && is_delegated(fd);
+	if (fd >= 0)
+		close(fd);
+	if (!delegated)
+		*slash = '/';
+	return delegated;
+}
+
+bool hierarchy_may_last(void)
+{
+	char path[PATH_MAX + sizeof(CGROUP_ROOT)];
+
+	return !has_systemd() || (!own_group(path, sizeof(path)) && leave_subgroup(path));
+}
+
 /* Move vgpud into a child group: a group with children holds no processes, except the root. */
 static int take_over(int fd)
 {
-	int agent = group_make(fd, "agent"), ret;
+	int agent = group_make(fd, AGENT), ret;
 
 	if (agent < 0)
 		return agent;
@@ -226,6 +258,8 @@ int hierarchy_open(const char **why)
 	ret = own_group(path, sizeof(path));
 	if (ret)
 		return ret;
+	if (settings.lasting)
+		leave_subgroup(path);
 	place = place_open(path, why);
 	if (place < 0)
 		return place;

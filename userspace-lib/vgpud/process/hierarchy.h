@@ -6,6 +6,8 @@
 #ifndef VGPUD_HIERARCHY_H
 #define VGPUD_HIERARCHY_H
 
+#include <stdbool.h>
+
 #define CGROUP_ROOT	"/sys/fs/cgroup"
 
 /*
@@ -15,6 +17,12 @@
  * Return: fd of the group; or a negative errno, and *@why says what to do.
  */
 int hierarchy_open(const char **why);
+
+/*
+ * Check whether guests' programs may outlive vgpud. systemd puts the next vgpud into the unit's
+ * group, which fails while that group has groups of guests, unless systemd makes a child group.
+ */
+bool hierarchy_may_last(void);
 
 /* Write to a file of a group. Return: 0 or a negative errno. */
 int group_write(int dir_fd, const char *name, const char *text);

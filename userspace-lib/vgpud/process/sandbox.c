@@ -56,6 +56,17 @@ bool sandbox_take_user(struct sandbox *sandbox)
 	return false;
 }
 
+bool sandbox_keep_user(struct sandbox *sandbox, unsigned int uid)
+{
+	unsigned int i = uid - settings.uid_base;
+
+	if (uid < settings.uid_base || i >= settings.uid_count || (taken[i / 8] & 1 << i % 8))
+		return false;
+	taken[i / 8] |= 1 << i % 8;
+	sandbox->uid = uid;
+	return true;
+}
+
 void sandbox_return_user(struct sandbox *sandbox)
 {
 	unsigned int i = sandbox->uid - settings.uid_base;
@@ -136,9 +147,9 @@ int sandbox_open(struct sandbox *sandbox)
 	return ret ? ret : cgroup_open(sandbox);
 }
 
-void sandbox_kill(const struct sandbox *sandbox, pid_t pid)
+void sandbox_kill(const struct sandbox *sandbox, pid_t pid, int pidfd)
 {
-	int ret = process_end(pid, sandbox->uid);
+	int ret = process_end(pid, pidfd, sandbox->uid);
 
 	if (ret)
 		log_guest(sandbox->cid, sandbox->port, "vgpud cannot end process %d: %s", pid,

@@ -39,14 +39,19 @@ void sandbox_init(struct sandbox *sandbox, uint32_t cid, uint32_t port, bool kee
  * Take the lowest user ID that no sandbox has. Return: false if all are taken, and @uid is 0 then.
  */
 bool sandbox_take_user(struct sandbox *sandbox);
+/* Take the user ID that a sandbox had for an earlier vgpud. Return: false if that cannot be. */
+bool sandbox_keep_user(struct sandbox *sandbox, unsigned int uid);
 /* Give the user ID back, after the last process of this user was reaped. */
 void sandbox_return_user(struct sandbox *sandbox);
 /* Enter the namespaces of a sandbox, by their files. Return: 0 or a negative errno. */
 int namespaces_enter(const int *namespaces);
 /* Make the namespaces and the control group, unless they are there. Return: 0 or -errno. */
 int sandbox_open(struct sandbox *sandbox);
-/* Kill a process of a sandbox, which was not reaped. A failure is logged. */
-void sandbox_kill(const struct sandbox *sandbox, pid_t pid);
+/*
+ * Kill a process of a sandbox: a child of vgpud that was not reaped, or another process by its
+ * pidfd (-1: it is a child). A failure is logged.
+ */
+void sandbox_kill(const struct sandbox *sandbox, pid_t pid, int pidfd);
 /* Return the user ID, and close namespaces and control group. */
 void sandbox_close(struct sandbox *sandbox);
 

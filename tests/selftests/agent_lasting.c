@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * vgpud with the setting 'lasting' ends without an order to end its guests, by a crash or for an
+ * upgrade, and is started again. Programs go on and notice nothing. The tests need the module and
+ * the host in the same machine: the tier loopback.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/vm_sockets.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "agent.h"
+#include "vgpu_mock.h"
+
+#include "kselftest_harness.h"
+
+#define PAGE		4096
+/* The module lets guests go on without vgpud for 15 s. */
+#define LASTING_MS	15000
+/* Signal that ends vgpud and leaves its guests to the next one. */
+#define LEAVE_SIGNAL	SIGUSR2
+
+/* Makes a call that sleeps in the driver until another call wakes it. Return: 0, or its errno. */
+static void *blocked_call(void *data)
+{
+	struct vgpu_mock_wait wait = { .slot = 1, .target = 1 };
+
+	return (void *)(long)(ioctl(*(int *)data, VGPU_MOCK_IOC_WAIT, &wait) ? errno : 0);
+}
+
+/* Waits until the file is ready. Return: the events, or -1. */
+static void *pending_poll(void *data)
+{
+	struct pollfd pfd = { .fd = *(int *)data, .events = POLLIN };
+
+	return (void *)(long)(poll(&pfd, 1, 60000) == 1 ? pfd.revents : -1);
+}
+
+static int arm(int fd, __u32 events)
+{
+	struct vgpu_mock_poll argument = { .events = events };
+
+	return ioctl(fd, VGPU_MOCK_IOC_POLL_ARM, &argument);
+}
+
+/* Return: the driver has a call that waits on this file. */
+static bool await_waiter(int fd)
+{
+	struct vgpu_mock_wait wake = { .slot = 1 };
+	int tries;
+
+	for (tries = 0; tries < 500; tries++) {
+		if (!ioctl(fd, VGPU_MOCK_IOC_WAKE, &wake) && wake.out_waiters == 1)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* Starts a program that opens the device and makes a call. Return: its pid; it exits with errno. */
+static pid_t newcomer(const char *node)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_NAME, "newcomer");
+	fd = open(node, O_RDWR);
+	_exit(fd < 0 || ioctl(fd, VGPU_MOCK_IOC_NOOP, 0) ? errno : 0);
+}
+
+static int result_of(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Waits for the answer of vgpud to @want, which begins a part of its status. */
+static bool await_status(const char *want)
+{
+	uint64_t end = tool_now_ms() + 40000;
+
+	while (!strstr(tool_status(), want)) {
+		if (tool_now_ms() >= end)
+			return false;
+		usleep(50000);
+	}
+	return true;
+}
+
+static bool await_agent(void)
+{
+	return await_status("\"sessions\"");
+}
+
+FIXTURE(lasting) {
+	char node[64];
+	int fd;
+};
+
+FIXTURE_SETUP(lasting)
+{
+	self->fd = -1;
+	if (!tool_has_host() || tool_user_engine())
+		SKIP(return, "needs the host's module in the same machine");
+	ASSERT_TRUE(agent_keep_exports());
+	/* The exports are those of the file from here on, as they have to be there again. */
+	ASSERT_TRUE(agent_start_with(getenv("VGPU_NAME"), "[agent]\nlasting = yes\n"));
+	self->fd = agent_open(getenv("VGPU_NAME"));
+	ASSERT_GE(self->fd, 0);
+	ASSERT_TRUE(agent_node(getenv("VGPU_NAME"), self->node));
+}
+
+FIXTURE_TEARDOWN(lasting)
+{
+	close(self->fd);
+	if (!tool_has_host() || tool_user_engine())
+		return;
+	EXPECT_TRUE(agent_start_with(getenv("VGPU_NAME"), ""));
+	EXPECT_TRUE(agent_write_env());
+}
+
+static void one_restart(struct __test_metadata *_metadata, int fd, int poll_fd, const char *node,
+			volatile char *memory, int signal)
+{
+	struct vgpu_mock_wait wake = { .slot = 1, .target = 1 };
+	struct vgpu_mock_wait reset = { .slot = 1, .target = -1U };
+	pthread_t caller, poller;
+	pid_t shadow, early, other;
+	int pidfd, opened;
+	void *result;
+	char was;
+
+	ASSERT_EQ(0, arm(poll_fd, 0));
+	ASSERT_EQ(0, pthread_create(&poller, NULL, pending_poll, &poll_fd));
+	ASSERT_EQ(0, pthread_create(&caller, NULL, blocked_call, &fd));
+	ASSERT_TRUE(await_waiter(fd));
+	shadow = tool_shadow_of("agent_lasting");
+	EXPECT_GT(shadow, 0);
+	was = memory[PAGE];
+
+	pidfd = agent_kill(signal);
+	ASSERT_GE(pidfd, 0);
+	/* A program may begin at any moment: while vgpud ends, and while there is none. */
+	early = newcomer(node);
+	ASSERT_TRUE(agent_gone(pidfd));
+	other = newcomer(node);
+	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
+	opened = open(node, O_RDWR);
+	EXPECT_GE(opened, 0);
+	EXPECT_EQ(was, memory[PAGE]);
+	memory[PAGE] = was + 1;
+
+	agent_run(NULL);
+	EXPECT_TRUE(await_agent());
+	EXPECT_EQ(0, result_of(early));
+	EXPECT_EQ(0, result_of(other));
+	EXPECT_EQ(0, ioctl(opened, VGPU_MOCK_IOC_NOOP, 0));
+	close(opened);
+	EXPECT_EQ(was + 1, memory[PAGE]);
+	EXPECT_EQ(shadow, tool_shadow_of("agent_lasting"));
+
+	ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_WAKE, &wake));
+	ASSERT_EQ(0, pthread_join(caller, &result));
+	EXPECT_EQ(0, (long)result);
+	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_WAKE, &reset));
+	ASSERT_EQ(0, arm(poll_fd, EPOLLIN));
+	ASSERT_EQ(0, pthread_join(poller, &result));
+	EXPECT_EQ(POLLIN, (long)result);
+}
+
+/*
+ * A program with open files, memory of a device, a call that waits in the driver and a poll goes
+ * on, with the same shadow, and new programs wait until vgpud is back.
+ */
+TEST_F_TIMEOUT(lasting, programs_go_on, 280)
+{
+	struct vgpu_mock_buf_create create = { .size = 3 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
+	const unsigned int nr = getenv("VGPU_TIMES") ? 20 : 100;
+	unsigned int i;
+	int poll_fd;
+	char *memory;
+
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
+		      create.out_offset);
+	ASSERT_NE(MAP_FAILED, memory);
+	poll_fd = open(self->node, O_RDWR);
+	ASSERT_GE(poll_fd, 0);
+	for (i = 0; i < nr && !_metadata->exit_code; i++)
+		one_restart(_metadata, self->fd, poll_fd, self->node, memory,
+			    i % 2 ? LEAVE_SIGNAL : SIGKILL);
+	TH_LOG("%u restarts", i);
+	munmap(memory, 3 * PAGE);
+	close(poll_fd);
+}
+
+/* A shadow that dies while there is no vgpud is cleaned up by the next one, and only it is lost. */
+TEST_F_TIMEOUT(lasting, shadow_dies_meanwhile, 120)
+{
+	pid_t child, shadow;
+	int pidfd, pipes[2];
+	uint64_t end;
+	char byte;
+
+	ASSERT_EQ(0, pipe(pipes));
+	child = fork();
+	if (!child) {
+		int fd;
+
+		prctl(PR_SET_NAME, "short_lived");
+		fd = open(self->node, O_RDWR);
+		close(pipes[1]);
+		while (!ioctl(fd, VGPU_MOCK_IOC_NOOP, 0))
+			usleep(20000);
+		_exit(errno);
+	}
+	close(pipes[1]);
+	EXPECT_EQ(0, read(pipes[0], &byte, 1));
+	close(pipes[0]);
+	shadow = tool_shadow_of("short_lived");
+	ASSERT_GT(shadow, 0);
+	pidfd = agent_kill(SIGKILL);
+	ASSERT_GE(pidfd, 0);
+	ASSERT_TRUE(agent_gone(pidfd));
+	ASSERT_EQ(0, kill(shadow, SIGKILL));
+	EXPECT_EQ(ENODEV, result_of(child));
+	agent_run(NULL);
+	EXPECT_TRUE(await_agent());
+	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	for (end = tool_now_ms() + 20000; tool_counter("sessions") != 1; usleep(20000))
+		ASSERT_LT(tool_now_ms(), end);
+	EXPECT_EQ(0, result_of(newcomer(self->node)));
+}
+
+/* If no vgpud comes, everything ends when the time is over, and not before. */
+TEST_F_TIMEOUT(lasting, time_is_over, 120)
+{
+	uint64_t start;
+	int pidfd;
+
+	pidfd = agent_kill(SIGKILL);
+	ASSERT_GE(pidfd, 0);
+	ASSERT_TRUE(agent_gone(pidfd));
+	start = tool_now_ms();
+	while (!ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0) && tool_now_ms() < start + 60000)
+		usleep(20000);
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_GE(tool_now_ms(), start + LASTING_MS - 1000);
+	EXPECT_TRUE(agent_await_none(tool_shadow(), tool_now_ms() + 20000));
+	close(self->fd);
+	self->fd = agent_start(getenv("VGPU_NAME"));
+	EXPECT_GE(self->fd, 0);
+}
+
+/*
+ * No process takes connections while there is no vgpud: a guest that connects again and again is
+ * reset, and the next vgpud finds none of its connections.
+ */
+TEST_F_TIMEOUT(lasting, flood_meanwhile, 120)
+{
+	const struct sockaddr_vm addr = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_LOCAL, .svm_port = 22586,
+	};
+	int pidfd, sock, i, refused = 0;
+
+	pidfd = agent_kill(SIGKILL);
+	ASSERT_GE(pidfd, 0);
+	ASSERT_TRUE(agent_gone(pidfd));
+	for (i = 0; i < 200; i++) {
+		sock = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		ASSERT_GE(sock, 0);
+		refused += connect(sock, (const struct sockaddr *)&addr, sizeof(addr)) < 0;
+		close(sock);
+	}
+	EXPECT_EQ(200, refused);
+	agent_run(NULL);
+	EXPECT_TRUE(await_agent());
+	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	EXPECT_EQ(0, result_of(newcomer(self->node)));
+}
+
+TEST_HARNESS_MAIN
