@@ -85,8 +85,8 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
  * @control: copy of the argument of RM_CONTROL
  * @params: copy of the command's parameters
  *
- * Programs may do that to their own channels, and Vulkan's driver does. It is not known whether the
- * card's firmware keeps a client from the channels of others.
+ * Programs may do that to their own channels, and Vulkan's driver does. Neither the driver nor its
+ * firmware keeps a client from the channels of others (Documentation/internals/sharing.rst).
  *
  * Return: true if all channels are of the client, and nothing of the kernel's is named.
  */
