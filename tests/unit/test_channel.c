@@ -13,6 +13,7 @@
 #include "engine/base/agent.h"
 #include "engine/base/closer.h"
 #include "engine/memory/channel.h"
+#include "engine/memory/channel_switch.h"
 #include "engine/memory/nvidia.h"
 #include "engine/object/object.h"
 #include "shared/log.h"

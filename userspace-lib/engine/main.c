@@ -23,7 +23,7 @@
 #include "engine/base/packet.h"
 #include "engine/guest/control.h"
 #include "engine/guest/grant.h"
-#include "engine/memory/channel.h"
+#include "engine/memory/channel_switch.h"
 #include "engine/memory/lend.h"
 #include "engine/memory/window.h"
 #include "engine/object/poller.h"

@@ -13,6 +13,7 @@
 #include "engine/base/agent.h"
 #include "engine/base/closer.h"
 #include "engine/memory/channel.h"
+#include "engine/memory/channel_switch.h"
 #include "engine/memory/channel_table.h"
 #include "engine/memory/nvidia.h"
 #include "engine/object/object.h"
@@ -20,52 +21,14 @@
 #include "shared/loop.h"
 #include "shared/proto.h"
 
-/* Largest number of objects between a channel and its device. */
-#define DEPTH_MAX	4
 /* Largest number of clients with channels, each of which is switched by a call of its own. */
 #define USERS_MAX	256
 
-pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
-struct rm_clients channels_clients = TAILQ_HEAD_INITIALIZER(channels_clients);
-struct channel_late channels_late;
 /* The variables below are under the lock. */
 static unsigned int nr_objects, nr_users;
 static uint64_t stamps;
 
 /* --- the table ----------------------------------------------------------------------------- */
-
-struct rm_client *channels_client(uint32_t object, uint32_t handle)
-{
-	struct rm_client *client;
-
-	TAILQ_FOREACH(client, &channels_clients, node)
-		if (client->object == object && client->handle == handle)
-			return client;
-	return NULL;
-}
-
-struct rm_object *channels_object(const struct rm_client *client, uint32_t handle)
-{
-	struct rm_object *object;
-
-	LIST_FOREACH(object, &client->objects, node)
-		if (object->handle == handle)
-			return object;
-	return NULL;
-}
-
-const struct rm_object *channels_device(const struct rm_client *client,
-					const struct rm_object *object)
-{
-	unsigned int depth;
-
-	for (depth = 0; object && depth < DEPTH_MAX; depth++) {
-		if (object->class == RM_CLASS_DEVICE)
-			return object;
-		object = channels_object(client, object->parent);
-	}
-	return NULL;
-}
 
 /* Tell vgpud on which cards there are channels. */
 static void count_cards(void)
@@ -98,7 +61,7 @@ static void rm_object_drop(struct rm_client *client, struct rm_object *object)
 static void rm_object_forget(struct rm_client *client, uint32_t handle, unsigned int depth)
 {
 	struct rm_object *object = channels_object(client, handle), *next;
-	bool again = depth < DEPTH_MAX;
+	bool again = depth < RM_DEPTH_MAX;
 
 	if (object)
 		rm_object_drop(client, object);

@@ -8,9 +8,7 @@
 #define ENGINE_CHANNEL_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-struct card_slot;
 struct eshadow_msg;
 struct object;
 
@@ -34,21 +32,5 @@ void channel_wish(const struct eshadow_msg *msg);
  * this file: the file is closed after that.
  */
 void channel_close(struct object *object, void (*done)(void *arg));
-/**
- * channel_slot - set when the guest's channels of a card may run
- * @card: RM's number of the card
- * @slot: the times
- */
-void channel_slot(uint32_t card, const struct card_slot *slot);
-
-/**
- * slot_at - tell what a slot says of a time
- * @slot: the slot
- * @now: time of CLOCK_MONOTONIC in nanoseconds
- * @next: out: time at which the result changes; UINT64_MAX: never
- *
- * Return: true if channels may run.
- */
-bool slot_at(const struct card_slot *slot, uint64_t now, uint64_t *next);
 
 #endif /* ENGINE_CHANNEL_H */

@@ -13,7 +13,7 @@
 
 #include "engine/base/agent.h"
 #include "engine/base/closer.h"
-#include "engine/memory/channel.h"
+#include "engine/memory/channel_switch.h"
 #include "engine/memory/channel_table.h"
 #include "engine/memory/nvidia.h"
 #include "shared/log.h"

@@ -13,6 +13,9 @@
 
 #include "shared/proto.h"
 
+/* Largest number of objects between a channel and its device. */
+#define RM_DEPTH_MAX	4
+
 struct object;
 
 /**
@@ -89,7 +92,5 @@ struct rm_object *channels_object(const struct rm_client *client, uint32_t handl
 /* Return: the device that an object is below, or NULL if no shadow has reported it. */
 const struct rm_object *channels_device(const struct rm_client *client,
 					const struct rm_object *object);
-/* Wake the thread that switches channels, as there may be something to switch. */
-void channels_changed(void);
 
 #endif /* ENGINE_CHANNEL_TABLE_H */
