@@ -37,20 +37,7 @@ static bool work(FIXTURE_DATA(share) *self)
 
 static const struct ways ways = { .run = program_work, .work = work };
 
-TEST_F_TIMEOUT(share, equal, 120)
-{
-	measure(_metadata, self, &ways, "100", "100", 50);
-}
-
-TEST_F_TIMEOUT(share, one_has_more, 120)
-{
-	measure(_metadata, self, &ways, "100", "300", 75);
-}
-
-TEST_F_TIMEOUT(share, many_have_more, 120)
-{
-	measure(_metadata, self, &ways, "300", "100", 25);
-}
+TESTS_OF_WEIGHTS(&ways)
 
 /* The programs of a guest that is alone do not wait for each other. */
 TEST_F_TIMEOUT(share, alone, 60)

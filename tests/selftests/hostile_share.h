@@ -236,4 +236,19 @@ static inline void measure(struct __test_metadata *_metadata, FIXTURE_DATA(share
 	EXPECT_GT(shown("1", "queued"), 0);
 }
 
+/* Tests of shares by weight. @ways: how the programs of both guests give the device work */
+#define TESTS_OF_WEIGHTS(ways)						\
+TEST_F_TIMEOUT(share, equal, 120)					\
+{									\
+	measure(_metadata, self, ways, "100", "100", 50);		\
+}									\
+TEST_F_TIMEOUT(share, one_has_more, 120)				\
+{									\
+	measure(_metadata, self, ways, "100", "300", 75);		\
+}									\
+TEST_F_TIMEOUT(share, many_have_more, 120)				\
+{									\
+	measure(_metadata, self, ways, "300", "100", 25);		\
+}
+
 #endif /* HOSTILE_SHARE_H */

@@ -16,20 +16,7 @@
 
 static const struct ways ways = { .run = program_queue, .work = queue };
 
-TEST_F_TIMEOUT(share, equal, 120)
-{
-	measure(_metadata, self, &ways, "100", "100", 50);
-}
-
-TEST_F_TIMEOUT(share, one_has_more, 120)
-{
-	measure(_metadata, self, &ways, "100", "300", 75);
-}
-
-TEST_F_TIMEOUT(share, many_have_more, 120)
-{
-	measure(_metadata, self, &ways, "300", "100", 25);
-}
+TESTS_OF_WEIGHTS(&ways)
 
 static uint64_t now_us(void)
 {
