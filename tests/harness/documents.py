@@ -26,6 +26,7 @@ CASE = re.compile(r"``([a-z]+_[a-z0-9_]+(?:\.sh)?):\s+([^`]+)``")
 # Cases in a test, such as TEST(case), TEST_F(fixture, case) and DIFF_TEST(case), and in a script.
 CASE_C = re.compile(r"^\w*TEST\w*\((?:\w+,\s*)?(\w+)", re.M)
 CASE_SH = re.compile(r'\bcheck "([^"]*)"')
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 ORDEAL = re.compile(r"``(ordeal_\w+)``")
 
 
@@ -108,10 +109,24 @@ def read(path):
         return file.read().split("\n")
 
 
+def with_headers(text, headers):
+    """Returns the text of a test and of all headers that it includes, which may define cases for
+    several tests. headers: texts of headers, by name."""
+    texts = [text]
+    seen = set()
+    for part in texts:
+        new = [name for name in INCLUDE.findall(part) if name in headers and name not in seen]
+        seen.update(new)
+        texts += [headers[name] for name in new]
+    return "\n".join(texts)
+
+
 def selftests(files):
     """Returns the texts of the tests, by the names by which they are run."""
-    paths = [path for path in files if path.startswith(TESTS) and path.endswith((".c", ".sh"))]
-    return {re.sub(r"\.c$", "", path[len(TESTS):]): "\n".join(read(path)) for path in paths}
+    texts = {path[len(TESTS):]: "\n".join(read(path)) for path in files
+             if path.startswith(TESTS) and path.endswith((".c", ".h", ".sh"))}
+    return {re.sub(r"\.c$", "", name): with_headers(text, texts) for name, text in texts.items()
+            if not name.endswith(".h")}
 
 
 def main():

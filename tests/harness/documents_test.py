@@ -46,6 +46,11 @@ class Documents(unittest.TestCase):
         self.assertEqual(["mock_b: one", "system_a.sh: network"], missing("``mock_b: one``, ``system_a.sh: network``"))
         self.assertEqual(["ordeal_b"], missing("``ordeal_b``"))
 
+    def test_headers(self):
+        headers = {"a.h": '#include "b.h"\n#include "a.h"\n', "b.h": "TEST(shared)\n", "c.h": "TEST(other)\n"}
+        text = documents.with_headers('#include <c.h>\n#include "a.h"\n#include "d.h"\nTEST(own)\n', headers)
+        self.assertEqual({"own", "shared"}, documents.cases("mock_a", text))
+
     def test_map(self):
         files = {"drivers/guest/a.c", "drivers/guest/b.S", "drivers/guest/a.h", "tests/c.c"}
         entries = ["* ``a.c``: a", "* ``b.S``: b"]
