@@ -400,8 +400,9 @@ TEST_F_TIMEOUT(limits, files_of_named_guests, 300)
 	EXPECT_EQ(3, run->status);
 	EXPECT_NE(NULL, strstr(run->out, TOO_MANY)) TH_LOG("%s", run->out);
 	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
+	/* A check warns, as vgpud may start with other resource limits. */
 	run = tool_run(WITHOUT_RIGHT " vgpud --check");
-	EXPECT_EQ(3, run->status);
+	EXPECT_EQ(0, run->status);
 	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
 
 	/* A vgpud that runs refuses such limits. */

@@ -303,10 +303,9 @@ int reload_check(void)
 	struct plan plan;
 	int ret = plan_read(&plan, &words);
 
-	if (!ret && confine_foresee(&what)) {
-		text_add(&words, "%s", what.text);
-		ret = -EBADMSG;
-	}
+	/* This is no mistake of the files: a service has other resource limits than this process. */
+	if (!ret && confine_foresee(&what))
+		log_warning("%s (if vgpud starts with the limits of this process)", what.text);
 	text_log(&words, log_error);
 	plan_free(&plan);
 	text_free(&words);
