@@ -144,6 +144,13 @@ struct rm_free {
 	__u32 status;
 };
 
+/*
+ * Argument of RM_IOCTL_FREE that frees nothing, because no object has number 0. RM answers RM_OK if
+ * the client belongs to the file, and an error if it does not or does not exist (tried with release
+ * 580).
+ */
+#define RM_FREE_NOTHING(owner)	{ .client = (owner), .status = ~0U }
+
 struct rm_dup {
 	__u32 client;
 	__u32 parent;

@@ -15,7 +15,13 @@
  *	}
  *	... -EACCES unless vgpu_policy_nvidia(policy, cmd, look.nr) ...
  *	... ALONE becomes PASS if the shadow is process 1 of a pid namespace, else DENY ...
- *	... SWITCH becomes PASS if vgpu_nvidia_switch_is_own(), else DENY ...
+ *	if (verdict == VGPU_NVIDIA_PARAMS)
+ *		... DENY unless look.params_len bytes at look.params are in that memory ...
+ *		verdict = vgpu_nvidia_judge_params(&look, params);
+ *	... OWN becomes PASS if the driver says that look.named is of one of the guest's control
+ *	    files, else DENY; nothing that the guest can delay may come after the question ...
+ *	if (verdict == VGPU_NVIDIA_CHANGE)
+ *		... look.to to the 32 bits at look.change, and look.from in the reply ...
  *	if (verdict == VGPU_NVIDIA_DENY)
  *		... VGPU_NVIDIA_DENIED to look.addr + look.status, and 0 is the result ...
  */
@@ -31,27 +37,39 @@ enum vgpu_nvidia_verdict {
 	VGPU_NVIDIA_LOOK,
 	VGPU_NVIDIA_DENY,
 	VGPU_NVIDIA_ALONE,
-	VGPU_NVIDIA_SWITCH,
+	VGPU_NVIDIA_OWN,
+	VGPU_NVIDIA_PARAMS,
+	VGPU_NVIDIA_CHANGE,
 };
 
-struct rm_control;
 struct rm_switch_channels;
 
 /* NV_ERR_NOT_SUPPORTED, 32 bits: the driver's answer to unknown commands. */
 #define VGPU_NVIDIA_DENIED	0x56
 
-/* Maximum number of bytes that are checked at one address. */
+/* Maximum number of bytes of an argument that are looked at; of larger ones, the first bytes. */
 #define VGPU_NVIDIA_LOOK_MAX	56
+/* Maximum number of bytes of parameters that are checked. */
+#define VGPU_NVIDIA_PARAMS_MAX	1028
+/* Maximum number of control files of a guest that the driver is asked about for one request. */
+#define VGPU_NVIDIA_ASK_MAX	256
 
 /**
  * struct vgpu_nvidia_look - bytes to check
  * @addr: address from which the driver will read them
  * @nr: number of the ioctl whose argument they are; after the last judgement, number of the
  *	ioctl that the driver carries out, for lists
- * @len: number of bytes
+ * @len: number of bytes; with OWN at least those of struct rm_free
  * @status: offset in the bytes at which the driver would write its status
  * @what: number of the denied request: a command of RM_CONTROL, a class of objects, a kind of
- *	sharing
+ *	sharing; 0: the ioctl as such
+ * @client: client that makes the request, with PARAMS
+ * @named: client that the request names, with OWN; 0: none is to be asked about
+ * @params: address from which the driver will read parameters, with PARAMS
+ * @params_len: number of bytes to check there
+ * @change: address of 32 bits that must be changed, with CHANGE; 0: none
+ * @from: value of these bits as the guest has set them
+ * @to: value of these bits for the driver
  */
 struct vgpu_nvidia_look {
 	u64 addr;
@@ -59,6 +77,13 @@ struct vgpu_nvidia_look {
 	u32 len;
 	u32 status;
 	u32 what;
+	u32 client;
+	u32 named;
+	u32 params_len;
+	u64 params;
+	u64 change;
+	u32 from;
+	u32 to;
 };
 
 /**
@@ -81,17 +106,27 @@ enum vgpu_nvidia_verdict vgpu_nvidia_begin(struct vgpu_nvidia_look *look, u32 cm
 enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const u8 *bytes);
 
 /**
+ * vgpu_nvidia_judge_params - judge the parameters of a command or of a new object
+ * @look: what vgpu_nvidia_judge() has filled in; out: @change, @from, @to
+ * @params: copy of @look->params_len bytes of the parameters
+ *
+ * Neither the driver nor its firmware checks clients that parameters name
+ * (Documentation/internals/nvidia.rst).
+ *
+ * Return: VGPU_NVIDIA_PASS, VGPU_NVIDIA_DENY or VGPU_NVIDIA_CHANGE.
+ */
+enum vgpu_nvidia_verdict vgpu_nvidia_judge_params(struct vgpu_nvidia_look *look, const u8 *params);
+
+/**
  * vgpu_nvidia_switch_is_own - check a command that takes channels off a card, or lets them run
- * @control: copy of the argument of RM_CONTROL
+ * @client: client that gives the command
  * @params: copy of the command's parameters
  *
- * Programs may do that to their own channels, and Vulkan's driver does. Neither the driver nor its
- * firmware keeps a client from the channels of others (Documentation/internals/sharing.rst).
+ * Programs may do that to their own channels, and Vulkan's driver does.
  *
  * Return: true if all channels are of the client, and nothing of the kernel's is named.
  */
-bool vgpu_nvidia_switch_is_own(const struct rm_control *control,
-			       const struct rm_switch_channels *params);
+bool vgpu_nvidia_switch_is_own(u32 client, const struct rm_switch_channels *params);
 
 /*
  * UVM_INITIALIZE, whose argument begins with 64 bits of flags. With VGPU_NVIDIA_UVM_SHARED the

@@ -328,7 +328,7 @@ class Steps(Machine):
         with subprocess.Popen(self.as_user(f"exec {client} owner"), stdout=subprocess.PIPE, text=True) as owner:
             try:
                 handles = owner.stdout.readline().strip()
-                seen = self.guest.must(f"{self.enter}; ./nvidia_client stranger {handles}", 60)
+                seen = self.guest.must(f"{self.enter}; ./nvidia_client guest {handles}", 60)
             finally:
                 owner.terminate()
             if owner.wait(10):
@@ -340,7 +340,7 @@ class Steps(Machine):
         native = self.native(f"{client} stranger {handles}")
         if native.returncode:
             raise Failed(f"the machine's program and the guest's client: {native.stdout}")
-        other = self.other_guest().must(f"{self.enter}; ./nvidia_client stranger {handles}", 60)
+        other = self.other_guest().must(f"{self.enter}; ./nvidia_client guest {handles}", 60)
         left = self.guest.must("pkill -TERM nvidia_client; while [ ! -s /tmp/status ]; do sleep 0.1; done; cat /tmp/status", 30).strip()
         if left != "0":
             raise Failed(f"the guest's own: status {left} after programs of the machine and of another guest")

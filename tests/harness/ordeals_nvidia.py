@@ -219,13 +219,14 @@ def nvidia_round(bed, bus):
 
 
 def nvidia_stranger(owner, stranger):
-    """Lets a program (the stranger) name the RM client and the memory of another machine's
-    program (the owner). The driver must refuse all of its requests, but grant the same for its
-    own client."""
+    """Lets a program (the stranger) name the RM client and the memory of another program (the
+    owner). The driver must refuse all of its requests, but grant the same for its own client. The
+    host must refuse others, which the driver grants, unless both are of the same guest."""
+    kind = "stranger" if owner is stranger else "guest"
     begin(owner, f"{TOOLS}/nvidia_client owner")
     must(owner, "while [ ! -s /run/begun.out ]; do busybox usleep 50000; done", 60)
     handles = owner.must("cat /run/begun.out").text
-    asked = stranger.run(f"{TOOLS}/nvidia_client stranger {handles}", 60)
+    asked = stranger.run(f"{TOOLS}/nvidia_client {kind} {handles}", 60)
     must(owner, "kill $(cat /run/begun.pid)")
     said, status = ended(owner)
     if asked.status or status or not re.fullmatch(r"0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+", said):

@@ -143,6 +143,8 @@ static u32 rm_free(struct mock_nvidia_file *control, const struct rm_free *args)
 		mock_nvidia_event_forget(args->object);
 		return RM_OK;
 	}
+	if (!args->object)	/* as the driver does */
+		return RM_OK;
 	object = xa_erase(&client->objects, args->object);
 	if (!object)
 		return RM_OBJECT_NOT_FOUND;

@@ -9,6 +9,9 @@
  * handles of another user's program, each of which must fail, and then with its own, which must
  * succeed.
  *
+ * nvidia_client guest CLIENT DEVICE MEMORY: the same in a guest, for a program that is not of this
+ * guest. The host must also refuse requests that the driver grants for any client.
+ *
  * Exit status 1 if a result is wrong, 2 if there is no card.
  */
 #include <err.h>
@@ -21,6 +24,9 @@
 #include "../gpu/memory.h"
 
 #define SIZE	(64UL << 10)
+
+/* The host's answer to requests that no guest may make (drivers/common/nvidia_rules.h). */
+#define HOST_DENIES	0x56
 
 /* Clients from a little before this program's own on, and the first objects of each, are tried. */
 #define CLIENTS		1024
@@ -131,13 +137,93 @@ static const struct {
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
+static uint32_t ask_os_event(unsigned int cmd, const struct handles *of)
+{
+	struct {
+		uint32_t client;
+		uint32_t device;
+		int32_t fd;
+		uint32_t status;
+	} args = { .client = of->client, .device = of->device, .fd = rm.control };
+
+	if (ioctl(rm.control, _IOC(_IOC_READ | _IOC_WRITE, 'F', cmd, sizeof(args)), &args))
+		err(1, "an OS event");
+	return args.status;
+}
+
+static uint32_t ask_event(const struct handles *of)
+{
+	return ask_os_event(0xce, of);
+}
+
+static uint32_t ask_free_event(const struct handles *of)
+{
+	return ask_os_event(0xcf, of);
+}
+
+/* Exports memory of the client as a dma-buf; not all cards and drivers can. */
+static uint32_t ask_dmabuf(const struct handles *of)
+{
+	union {
+		int32_t fd;
+		uint32_t words[652];
+		uint64_t pairs[326];
+	} args = { .fd = -1 };
+	int card = open_node(0);
+
+	args.words[1] = of->client;
+	args.words[2] = 1;
+	args.words[3] = 1;
+	args.pairs[3] = SIZE;
+	args.words[9] = of->memory;
+	args.pairs[197] = SIZE;
+	args.words[650] = 77;
+	if (ioctl(card, _IOC(_IOC_READ | _IOC_WRITE, 'F', 0xd9, sizeof(args)), &args) &&
+	    of != &own)
+		err(1, "a dma-buf");
+	if (args.fd >= 0)
+		close(args.fd);
+	close(card);
+	return of == &own && args.words[650] != HOST_DENIES ? 0 : args.words[650];
+}
+
+/* The driver does these for any client, so only the host refuses them. */
+static const struct {
+	const char *what;
+	uint32_t (*ask)(const struct handles *of);
+} unchecked[] = {
+	{ "an OS event", ask_event },
+	{ "freeing an OS event", ask_free_event },
+	{ "a dma-buf", ask_dmabuf },
+};
+
+/* Return: true if the host refuses these requests for other clients, and only for these. */
+static bool host_refuses(const struct handles *of)
+{
+	bool right = true;
+	uint32_t status;
+	unsigned int i;
+
+	for (i = 0; i < COUNT(unchecked); i++) {
+		status = unchecked[i].ask(of);
+		if (status != HOST_DENIES)
+			warnx("%s, for a client of somebody else's: status %#x", unchecked[i].what, status);
+		right &= status == HOST_DENIES;
+		status = unchecked[i].ask(&own);
+		if (status)
+			warnx("%s, for a client of its own: status %#x", unchecked[i].what, status);
+		right &= !status;
+	}
+	return right;
+}
+
 /*
  * Makes the requests with the other program's handles, and then with its own. The last ones
- * free its own objects.
+ * free its own objects. @guest: true if the host is to be tested, too
  */
-static void be_stranger(const struct handles *of)
+static void be_stranger(const struct handles *of, bool guest)
 {
-	bool wrong = false;
+	bool wrong = guest && !host_refuses(of);
 	uint32_t status;
 	unsigned int i;
 
@@ -157,7 +243,7 @@ static void be_stranger(const struct handles *of)
 	}
 	if (wrong)
 		exit(1);
-	printf("%zu requests refused\n", COUNT(requests));
+	printf("%zu requests refused\n", COUNT(requests) + (guest ? COUNT(unchecked) : 0));
 }
 
 static int export_own(void)
@@ -249,15 +335,16 @@ static void be_owner(void)
 int main(int argc, char **argv)
 {
 	bool owner = argc == 2 && !strcmp(argv[1], "owner");
+	bool guest = argc == 5 && !strcmp(argv[1], "guest");
 	struct handles of = {};
 	int card;
 
-	if (argc == 5 && !strcmp(argv[1], "stranger")) {
+	if (guest || (argc == 5 && !strcmp(argv[1], "stranger"))) {
 		of.client = strtoul(argv[2], NULL, 0);
 		of.device = strtoul(argv[3], NULL, 0);
 		of.memory = strtoul(argv[4], NULL, 0);
 	} else if (!owner) {
-		errx(2, "usage: nvidia_client owner|stranger CLIENT DEVICE MEMORY");
+		errx(2, "usage: nvidia_client owner|stranger|guest CLIENT DEVICE MEMORY");
 	}
 	/* The driver does not start the card while no file of the card is open. */
 	card = open_node(0);
@@ -272,7 +359,7 @@ int main(int argc, char **argv)
 	if (owner)
 		be_owner();
 	else
-		be_stranger(&of);
+		be_stranger(&of, guest);
 	close(card);
 	return 0;
 }

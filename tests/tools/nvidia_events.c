@@ -23,6 +23,8 @@
 #include "../../drivers/common/nvidia_rm.h"
 #include "vgpu_mock_nvidia.h"
 
+/* The host's answer to requests that no guest may make (drivers/common/nvidia_rules.h). */
+#define VGPU_NVIDIA_DENIED	0x56
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 #define THREADS		4
@@ -424,21 +426,31 @@ static void begin_client(void)
 		errx(1, "no client");
 }
 
-/* An event ends with its client, but not with the client's control file. */
+/*
+ * An event ends with its client, but not with the client's control file. The host lets a guest
+ * name its own clients only, and so none whose file is closed.
+ */
 static void use_clients(void)
 {
+	const bool forwarded = strcmp(control_path, "/dev/nvidiactl");
 	int fd = open_file(control_path), first = control;
 
 	begin_client();
 	is(event_alloc(fd), RM_OK, "an event of a client");
 	event_unuse(client);
-	is(event_free(fd), VGPU_MOCK_NVIDIA_INVALID_EVENT, "freeing that of a client that was freed");
+	is(event_free(fd), forwarded ? VGPU_NVIDIA_DENIED : VGPU_MOCK_NVIDIA_INVALID_EVENT,
+	   "freeing that of a client that was freed");
 	close(control);
 
 	begin_client();
 	is(event_alloc(fd), RM_OK, "an event of another client");
 	close(control);
 	control = first;
+	if (forwarded) {
+		is(event_alloc(fd), VGPU_NVIDIA_DENIED, "a client whose control file is closed");
+		is(event_free(fd), VGPU_NVIDIA_DENIED, "freeing that of such a client");
+		return;
+	}
 	is(event_alloc(fd), RM_INSUFFICIENT_RESOURCES,
 	   "a second event of a client whose control file is closed");
 	is(event_free(fd), RM_OK, "freeing that of a client whose control file is closed");

@@ -176,64 +176,70 @@ static bool shadow_is_alone(void)
 	return task_active_pid_ns(current) != &init_pid_ns && task_tgid_vnr(current) == 1;
 }
 
-/* Return: true if the command switches channels of the program's own client only. */
-static bool ioctl_switches_own(const struct vgpuh_call *call, const u8 *bytes)
+/* Judge the parameters of a request. A request whose parameters are elsewhere is denied. */
+static enum vgpu_nvidia_verdict ioctl_judge_params(const struct vgpuh_call *call,
+						   struct vgpu_nvidia_look *look)
 {
-	struct rm_switch_channels *params;
-	struct rm_control control;
-	bool own;
+	enum vgpu_nvidia_verdict verdict;
+	u8 *params;
 
-	memcpy(&control, bytes, sizeof(control));
-	if (control.params_size != sizeof(*params) ||
-	    !vgpu_segs_hold(&call->view, call->segs, control.params, sizeof(*params)))
-		return false;
-	params = memdup_user((void __user *)(unsigned long)control.params, sizeof(*params));
+	if (!vgpu_segs_hold(&call->view, call->segs, look->params, look->params_len))
+		return VGPU_NVIDIA_DENY;
+	params = memdup_user((void __user *)(unsigned long)look->params, look->params_len);
 	if (IS_ERR(params))
-		return false;
-	own = vgpu_nvidia_switch_is_own(&control, params);
+		return VGPU_NVIDIA_DENY;
+	verdict = vgpu_nvidia_judge_params(look, params);
 	kfree(params);
-	return own;
+	return verdict;
+}
+
+/* Answer a denied request in place of NVIDIA's driver. Return: 1 or -EFAULT. */
+static int ioctl_deny(struct vgpuh_call *call, u32 cmd, const struct vgpu_nvidia_look *look)
+{
+	atomic64_inc(&call->lane->session->peer->counters.refused);
+	ioctl_tell_denied(call, cmd, VGPU_NVIDIA_RM_KEY(look->nr), look->what);
+	return put_user(VGPU_NVIDIA_DENIED,
+			(u32 __user *)(unsigned long)(look->addr + look->status)) ? -EFAULT : 1;
 }
 
 /*
  * Check what an ioctl asks of NVIDIA's driver. The request is in the argument, and is read
- * where the driver will read it.
+ * where the driver will read it. @look: out: @change, if something is changed for the driver;
+ * @named, if the driver is to be asked about a client.
  * Return: 0, -EFAULT, -EACCES, or 1: the driver is not called, and the argument says so.
  */
-static int ioctl_judge_nvidia(struct vgpuh_call *call, u32 cmd, u64 arg)
+static int ioctl_judge_nvidia(struct vgpuh_call *call, u32 cmd, u64 arg,
+			      struct vgpu_nvidia_look *look)
 {
 	struct vgpu_grant *grant = call->object->grant;
 	enum vgpu_policy_verdict listed;
 	enum vgpu_nvidia_verdict verdict;
-	struct vgpu_nvidia_look look;
 	u8 bytes[VGPU_NVIDIA_LOOK_MAX];
 
 	if (!grant || grant->policy.kind != VGPU_EXPORT_NVIDIA)
 		return 0;
-	verdict = vgpu_nvidia_begin(&look, cmd, arg);
+	verdict = vgpu_nvidia_begin(look, cmd, arg);
 	while (verdict == VGPU_NVIDIA_LOOK) {
-		if (!vgpu_segs_hold(&call->view, call->segs, look.addr, look.len) ||
-		    copy_from_user(bytes, (void __user *)(unsigned long)look.addr, look.len))
+		if (!vgpu_segs_hold(&call->view, call->segs, look->addr, look->len) ||
+		    copy_from_user(bytes, (void __user *)(unsigned long)look->addr,
+				   min_t(u32, look->len, sizeof(bytes))))
 			return -EFAULT;
-		verdict = vgpu_nvidia_judge(&look, bytes);
+		verdict = vgpu_nvidia_judge(look, bytes);
 	}
-	if (verdict == VGPU_NVIDIA_ALONE)
-		verdict = shadow_is_alone() ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
-	if (verdict == VGPU_NVIDIA_SWITCH)
-		verdict = ioctl_switches_own(call, bytes) ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
-	listed = vgpu_policy_nvidia(&grant->policy, cmd, look.nr);
+	listed = vgpu_policy_nvidia(&grant->policy, cmd, look->nr);
 	if (listed == VGPU_POLICY_DENY) {
-		ioctl_tell_denied(call, cmd, VGPU_NVIDIA_RM_KEY(look.nr), 0);
+		ioctl_tell_denied(call, cmd, VGPU_NVIDIA_RM_KEY(look->nr), 0);
 		return -EACCES;
 	}
 	if (listed == VGPU_POLICY_AUDIT)
-		vgpu_denial_count(&grant->denials, VGPU_NVIDIA_RM_KEY(look.nr), 0, true);
-	if (verdict == VGPU_NVIDIA_PASS)
-		return 0;
-	atomic64_inc(&call->lane->session->peer->counters.refused);
-	ioctl_tell_denied(call, cmd, VGPU_NVIDIA_RM_KEY(look.nr), look.what);
-	return put_user(VGPU_NVIDIA_DENIED,
-			(u32 __user *)(unsigned long)(look.addr + look.status)) ? -EFAULT : 1;
+		vgpu_denial_count(&grant->denials, VGPU_NVIDIA_RM_KEY(look->nr), 0, true);
+	if (verdict == VGPU_NVIDIA_ALONE)
+		verdict = shadow_is_alone() ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
+	if (verdict == VGPU_NVIDIA_PARAMS)
+		verdict = ioctl_judge_params(call, look);
+	if (verdict == VGPU_NVIDIA_CHANGE)
+		return put_user(look->to, (u32 __user *)(unsigned long)look->change);
+	return verdict == VGPU_NVIDIA_DENY ? ioctl_deny(call, cmd, look) : 0;
 }
 
 /*
@@ -301,10 +307,11 @@ static bool ioctl_allowed(const struct vgpuh_call *call, u32 cmd)
 }
 
 /*
- * Check the ioctl and place its argument.
+ * Check the ioctl and place its argument. @look: out: see ioctl_judge_nvidia().
  * Return: 0; a negative errno: the host refuses the ioctl; or 1: the driver need not be called.
  */
-static int ioctl_prepare(struct vgpuh_call *call, u32 cmd, unsigned long *arg)
+static int ioctl_prepare(struct vgpuh_call *call, u32 cmd, unsigned long *arg,
+			 struct vgpu_nvidia_look *look)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
 	struct file *file = call->object->file;
@@ -337,7 +344,7 @@ static int ioctl_prepare(struct vgpuh_call *call, u32 cmd, unsigned long *arg)
 		*arg = le64_to_cpu(args->arg);
 	}
 	ret = security_file_ioctl(file, cmd, *arg);
-	return ret ? ret : ioctl_judge_nvidia(call, cmd, *arg);
+	return ret ? ret : ioctl_judge_nvidia(call, cmd, *arg, look);
 }
 
 /*
@@ -423,11 +430,12 @@ s64 vgpu_ioctl_run(struct vgpuh_call *call)
 	const struct cred *own = NULL;
 	struct cred *admin = NULL;
 	__le64 __user *shared = NULL;
+	struct vgpu_nvidia_look look = {};
 	unsigned long arg;
 	s64 result;
 	int ret;
 
-	ret = ioctl_prepare(call, cmd, &arg);
+	ret = ioctl_prepare(call, cmd, &arg, &look);
 	if (!ret)
 		ret = ioctl_set_shared(call, cmd, arg, &shared);
 	if (!ret)
@@ -447,6 +455,9 @@ s64 vgpu_ioctl_run(struct vgpuh_call *call)
 	}
 	if (!ret)
 		ioctl_store_pages(call);
+	/* Ask last: the guest could free the client, and another guest's could get its handle. */
+	if (!ret && look.named && !vgpu_owner_has(call, look.named, look.addr))
+		ret = ioctl_deny(call, cmd, &look);
 	if (admin)
 		own = override_creds(admin);
 	result = ret ? 0 : ioctl_driver(call, cmd, arg);
@@ -463,7 +474,9 @@ s64 vgpu_ioctl_run(struct vgpuh_call *call)
 	 * OUT segments go back even after an error: many drivers copy their argument out in any
 	 * case.
 	 */
-	ret = shared ? ioctl_hide_shared(shared) : 0;
+	ret = shared ? ioctl_hide_shared(shared) : min(ret, 0);
+	if (!ret && look.change)
+		ret = put_user(look.from, (u32 __user *)(unsigned long)look.change);
 	if (!ret)
 		ret = ioctl_gather(call);
 	if (!ret)

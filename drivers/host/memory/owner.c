@@ -34,16 +34,20 @@
 #include <linux/kdev_t.h>
 #include <linux/path.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "memory/owner.h"
 #include "nvidia_rm.h"
+#include "nvidia_rules.h"
 #include "object/object.h"
 #include "segs.h"
 #include "session/call.h"
 #include "session/card.h"
 #include "session/fdtable.h"
+#include "session/lane.h"
+#include "session/session.h"
 
 /* Offset of the parameters behind the arguments of an ioctl, and size of both together. */
 #define OWNED_PARAMS	256
@@ -152,6 +156,42 @@ static int owner_ioctl(const struct owner *owner, struct file *file, u32 cmd, vo
 	if (ret)
 		return ret < 0 ? ret : -EIO;
 	return copy_from_user(args, place, size) ? -EFAULT : 0;
+}
+
+static bool owner_is_client(const struct vgpuh_object *object, u32 client, unsigned long at)
+{
+	const struct owner owner = { .at = at };
+	struct rm_free args = RM_FREE_NOTHING(client);
+
+	return !owner_ioctl(&owner, object->file, RM_IOCTL_FREE, &args) && args.status == RM_OK;
+}
+
+bool vgpu_owner_has(struct vgpuh_call *call, u32 client, unsigned long at)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	u32 left = VGPU_NVIDIA_ASK_MAX;
+	struct vgpuh_object *object;
+	struct rm_free kept;
+	bool has = false;
+	unsigned long id;
+	void *entry;
+
+	if (copy_from_user(&kept, (void __user *)at, sizeof(kept)))
+		return false;
+	xa_for_each(&peer->objects.table, id, entry) {
+		object = vgpuh_object_find(peer, id);
+		if (!object)
+			continue;
+		if (owned_is_control(object)) {
+			has = owner_is_client(object, client, at);
+			left--;
+		}
+		vgpuh_object_put(object);
+		if (has || !left || fatal_signal_pending(current))
+			break;
+		cond_resched();
+	}
+	return !copy_to_user((void __user *)at, &kept, sizeof(kept)) && has;
 }
 
 /* Make an object. Return: its handle, or 0 and a negative errno in @ret. */

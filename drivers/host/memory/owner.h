@@ -16,6 +16,11 @@ struct vgpuh_call;
  */
 void vgpu_owner_learn(struct vgpuh_call *call, u32 cmd, unsigned long arg);
 /*
+ * Ask NVIDIA's driver whether @client belongs to one of the guest's control files. @at: address of
+ * memory for an argument of struct rm_free's size, whose bytes stay as they are.
+ */
+bool vgpu_owner_has(struct vgpuh_call *call, u32 client, unsigned long at);
+/*
  * Choose the file that a MMAP maps: for a card or nvidiactl a new file of the module's own,
  * which keeps the memory; for all others the guest's file. Return: the file with a reference,
  * or an ERR_PTR().

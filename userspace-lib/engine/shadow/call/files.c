@@ -154,6 +154,22 @@ struct file_entry *file_find(struct lane *lane, u32 object)
 	return file ?: file_fetch(lane, object);
 }
 
+struct file_entry *file_of_device(u64 rdev, u32 *from)
+{
+	struct file_entry *file = NULL;
+
+	lock_take(&files_lock);
+	while (!file && *from < nr_entries) {
+		file = &entries[(*from)++];
+		if (!file->object || file->dropped || file->rdev != rdev)
+			file = NULL;
+	}
+	if (file)
+		file->users++;
+	lock_drop(&files_lock);
+	return file;
+}
+
 /* Closes the file without the lock, as the driver's ->flush and ->release may take long. */
 void file_put(struct file_entry *file)
 {

@@ -45,6 +45,12 @@ void files_init(void);
  * file, or NULL if there is no such object.
  */
 struct file_entry *file_find(struct lane *lane, u32 object);
+/*
+ * Finds a file of a device among the files that this process has already, and counts the caller in
+ * @users until file_put(). @rdev: number of the device. @from: place in the table to begin at, 0 for
+ * the first; set for the next one. Return: the file, or NULL if there are no more.
+ */
+struct file_entry *file_of_device(u64 rdev, u32 *from);
 void file_put(struct file_entry *file);
 /*
  * Adds a file that the engine has sent as an answer to ESHADOW_FIND, and counts the asker in

@@ -149,6 +149,28 @@ static bool is_of_vfs(u32 cmd)
 	}
 }
 
+/* Judges the parameters of a request. A request whose parameters are elsewhere is denied. */
+static enum vgpu_nvidia_verdict judge_params(const struct call *call, struct vgpu_nvidia_look *look)
+{
+	u8 params[VGPU_NVIDIA_PARAMS_MAX];
+
+	if (!vgpu_segs_hold(&call->view, call->segs, look->params, look->params_len))
+		return VGPU_NVIDIA_DENY;
+	memcpy(params, (const void *)look->params, look->params_len);
+	return vgpu_nvidia_judge_params(look, params);
+}
+
+/* Answers a denied request in place of NVIDIA's driver. Return: the ioctl's result. */
+static s64 deny(const struct call *call, const struct vgpu_nvidia_look *look)
+{
+	const u32 denied = VGPU_NVIDIA_DENIED;
+
+	denial_count(call->file->origin, VGPU_NVIDIA_RM_KEY(look->nr), look->what, false);
+	count(&counters->refused, 1);
+	memcpy((void *)(look->addr + look->status), &denied, sizeof(denied));
+	return 0;
+}
+
 /*
  * Checks a request to NVIDIA's driver, by the argument's bytes at the place where the driver will
  * read them. Return: 0; -EFAULT: the argument is not in the call's segments; -EACCES: the policy
@@ -160,7 +182,6 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg, struct vgpu_nvidia_
 	enum vgpu_nvidia_verdict verdict;
 	const u32 export = call->file->origin;
 	enum vgpu_policy_verdict listed;
-	const u32 denied = VGPU_NVIDIA_DENIED;
 	u8 bytes[VGPU_NVIDIA_LOOK_MAX];
 
 	if (call->file->policy.kind != VGPU_EXPORT_NVIDIA)
@@ -173,27 +194,28 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg, struct vgpu_nvidia_
 		 * Copy once: without protection keys another lane's call may change the argument
 		 * while it is judged, and afterwards.
 		 */
-		memcpy(bytes, (const void *)look->addr, look->len);
+		memcpy(bytes, (const void *)look->addr,
+		       look->len < sizeof(bytes) ? look->len : sizeof(bytes));
 		verdict = vgpu_nvidia_judge(look, bytes);
 	}
+	listed = vgpu_policy_nvidia(&call->file->policy, cmd, look->nr);
+	if (listed != VGPU_POLICY_PASS)
+		denial_count(export, VGPU_NVIDIA_RM_KEY(look->nr), 0, listed == VGPU_POLICY_AUDIT);
+	if (listed == VGPU_POLICY_DENY)
+		return -EACCES;
 	/*
 	 * Let the request through only in a pid namespace of the shadow's own, where the shadow is
 	 * process 1. vgpud makes one unless its settings forbid that.
 	 */
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = sys2(__NR_getpid, 0, 0) == 1 ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
-	if (verdict == VGPU_NVIDIA_SWITCH)
-		verdict = nvidia_switches_own(call, bytes) ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
-	listed = vgpu_policy_nvidia(&call->file->policy, cmd, look->nr);
-	if (listed != VGPU_POLICY_PASS)
-		denial_count(export, VGPU_NVIDIA_RM_KEY(look->nr), 0, listed == VGPU_POLICY_AUDIT);
-	if (listed == VGPU_POLICY_DENY)
-		return -EACCES;
-	if (verdict == VGPU_NVIDIA_PASS)
+	if (verdict == VGPU_NVIDIA_PARAMS)
+		verdict = judge_params(call, look);
+	if (verdict == VGPU_NVIDIA_CHANGE)
+		memcpy((void *)look->change, &look->to, sizeof(look->to));
+	if (verdict != VGPU_NVIDIA_DENY)
 		return nvidia_is_deferred(call, look) ? 1 : 0;
-	denial_count(export, VGPU_NVIDIA_RM_KEY(look->nr), look->what, false);
-	count(&counters->refused, 1);
-	memcpy((void *)(look->addr + look->status), &denied, sizeof(denied));
+	deny(call, look);
 	return 1;
 }
 
@@ -339,13 +361,22 @@ s64 ioctl_run(struct call *call)
 		quiet(call, cmd);
 		owner = nvidia_owner(call, cmd);
 		store_pages(call);
-		result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
+		/*
+		 * Ask last: the guest could free the client, and another guest's could get its
+		 * handle.
+		 */
+		if (look.named && !nvidia_has_client(call, &look))
+			result = deny(call, &look);
+		else
+			result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
 		kept_hide(call);
 		result = by_admin(call, cmd, result);
 		if (shared_flags)
 			*shared_flags &= cpu_to_le64(~VGPU_NVIDIA_UVM_SHARED);
 		if (!result)
 			nvidia_answered(call, &look);
+		if (look.change)
+			memcpy((void *)look.change, &look.from, sizeof(look.from));
 	}
 
 	/* Gather after errors as well: many drivers copy their argument out in any case. */

@@ -174,6 +174,28 @@ void nvidia_mapped(struct call *call, u32 cmd, u32 owner)
 	channel_ask(call->lane, &request);
 }
 
+/* --- clients ------------------------------------------------------------------------------ */
+
+bool nvidia_has_client(struct call *call, const struct vgpu_nvidia_look *look)
+{
+	const u64 rdev = RM_MAJOR << 8 | RM_MINOR_CTL;
+	struct rm_free *args = (struct rm_free *)look->addr;
+	u32 from = 0, asked = 0;
+	struct file_entry *file;
+	struct rm_free kept;
+	bool has = false;
+
+	memcpy(&kept, args, sizeof(kept));
+	while (!has && asked++ < VGPU_NVIDIA_ASK_MAX && (file = file_of_device(rdev, &from))) {
+		*args = (struct rm_free)RM_FREE_NOTHING(look->named);
+		has = is_control(file) && !sys4_in_room(call->room->key, __NR_ioctl, file->fd, RM_IOCTL_FREE,
+				    look->addr, 0) && args->status == RM_OK;
+		file_put(file);
+	}
+	memcpy(args, &kept, sizeof(kept));
+	return has;
+}
+
 /* --- channels ----------------------------------------------------------------------------- */
 
 /* Length of the argument of RM_ALLOC without @rights, where 32 bits of size and status are. */
@@ -225,16 +247,7 @@ static bool switch_read(const struct call *call, const struct rm_control *contro
 	    !vgpu_segs_hold(&call->view, call->segs, control->params, sizeof(*params)))
 		return false;
 	memcpy(params, (const void *)control->params, sizeof(*params));
-	return vgpu_nvidia_switch_is_own(control, params);
-}
-
-bool nvidia_switches_own(const struct call *call, const u8 *bytes)
-{
-	struct rm_switch_channels params;
-	struct rm_control control;
-
-	memcpy(&control, bytes, sizeof(control));
-	return is_control(call->file) && switch_read(call, &control, &params);
+	return vgpu_nvidia_switch_is_own(control->client, params);
 }
 
 /* Tells the engine what the program wants of its channels. */
@@ -259,7 +272,7 @@ bool nvidia_is_deferred(const struct call *call, const struct vgpu_nvidia_look *
 	u32 ok = RM_OK;
 
 	if (look->nr != _IOC_NR(RM_IOCTL_CONTROL) || look->what != RM_CMD_SWITCH_CHANNELS ||
-	    !__atomic_load_n(&shared->switches, __ATOMIC_RELAXED))
+	    !is_control(call->file) || !__atomic_load_n(&shared->switches, __ATOMIC_RELAXED))
 		return false;
 	memcpy(&control, (const void *)look->addr, sizeof(control));
 	if (!switch_read(call, &control, &params) || params.off)

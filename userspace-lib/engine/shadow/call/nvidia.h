@@ -35,8 +35,11 @@ void nvidia_shown_done(struct call *call, int fd);
  * take them off the card. @look: argument of the ioctl as the driver has answered it
  */
 void nvidia_answered(const struct call *call, const struct vgpu_nvidia_look *look);
-/* Return: true if the command, as the driver will read it, switches the program's channels only. */
-bool nvidia_switches_own(const struct call *call, const u8 *control);
+/*
+ * Asks the driver whether the client that a request names is of a control file of this process.
+ * The request's argument in memory is changed for that, and is as before afterwards.
+ */
+bool nvidia_has_client(struct call *call, const struct vgpu_nvidia_look *look);
 /*
  * Return: true if the engine lets the program's channels run, in place of the driver, because it
  * may have taken them off the card. The argument says then that RM has succeeded.
