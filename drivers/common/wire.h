@@ -120,6 +120,12 @@ bool vgpu_wire_file_name_ok(const u8 *name);
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,
 			 struct vgpu_call_view *view);
 
+/* Return: number of bytes that a WRITE asks the driver to write. */
+static inline u32 vgpu_wire_write_len(const struct vgpu_call_view *view)
+{
+	return le32_to_cpu(view->call->nr_segs ? view->segs[0].len : view->call->args.write.len);
+}
+
 /*
  * Check a REPLY to the call in @sent (the guest's own copy) and fill in @view: sequence number
  * and lengths fit the call, objects answer its fixups, and the result of READ is not longer

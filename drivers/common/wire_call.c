@@ -268,6 +268,21 @@ static bool call_ioctl_ok(const struct vgpu_call_view *view, u32 nr_segs)
 	}
 }
 
+/* Check a WRITE, which has the bytes, or names the program's buffer. */
+static bool call_write_ok(const struct vgpu_call_view *view, u32 nr_segs,
+			  const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_args_write *args = &view->call->args.write;
+
+	if (nr_segs)
+		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_IN) &&
+			raw_ok(view->call->args.raw, ARRAY_SIZE(view->call->args.raw));
+	return (limits->features & VGPU_FEATURE_WRITE_NAMED) &&
+		le32_to_cpu(args->len) <= limit_call_bytes(limits) &&
+		range_ok(le64_to_cpu(args->addr), le32_to_cpu(args->len)) && !args->reserved &&
+		raw_ok(args->reserved2, ARRAY_SIZE(args->reserved2));
+}
+
 /* Check the place in a window, which may be none. */
 static bool mmap_window_ok(const struct vgpu_args_mmap *args,
 			   const struct vgpu_wire_limits *limits)
@@ -363,7 +378,7 @@ static bool call_op_ok(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_fi
 	case VGPU_OP_FDINFO:
 		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) && raw_ok(raw, nr_raw);
 	case VGPU_OP_WRITE:
-		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_IN) && raw_ok(raw, nr_raw);
+		return call_write_ok(view, nr_segs, limits);
 	case VGPU_OP_LLSEEK:
 		return !nr_segs && le32_to_cpu(call->args.llseek.whence) <= SEEK_MAX &&
 			!call->args.llseek.reserved && raw_ok(raw + 2, nr_raw - 2);

@@ -96,8 +96,10 @@ static bool reply_op_ok(const struct vgpu_reply *reply, const struct vgpu_call_v
 	case VGPU_OP_READ:
 	case VGPU_OP_FDINFO:
 	case VGPU_OP_READ_PAGES:
-	case VGPU_OP_WRITE:
 		most = le32_to_cpu(sent->segs[0].len);
+		break;
+	case VGPU_OP_WRITE:
+		most = vgpu_wire_write_len(sent);
 		break;
 	case VGPU_OP_WRITE_PAGES:
 		most = le32_to_cpu(sent->segs[1].len);

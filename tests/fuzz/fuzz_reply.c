@@ -44,7 +44,7 @@ static void use_bytes(const struct vgpu_reply_view *view, const struct vgpu_call
 		fuzz_sum(data, result);
 		return;
 	case VGPU_OP_WRITE:
-		FUZZ_ASSERT(result <= (s64)le32_to_cpu(sent->segs[0].len));
+		FUZZ_ASSERT(result <= (s64)vgpu_wire_write_len(sent));
 		return;
 	case VGPU_OP_IOCTL:
 		break;

@@ -49,6 +49,16 @@ static int vgpu_mock_span_get(struct vgpu_mock_span *span, void *data, size_t n)
 	return 0;
 }
 
+/* Takes as many of @n bytes as can be read. Return: their number. */
+static size_t vgpu_mock_span_get_some(struct vgpu_mock_span *span, void *data, size_t n)
+{
+	if (span->iter)
+		return copy_from_iter(data, n, span->iter);
+	n -= copy_from_user(data, span->from, n);
+	span->from += n;
+	return n;
+}
+
 static int vgpu_mock_io_alloc(u8 **memory, size_t size)
 {
 	if (!*memory)
@@ -93,9 +103,9 @@ static ssize_t vgpu_mock_queue_move(struct vgpu_mock_file *file, struct vgpu_moc
 {
 	size_t done = 0;
 	u32 room;
+	u32 want;
 	u32 at;
 	u32 n;
-	int ret;
 
 	while (done < span->count) {
 		room = write ? VGPU_MOCK_QUEUE_BYTES - file->queue_used : file->queue_used;
@@ -104,16 +114,17 @@ static ssize_t vgpu_mock_queue_move(struct vgpu_mock_file *file, struct vgpu_moc
 		at = file->queue_head + (write ? file->queue_used : 0);
 		at %= VGPU_MOCK_QUEUE_BYTES;
 		n = min_t(size_t, span->count - done, min(room, VGPU_MOCK_QUEUE_BYTES - at));
+		want = n;
 		if (write)
-			ret = vgpu_mock_span_get(span, file->queue + at, n);
-		else
-			ret = vgpu_mock_span_put(span, file->queue + at, n);
-		if (ret)
-			return done ? done : ret;
+			n = vgpu_mock_span_get_some(span, file->queue + at, n);
+		else if (vgpu_mock_span_put(span, file->queue + at, n))
+			n = 0;
 		if (!write)
 			file->queue_head = (at + n) % VGPU_MOCK_QUEUE_BYTES;
 		WRITE_ONCE(file->queue_used, file->queue_used + (write ? n : -n));
 		done += n;
+		if (n < want)
+			return done ? done : -EFAULT;
 	}
 	return done;
 }

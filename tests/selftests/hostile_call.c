@@ -102,6 +102,61 @@ TEST_F(hostile, calls_on_objects_it_does_not_have)
 	close(fd);
 }
 
+/* A WRITE that names its buffer gives a driver nothing of the shadow's own, nor of the kernel's. */
+TEST_F(hostile, writes_of_memory_of_the_shadow)
+{
+	uint64_t addrs[] = { 0, 0, 0, 0, 0xffff800000000000, 0, 0 }, base, size, seq = 1;
+	struct peer_call call;
+	char answer[512];
+	uint32_t object;
+	unsigned int i;
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	base = le64toh(self->peer.welcome.reserved_base);
+	size = le64toh(self->peer.welcome.reserved_size);
+	addrs[1] = base - 8;
+	addrs[2] = base + 4096;
+	addrs[3] = base + size - 8;
+	addrs[5] = tool_shadow_args(tool_shadow_of("hostile"));
+	ASSERT_NE(0, addrs[5]);
+	addrs[6] = addrs[5] - 8;
+	for (i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++) {
+		peer_call_init(&call, VGPU_OP_WRITE, object, ++seq);
+		call.msg.f_flags = htole32(O_RDWR);
+		call.msg.args.write.addr = htole64(addrs[i]);
+		call.msg.args.write.len = htole32(16);
+		ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+		EXPECT_EQ(-EFAULT, peer_reply(lane, answer, sizeof(answer), SLACK_MS))
+			TH_LOG("address %" PRIx64, addrs[i]);
+	}
+	close(lane);
+}
+
+/* Such a WRITE is malformed without the feature, which a host of an older release does not have. */
+TEST_F(hostile, writes_by_name_without_the_feature)
+{
+	struct peer_call call;
+	uint32_t object;
+	int lane;
+
+	ASSERT_EQ(0, peer_open_with(&self->peer, LOOPBACK, PORT,
+				    VGPU_FEATURES & ~VGPU_FEATURE_WRITE_NAMED));
+	EXPECT_EQ(0, le64toh(self->peer.welcome.features) & VGPU_FEATURE_WRITE_NAMED);
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	peer_call_init(&call, VGPU_OP_WRITE, object, 2);
+	call.msg.f_flags = htole32(O_RDWR);
+	call.msg.args.write.addr = htole64(0x10000000);
+	call.msg.args.write.len = htole32(16);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
+	EXPECT_EQ(1, guest().counters.malformed);
+	close(lane);
+}
+
 /* Sends an ioctl whose argument has an fd, which a fixup replaces by @target. */
 static bool fd_in_send(int lane, uint32_t object, uint64_t seq, uint32_t target)
 {

@@ -707,21 +707,6 @@ TEST_F_TIMEOUT(card, system_as_debuggers_read_it, 120)
 	EXPECT_EQ(SIZE / VGPU_PAGE_SIZE, words_read(self, OURS));
 }
 
-/* Returns the page of the shadow where exec put its arguments, or 0 if it is unknown. */
-static uint64_t args_of(pid_t shadow)
-{
-	char path[32], line[1024], *field;
-	unsigned int i;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", shadow);
-	tool_read_line(path, line, sizeof(line));
-	field = strrchr(line, ')');
-	/* The name is the second field of the line, and the arguments' address the 48th. */
-	for (i = 2; field && i < 48; i++)
-		field = strchr(field + 1, ' ');
-	return field ? strtoull(field, NULL, 10) & -(uint64_t)VGPU_PAGE_SIZE : 0;
-}
-
 /*
  * Any user of the host may read a shadow's arguments, by ->access if a device is mapped there.
  * So a guest cannot map a device there.
@@ -735,7 +720,7 @@ TEST_F_TIMEOUT(card, arguments_of_its_shadow, 120)
 	ASSERT_LE(0, before);
 	shadow = tool_shadow_of("hostile");
 	ASSERT_NE(0, shadow);
-	args = args_of(shadow);
+	args = tool_shadow_args(shadow);
 	ASSERT_NE(0, args);
 	ASSERT_TRUE(begin_with_system(self, variant->how == FREE_CLIENT));
 	EXPECT_EQ(-EINVAL, guest_mmap_at(self, args, 0));

@@ -79,6 +79,44 @@ DIFF_TEST(read_and_write)
 	LOG_CALL(write(fd, back, 0));
 }
 
+/*
+ * A program can read a part of what it writes. One mode of the mock writes that part, others fail
+ * or look at less than the program gives.
+ */
+DIFF_TEST(write_what_can_be_read)
+{
+	static const struct {
+		__u32 mode, limit;
+	} modes[] = {
+		{ VGPU_MOCK_IO_SPACE, 0 }, { VGPU_MOCK_IO_SPACE, 100 },
+		{ VGPU_MOCK_IO_QUEUE, 0 }, { VGPU_MOCK_IO_QUEUE, 100 },
+		{ VGPU_MOCK_IO_ERROR, 0 },
+	};
+	char *data = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
+	char *back = alloc_bytes(3 * 4096, 2);
+	int fd = open_device(O_RDWR | O_NONBLOCK);
+	unsigned int i;
+
+	memset(data, 0x35, 2 * 4096);
+	mprotect(data + 2 * 4096, 4096, PROT_NONE);
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		log_line("mode %u, limit %u", modes[i].mode, modes[i].limit);
+		set_io(fd, modes[i].mode, modes[i].limit, EPIPE);
+		LOG_CALL(lseek(fd, 0, SEEK_SET));
+		LOG_CALL(write(fd, data + 2 * 4096 - 5, 10));
+		LOG_CALL(write(fd, data + 4096 + 1, 2 * 4096));
+		LOG_CALL(write(fd, data + 2 * 4096, 10));
+		/* A forwarded read that fails leaves the buffer as it was. */
+		if (modes[i].mode == VGPU_MOCK_IO_ERROR)
+			continue;
+		set_io(fd, modes[i].mode, 0, 0);
+		LOG_CALL(lseek(fd, 0, SEEK_SET));
+		LOG_CALL(read(fd, back, 3 * 4096));
+		log_bytes("back", back, 3 * 4096);
+	}
+}
+
 /* Reads and writes reach the end of the device's space, and go beyond it. */
 DIFF_TEST(ends)
 {

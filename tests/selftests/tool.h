@@ -206,6 +206,21 @@ static inline pid_t tool_shadow_of(const char *name)
 	return pid;
 }
 
+/* Returns the page of the shadow where exec put its arguments, or 0 if it is unknown. */
+static inline uint64_t tool_shadow_args(pid_t shadow)
+{
+	char path[32], line[1024], *field;
+	unsigned int i;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", shadow);
+	tool_read_line(path, line, sizeof(line));
+	field = strrchr(line, ')');
+	/* The name is the second field of the line, and the arguments' address the 48th. */
+	for (i = 2; field && i < 48; i++)
+		field = strchr(field + 1, ' ');
+	return field ? strtoull(field, NULL, 10) & -4096ULL : 0;
+}
+
 /* Returns the number N of the guest's device vgpuN for an export; -1: there is none. */
 static inline int tool_find_export(const char *name)
 {

@@ -291,12 +291,24 @@ static const struct wire_case call_read[] = {
 
 static const struct wire_case call_write[] = {
 	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
-	ARGS(rw, reserved[0], 1, false),
+	ARGS(write, addr, 1, false),
+	ARGS(write, len, 1, false),
 	BAD(vgpu_call, nr_segs, 0),
 	SEG_CASE(0, flags, VGPU_SEG_OUT, false),
 	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_OUT, false),
 	SEG_CASE(0, len, 105, false),
 	BYTE_CASE("padding", SEG_DATA(1, 0) + 100, 1, false),
+};
+
+static const struct wire_case call_write_named[] = {
+	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
+	ARGS(write, addr, 0, true),
+	ARGS(write, addr, ~0ULL, false),
+	ARGS(write, len, 0, false),
+	ARGS(write, len, ~0U, false),
+	ARGS(write, reserved, 1, false),
+	ARGS(write, reserved2[0], 1, false),
+	ARGS(write, reserved2[3], 1, false),
 };
 
 static const struct wire_case call_llseek[] = {
@@ -445,11 +457,12 @@ static void run_any(void)
 	static const char * const with_object[] = {
 		"call_close", "call_ioctl_value", "call_ioctl_fd", "call_ioctl_page",
 		"call_ioctl_seg", "call_ioctl_nested", "call_ioctl_kept", "call_read",
-		"call_write", "call_llseek", "call_poll", "call_mmap",
+		"call_write", "call_write_named", "call_llseek", "call_poll",
+		"call_mmap",
 	};
 	static const char * const without_segs[] = {
 		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap", "call_bind",
-		"call_protect", "call_clock",
+		"call_protect", "call_clock", "call_write_named",
 	};
 	u32 i;
 
@@ -587,6 +600,7 @@ static void test_features(void)
 	} needs[] = {
 		{ "call_ioctl_page", VGPU_FEATURE_DEMAND },
 		{ "call_ioctl_nested", VGPU_FEATURE_DEMAND },
+		{ "call_write_named", VGPU_FEATURE_WRITE_NAMED },
 		{ "call_mmap", VGPU_FEATURE_COPY_MMAP },
 		{ "call_mmap_window", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
 		{ "call_bind", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
@@ -719,6 +733,7 @@ int main(void)
 	WIRE_CASES("call_ioctl_kept", call_ioctl_kept);
 	WIRE_CASES("call_read", call_read);
 	WIRE_CASES("call_write", call_write);
+	WIRE_CASES("call_write_named", call_write_named);
 	WIRE_CASES("call_llseek", call_llseek);
 	WIRE_CASES("call_poll", call_poll);
 	WIRE_CASES("call_mmap", call_mmap);

@@ -511,6 +511,14 @@ static void fill_call_write(struct wire_buf *buf)
 	add_bytes(buf, 100);
 }
 
+static void fill_call_write_named(struct wire_buf *buf)
+{
+	struct vgpu_call *call = call_begin(buf, VGPU_OP_WRITE, 7);
+
+	call->args.write.addr = LE64(0x7ffc00001230);
+	call->args.write.len = LE32(100);
+}
+
 static void fill_call_llseek(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_LLSEEK, 7);
@@ -766,7 +774,8 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(call_open), SAMPLE(call_close), SAMPLE(call_ioctl_value),
 	SAMPLE(call_ioctl_fd), SAMPLE(call_ioctl_page), SAMPLE(call_ioctl_seg),
 	SAMPLE(call_ioctl_nested), SAMPLE(call_ioctl_kept),
-	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
+	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_write_named), SAMPLE(call_llseek),
+	SAMPLE(call_poll),
 	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_bind),
 	SAMPLE(call_protect), SAMPLE(call_clock),
 	SAMPLE(call_read_pages), SAMPLE(call_write_pages), SAMPLE(call_write_pages_mask),

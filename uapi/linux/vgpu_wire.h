@@ -46,7 +46,8 @@
  *     feature KEEP_ALONE;
  *     references to objects have numbers, which CLOSE names;
  *     feature ARENA (long messages in a window's memory), its flag in the header, the slots of
- *     WINDOW and the operation ARENA_GET were taken out; their numbers stay reserved
+ *     WINDOW and the operation ARENA_GET were taken out; their numbers stay reserved;
+ *     feature WRITE_NAMED: WRITE may name the program's buffer instead of sending it
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -67,9 +68,10 @@
 #define VGPU_FEATURE_KEEP	(1ULL << 4)	/* KEPT segments, and RELEASE */
 /* Extends KEEP: while a call has KEPT segments, other calls cannot access the named memory. */
 #define VGPU_FEATURE_KEEP_ALONE	(1ULL << 5)
+#define VGPU_FEATURE_WRITE_NAMED (1ULL << 6)	/* WRITE without a segment; with DEMAND only */
 #define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | \
 				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP | \
-				 VGPU_FEATURE_KEEP_ALONE)
+				 VGPU_FEATURE_KEEP_ALONE | VGPU_FEATURE_WRITE_NAMED)
 
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */
@@ -714,9 +716,21 @@ struct vgpu_args_ioctl {
 #define VGPU_LOW_BYTES(nr, bytes)	((__u64)(bytes) + (__u64)(nr) * 96)
 #define VGPU_LOW_END			(1ULL << 32)
 
-/* READ, FDINFO: one OUT segment, the buffer. WRITE: one IN segment. */
+/* READ, FDINFO: one OUT segment, the buffer. */
 struct vgpu_args_rw {
 	__le64 reserved[6];
+};
+
+/*
+ * WRITE: one IN segment, and all of this 0. Or, with the feature WRITE_NAMED, if the program cannot
+ * read all of its buffer: no segment, and the address and length of the buffer, not 0. The driver
+ * then reads demand pages.
+ */
+struct vgpu_args_write {
+	__le64 addr;
+	__le32 len;
+	__le32 reserved;
+	__le64 reserved2[4];
 };
 
 struct vgpu_args_llseek {
@@ -840,6 +854,7 @@ struct vgpu_call {
 		struct vgpu_args_close close;
 		struct vgpu_args_ioctl ioctl;
 		struct vgpu_args_rw rw;
+		struct vgpu_args_write write;
 		struct vgpu_args_llseek llseek;
 		struct vgpu_args_poll poll;
 		struct vgpu_args_mmap mmap;
@@ -1082,6 +1097,7 @@ VGPU_ASSERT_SIZE(vgpu_args_open, 48);
 VGPU_ASSERT_SIZE(vgpu_args_close, 48);
 VGPU_ASSERT_SIZE(vgpu_args_ioctl, 48);
 VGPU_ASSERT_SIZE(vgpu_args_rw, 48);
+VGPU_ASSERT_SIZE(vgpu_args_write, 48);
 VGPU_ASSERT_SIZE(vgpu_args_llseek, 48);
 VGPU_ASSERT_SIZE(vgpu_args_poll, 48);
 VGPU_ASSERT_SIZE(vgpu_args_mmap, 48);

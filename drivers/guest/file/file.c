@@ -170,11 +170,19 @@ ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t
 	return ret;
 }
 
+/* Check for a reply of a host that has no demand pages for the file, or no more of them. */
+static bool file_lacks_pages(const struct vgpu_guest_call *xcall, s64 ret)
+{
+	return (le32_to_cpu(xcall->reply.reply->flags) & VGPU_REPLY_REFUSED) &&
+	       (ret == -ENOBUFS || ret == -ENOMEM || ret == -EOPNOTSUPP);
+}
+
 /* f_op->write */
 ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count, loff_t *ppos)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_guest_call xcall;
+	unsigned long left;
 	bool replied;
 	u32 padded;
 	u8 *data;
@@ -187,15 +195,27 @@ ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count,
 	data = kvmalloc(padded, GFP_KERNEL_ACCOUNT);
 	if (!data)
 		return -ENOMEM;
-	if (copy_from_user(data, buf, count)) {
+	left = copy_from_user(data, buf, count);
+	if (left) {
 		kvfree(data);
-		return -EFAULT;
+		data = NULL;
+		if (!(object->host->terms.features & VGPU_FEATURE_WRITE_NAMED))
+			return -EFAULT;
 	}
-	memset(data + count, 0, padded - count);
 	vgpu_op_fill_call(file, &xcall, VGPU_OP_WRITE, ppos ? *ppos : 0);
-	vgpu_guest_call_seg(&xcall, buf, count, VGPU_SEG_IN, data);
+	if (left) {
+		/* Some drivers write what can be read, and some do not read all of it. */
+		xcall.msg.args.write.addr = cpu_to_le64((unsigned long)buf);
+		xcall.msg.args.write.len = cpu_to_le32(count);
+	} else {
+		memset(data + count, 0, padded - count);
+		vgpu_guest_call_seg(&xcall, buf, count, VGPU_SEG_IN, data);
+	}
 	ret = vgpu_op_call(file, &xcall, &replied);
-	if (replied && ppos)
+	/* The driver's position is of no use if the host lacked pages. */
+	if (left && replied && file_lacks_pages(&xcall, ret))
+		ret = -EFAULT;
+	else if (replied && ppos)
 		*ppos = le64_to_cpu(xcall.reply.reply->pos);
 	vgpu_guest_call_fini(&xcall);
 	kvfree(data);

@@ -145,13 +145,15 @@ static int agent_export_file(void *data, struct file *file, struct vgpu_cmd *cmd
 }
 
 /*
- * Check features: KEEP_ALONE needs KEEP, and a processor with protection keys. An older vgpud has
- * agreed to the reserved feature with an older guest. Such a guest uses it only where a window has
- * slots for messages, and no window of this module has any.
+ * Check features: WRITE_NAMED needs DEMAND, KEEP_ALONE needs KEEP, and a processor with protection
+ * keys. An older vgpud has agreed to the reserved feature with an older guest. Such a guest uses
+ * it only where a window has slots for messages, and no window of this module has any.
  */
 static bool agent_features_ok(u64 features)
 {
 	if (features & ~(VGPU_FEATURES | VGPU_FEATURE_RESERVED))
+		return false;
+	if ((features & VGPU_FEATURE_WRITE_NAMED) && !(features & VGPU_FEATURE_DEMAND))
 		return false;
 	return !(features & VGPU_FEATURE_KEEP_ALONE) ||
 		((features & VGPU_FEATURE_KEEP) && vgpu_keys_there());

@@ -14,14 +14,17 @@
 #include "base/caller.h"
 #include "call/fops.h"
 #include "compat.h"
+#include "memory/mmap.h"
 #include "object/flush.h"
 #include "object/leave.h"
 #include "object/object.h"
 #include "object/poll.h"
+#include "peer/agent.h"
 #include "peer/grant.h"
 #include "session/call.h"
 #include "session/card.h"
 #include "session/lane.h"
+#include "session/room.h"
 #include "wire.h"
 
 /* Number of attempts to open, as other processes may become or stop being master in between. */
@@ -228,23 +231,56 @@ static ssize_t fops_check_rw(struct vgpuh_call *call, int rw, loff_t *pos, size_
 	return ret ?: len;
 }
 
-/* Run a READ or WRITE call, with the bytes in the call's scratch memory. */
+/*
+ * Check for a WRITE that names the program's buffer, as the program cannot read all of it. How much
+ * of it is written then depends on what its driver reads, and in which order.
+ */
+static bool fops_names_buffer(const struct vgpuh_call *call, int rw)
+{
+	return rw == WRITE && !vgpu_view_nr_segs(&call->view);
+}
+
+static size_t fops_length(const struct vgpuh_call *call, int rw)
+{
+	return rw == WRITE ? vgpu_wire_write_len(&call->view) :
+		le32_to_cpu(call->view.segs[0].len);
+}
+
+/* Check the program's buffer: nothing of the shadow's own may reach the driver. */
+static bool fops_buffer_ok(const struct vgpuh_call *call, const char __user *buf, size_t len)
+{
+	const u64 addr = (unsigned long)buf;
+
+	return access_ok(buf, len) &&
+	       !vgpu_agent_in_reserved(call->lane->session->peer->agent, addr, len) &&
+	       !vgpuh_mapping_over_args(addr, addr + len);
+}
+
+/* Run a READ or WRITE call, with the bytes in the call's scratch memory unless they are named. */
 static ssize_t fops_rw(struct vgpuh_call *call, int rw)
 {
 	struct file *file = call->object->file;
 	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->reply.pos;
 	char __user *buf;
+	const bool named = fops_names_buffer(call, rw);
 	ssize_t len, ret;
 	int error;
 
-	len = fops_check_rw(call, rw, pos, le32_to_cpu(call->view.segs[0].len));
+	len = fops_check_rw(call, rw, pos, fops_length(call, rw));
 	if (len < 0)
 		return len;
-	error = vgpuh_call_alloc_scratch(call, len);
+	if (named) {
+		buf = u64_to_user_ptr(le64_to_cpu(call->view.call->args.write.addr));
+		if (!fops_buffer_ok(call, buf, len))
+			return -EFAULT;
+		error = vgpu_room_take(call);
+	} else {
+		error = vgpuh_call_alloc_scratch(call, len);
+		buf = (char __user *)call->scratch.addr;
+	}
 	if (error)
 		return vgpuh_call_refuse(call, error);
-	buf = (char __user *)call->scratch.addr;
-	if (rw == WRITE && copy_to_user(buf, call->view.data, len))
+	if (rw == WRITE && !named && copy_to_user(buf, call->view.data, len))
 		return -EFAULT;
 	vgpu_caller_begin(vgpuh_call_is_compat(call));
 	ret = fops_driver(file, rw, buf, len, pos);

@@ -214,11 +214,11 @@ static s64 mapping_map_locked(struct vgpuh_call *call, struct file *file,
 }
 
 /*
- * Check whether the range overlaps the shadow's arguments or environment. /proc/PID/cmdline
- * lets everybody read at their address; where a device is mapped, __access_remote_vm() calls
- * the driver's ->access. That of release 595 of NVIDIA's driver follows a NULL pointer.
+ * No device is mapped over the arguments: /proc/PID/cmdline lets everybody read at their address,
+ * and where a device is mapped, __access_remote_vm() calls the driver's ->access. That of release
+ * 595 of NVIDIA's driver follows a NULL pointer.
  */
-static bool mapping_over_args(u64 addr, u64 end)
+bool vgpuh_mapping_over_args(u64 addr, u64 end)
 {
 	struct mm_struct *mm = current->mm;
 	bool over;
@@ -255,7 +255,8 @@ s64 vgpuh_mapping_mmap(struct vgpuh_call *call)
 	if (args->window)
 		vgpuh_control_due(peer);
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
-	    vgpu_agent_in_reserved(peer->agent, addr, len) || mapping_over_args(addr, addr + len))
+	    vgpu_agent_in_reserved(peer->agent, addr, len) ||
+	    vgpuh_mapping_over_args(addr, addr + len))
 		return vgpuh_call_refuse(call, -EINVAL);
 	if (!vgpuh_mapping_charge(peer, len))
 		return vgpuh_call_refuse(call, -ENOMEM);

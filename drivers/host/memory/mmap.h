@@ -9,6 +9,8 @@
 
 struct vgpuh_call;
 
+/* Check whether the range overlaps the arguments or environment of the shadow, as exec put them. */
+bool vgpuh_mapping_over_args(u64 addr, u64 end);
 s64 vgpuh_mapping_mmap(struct vgpuh_call *call);
 s64 vgpuh_mapping_bind(struct vgpuh_call *call);
 s64 vgpuh_mapping_protect(struct vgpuh_call *call);

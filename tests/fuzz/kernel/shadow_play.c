@@ -62,7 +62,7 @@ static void begin(void)
 	struct vgpu_host_peer_add peer = {
 		.size = sizeof(peer), .cid = LOOPBACK, .port = SHADOW_PORT,
 		.features = VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW |
-			    VGPU_FEATURE_KEEP,
+			    VGPU_FEATURE_KEEP | VGPU_FEATURE_WRITE_NAMED,
 	};
 	struct vgpu_host_export_add export = {
 		.size = sizeof(export), .kind = VGPU_EXPORT_PLAIN, .name = "fuzz",

@@ -221,6 +221,11 @@ static void make_op(uint16_t op)
 		add_seg(draw_one_in(4) ? draw_below(40000) : draw_below(300), VGPU_SEG_OUT, 0, NULL);
 		break;
 	case VGPU_OP_WRITE:
+		if (draw_one_in(4)) {
+			draft.call.args.write.addr = htole64(draw_addr() + draw_below(8));
+			draft.call.args.write.len = htole32(draw_below(40000));
+			break;
+		}
 		add_seg(draw_one_in(4) ? draw_below(40000) : draw_below(300), VGPU_SEG_IN, 0, NULL);
 		break;
 	case VGPU_OP_LLSEEK:

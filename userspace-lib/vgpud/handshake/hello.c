@@ -78,6 +78,8 @@ static void handshake_welcome(struct handshake *handshake)
 		features &= ~VGPU_FEATURE_KEEP;
 	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())
 		features &= ~VGPU_FEATURE_KEEP_ALONE;
+	if (!(features & VGPU_FEATURE_DEMAND))
+		features &= ~VGPU_FEATURE_WRITE_NAMED;
 
 	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS,
 			handshake_peer_gone);

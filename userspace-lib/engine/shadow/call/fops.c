@@ -9,7 +9,9 @@
 #include "engine/shadow/call/call.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/call/fops.h"
+#include "engine/shadow/call/mmap.h"
 #include "engine/shadow/lane/channel.h"
+#include "engine/shadow/memory/mapping.h"
 #include "engine/shadow/thread/syscall.h"
 #include "engine/shadow/thread/thread.h"
 #include "shadow/layout.h"
@@ -181,25 +183,25 @@ s64 fops_close(struct call *call)
 
 /* --- read and write ---------------------------------------------------------- */
 
-/* Return: the length of the buffer, at most what the kernel reads or writes at once. */
-static u64 io_length(const struct call *call)
+/* Return: the length of a buffer of @len bytes, at most what the kernel reads or writes at once. */
+static u64 io_length(u32 len)
 {
-	return min((u64)le32_to_cpu(call->view.segs[0].len), (u64)S32_MAX & PAGE_MASK);
+	return min((u64)len, (u64)S32_MAX & PAGE_MASK);
 }
 
 /*
- * Makes the system call @nr with the scratch memory as its buffer, or @nr_at, which takes a
- * position, if the driver has positions.
+ * Makes the system call @nr with the buffer, or @nr_at, which takes a position, if the driver has
+ * positions.
  */
-static long io(struct call *call, u64 nr, u64 nr_at)
+static long io(struct call *call, u64 nr, u64 nr_at, u64 addr, u64 len)
 {
 	/*
 	 * pread() and pwrite() fail with -ESPIPE if the driver has no positions. Otherwise they
 	 * fail because of the bad address, before the driver is called.
 	 */
 	bool positioned = sys4(nr_at, call->file->fd, -PAGE_SIZE, 1, 0) != -ESPIPE;
-	long ret = call_system(call, positioned ? nr_at : nr, call->file->fd, call->scratch.addr,
-			       io_length(call), call->reply.pos);
+	long ret = call_system(call, positioned ? nr_at : nr, call->file->fd, addr, len,
+			       call->reply.pos);
 
 	if (ret > 0 && positioned)
 		call->reply.pos += ret;
@@ -208,14 +210,14 @@ static long io(struct call *call, u64 nr, u64 nr_at)
 
 s64 fops_read(struct call *call)
 {
-	u64 len = io_length(call);
+	u64 len = io_length(le32_to_cpu(call->view.segs[0].len));
 	int error;
 	long ret;
 
 	error = call_alloc_scratch(call, len);
 	if (error)
 		return call_refuse(call, error);
-	ret = io(call, __NR_read, __NR_pread64);
+	ret = io(call, __NR_read, __NR_pread64, call->scratch.addr, len);
 	if (ret <= 0)
 		return ret;
 	/*
@@ -232,15 +234,32 @@ s64 fops_read(struct call *call)
 	return ret;
 }
 
+/*
+ * Writes the program's buffer itself, as the program cannot read all of it. How much of it is
+ * written depends on what its driver reads, and in which order.
+ */
+static s64 write_named(struct call *call, u64 len)
+{
+	u64 addr = le64_to_cpu(call->view.call->args.write.addr);
+
+	/* Nothing of the shadow's own may reach the driver. */
+	if (!mapping_range_ok(addr, len) || mapping_over_args(addr, len))
+		return -EFAULT;
+	return io(call, __NR_write, __NR_pwrite64, addr, len);
+}
+
 s64 fops_write(struct call *call)
 {
-	u64 len = io_length(call);
-	int error = call_alloc_scratch(call, len);
+	u64 len = io_length(vgpu_wire_write_len(&call->view));
+	int error;
 
+	if (!vgpu_view_nr_segs(&call->view))
+		return write_named(call, len);
+	error = call_alloc_scratch(call, len);
 	if (error)
 		return call_refuse(call, error);
 	memcpy((void *)call->scratch.addr, call->view.data, len);
-	return io(call, __NR_write, __NR_pwrite64);
+	return io(call, __NR_write, __NR_pwrite64, call->scratch.addr, len);
 }
 
 /* Seeks from the guest's position, as the guest keeps it. */

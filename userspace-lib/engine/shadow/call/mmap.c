@@ -32,6 +32,11 @@ void mapping_keep_args(const long *start)
 	args_end = ((u64)end + PAGE_SIZE) & PAGE_MASK;
 }
 
+bool mapping_over_args(u64 addr, u64 len)
+{
+	return addr < args_end && addr + len > args_start;
+}
+
 /*
  * Return: true if the driver's operation for debuggers (vm_ops->access) may be used. That of
  * NVIDIA's driver follows a NULL pointer in release 595, whatever the mapping is
@@ -169,7 +174,7 @@ s64 mapping_mmap(struct call *call)
 	s64 ret;
 	int fd;
 
-	if (!mapping_range_ok(addr, len) || (addr < args_end && addr + len > args_start))
+	if (!mapping_range_ok(addr, len) || mapping_over_args(addr, len))
 		return call_refuse(call, -EINVAL);
 	/* Ask without map_lock, as the thread that reads the answers may wait for that lock. */
 	if (channel_ask_for(call->lane, ESHADOW_ROOM, 0, len, 0))

@@ -13,6 +13,8 @@ struct call;
  * driver would do the read (access_remote_vm() and ->access). So no device is mapped there.
  */
 void mapping_keep_args(const long *start);
+/* Return: true if the range, which mapping_range_ok() has checked, overlaps them. */
+bool mapping_over_args(u64 addr, u64 len);
 s64 mapping_mmap(struct call *call);
 s64 mapping_bind(struct call *call);
 s64 mapping_protect(struct call *call);
