@@ -247,6 +247,54 @@ TEST_F_TIMEOUT(limits, calls_without_memory, 120)
 		close(lane[i]);
 }
 
+/* Sends a call of @bytes, cancels it, and receives the reply. */
+static bool cancel_long(int lane, uint32_t object, uint64_t seq, uint32_t bytes)
+{
+	struct vgpu_hdr cancel = {
+		.len = htole32(sizeof(cancel)),
+		.type = htole16(VGPU_MSG_CANCEL),
+		.seq = htole64(seq),
+	};
+
+	return send_long(lane, object, seq, bytes) &&
+	       peer_send(lane, &cancel, sizeof(cancel)) && reply_comes(lane, SLACK_MS);
+}
+
+/*
+ * A program with a timer gives its calls up over and over. Others do not wait for all that it has
+ * sent, as its lanes wait.
+ */
+TEST_F_TIMEOUT(limits, cancelled_over_and_over, 120)
+{
+	uint64_t seq[2] = { 2, 1 }, start;
+	uint32_t object;
+	int lane[3], i;
+
+	HOST_BEGIN(&self->peer, lane[0], object);
+	for (i = 1; i < 3; i++) {
+		lane[i] = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane[i], 0);
+	}
+	/* All of the messages take ten seconds, those of two calls one. */
+	ASSERT_TRUE(set_limit("byte-rate=16384"));
+	for (i = 0; i < 20; i++) {
+		ASSERT_TRUE(cancel_long(lane[i % 2], object, seq[i % 2]++, 8 << 10));
+		ASSERT_TRUE(peer_ping(&self->peer));
+	}
+	start = peer_now_ms();
+	ASSERT_TRUE(send_call(lane[2], object, 1));
+	EXPECT_TRUE(reply_comes(lane[2], 3000));
+	printf("# the turn comes after %" PRIu64 " ms\n", peer_now_ms() - start);
+	/* Lanes that wait end with their connections. */
+	for (i = 0; i < 2; i++)
+		ASSERT_TRUE(cancel_long(lane[i], object, seq[i]++, 256 << 10));
+	for (i = 0; i < 3; i++)
+		close(lane[i]);
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	EXPECT_TRUE(set_limit("byte-rate="));
+}
+
 /* Lanes beyond a new limit stay, and a guest gets no more. */
 TEST_F_TIMEOUT(limits, lanes, 60)
 {

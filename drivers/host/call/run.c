@@ -213,12 +213,41 @@ static int call_wait_turn(struct vgpuh_call *call, const struct vgpu_turn *turn,
 			schedule_timeout_interruptible(ticks);
 		if (call_is_ended(call, over)) {
 			call_leave_turn(call, turn);
+			call->left = true;
 			return -ERESTARTSYS;
 		}
 		/* The agent may have changed the rates. */
 		rates = vgpuh_limits_rates(peer);
 	}
 	return 0;
+}
+
+void vgpuh_call_charge(struct vgpuh_call *call, u64 rate, u64 bytes)
+{
+	u64 turn = vgpu_guest_charge_bytes(call->lane->session->peer->guest, rate, bytes);
+
+	if (call->left)
+		call->rest = (struct vgpu_turn) { .bytes = turn, .nr_bytes = 1 };
+}
+
+/*
+ * The host has received the bytes already. If the lane did not wait, a program with a timer could
+ * send calls over and over, and all others of the guest would wait for their bytes, for minutes.
+ */
+void vgpuh_call_rest(struct vgpuh_call *call)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	struct vgpu_host_rates rates;
+	u64 ns;
+
+	while (call->rest.nr_bytes) {
+		rates = vgpuh_limits_rates(peer);
+		ns = vgpu_guest_turn_wait(peer->guest, &rates, &call->rest);
+		if (!ns || call_is_ended(call, true))
+			call->rest.nr_bytes = 0;
+		else
+			schedule_timeout_killable(min_t(long, nsecs_to_jiffies(ns) + 1, HZ / 2));
+	}
 }
 
 /* Return the share of the guest in the device that the call gives work; NULL: it gives none. */
@@ -345,6 +374,7 @@ static void call_reset(struct vgpuh_call *call)
 	call->event = 0;
 	call->done = false;
 	call->paid = 0;
+	call->left = false;
 	call->fences = NULL;
 }
 

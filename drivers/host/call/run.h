@@ -5,11 +5,20 @@
 #ifndef _VGPU_HOST_RUN_H
 #define _VGPU_HOST_RUN_H
 
+#include <linux/types.h>
+
 struct vgpuh_call;
 
 /* Run the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */
 int vgpuh_call_run(struct vgpuh_call *call);
 /* Make @error the result of the call in call->msg, which could not be received completely. */
 void vgpuh_call_reject(struct vgpuh_call *call, int error);
+/* Charge the guest for bytes of the call that it has not paid for. @rate: rate of bytes, not 0. */
+void vgpuh_call_charge(struct vgpuh_call *call, u64 rate, u64 bytes);
+/*
+ * Wait after the reply to a call that was given up before its turn, until it is the turn of the
+ * call's bytes. The end of the lane ends the wait.
+ */
+void vgpuh_call_rest(struct vgpuh_call *call);
 
 #endif /* _VGPU_HOST_RUN_H */

@@ -25,7 +25,6 @@
 #include "conn.h"
 #include "cover.h"
 #include "peer/control.h"
-#include "peer/guest.h"
 #include "peer/limit.h"
 #include "peer/peer.h"
 #include "plant.h"
@@ -53,7 +52,7 @@ static void lane_count_bytes(struct vgpuh_lane *lane)
 	atomic64_add(out, &peer->counters.bytes_out);
 	/* The guest's next call pays for the bytes that this one has not paid for. */
 	if (rate && in + out > lane->call.paid)
-		vgpu_guest_charge_bytes(peer->guest, rate, in + out - lane->call.paid);
+		vgpuh_call_charge(&lane->call, rate, in + out - lane->call.paid);
 	lane->call.paid = 0;
 	lane->rx_counted = lane->conn.rx_bytes;
 	lane->tx_counted = lane->conn.tx_bytes;
@@ -220,6 +219,7 @@ static int lane_run(struct vgpuh_lane *lane)
 			if (task_work_pending(current))
 				return 0;
 		}
+		vgpuh_call_rest(&lane->call);
 		ret = lane_next(lane);
 		if (ret == -EINTR)
 			return 0;

@@ -145,11 +145,14 @@ void vgpu_guest_turn_return(struct vgpu_guest *guest, const struct vgpu_turn *tu
 	spin_unlock(&guest->lock);
 }
 
-void vgpu_guest_charge_bytes(struct vgpu_guest *guest, u64 rate, u64 bytes)
+u64 vgpu_guest_charge_bytes(struct vgpu_guest *guest, u64 rate, u64 bytes)
 {
+	u64 turn;
+
 	spin_lock(&guest->lock);
-	vgpu_rate_take(&guest->rates.bytes, rate, bytes, ktime_get_ns());
+	turn = vgpu_rate_take(&guest->rates.bytes, rate, bytes, ktime_get_ns());
 	spin_unlock(&guest->lock);
+	return turn;
 }
 
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat)

@@ -72,8 +72,8 @@ u64 vgpu_guest_turn_wait(struct vgpu_guest *guest, const struct vgpu_host_rates 
 void vgpu_guest_forget_rates(struct vgpu_guest *guest, const struct vgpu_host_rates *rates);
 /* Return the units of a call that does not go on (vgpu_turn_return()). */
 void vgpu_guest_turn_return(struct vgpu_guest *guest, const struct vgpu_turn *turn);
-/* Charge the guest for bytes that were received or sent. */
-void vgpu_guest_charge_bytes(struct vgpu_guest *guest, u64 rate, u64 bytes);
+/* Charge the guest for bytes that were received or sent. Return: their turn (vgpu_rate_take()). */
+u64 vgpu_guest_charge_bytes(struct vgpu_guest *guest, u64 rate, u64 bytes);
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat);
 
 #endif /* _VGPU_HOST_GUEST_H */

@@ -6,6 +6,7 @@
 #define _VGPU_HOST_CALL_H
 
 #include "draft.h"
+#include "rate.h"
 #include "segs.h"
 #include "session/fdtable.h"
 #include "wire.h"
@@ -87,6 +88,8 @@ struct vgpuh_call_fds {
  * @event: number of the event of the EVENT fixup, or 0
  * @closed_fd: fd number of a file that the call has closed, to be freed; or 0
  * @paid: number of bytes that the call has taken of the guest's rate of bytes
+ * @left: true if the call was given up before its turn at the guest's rates
+ * @rest: turn of the bytes of the last such call, for which the lane waits; no units: it does not
  * @done: true if the call ran and its reply is not sent yet
  */
 struct vgpuh_call {
@@ -111,6 +114,8 @@ struct vgpuh_call {
 	u32 event;
 	u32 closed_fd;
 	u32 paid;
+	bool left;
+	struct vgpu_turn rest;
 	bool done;
 };
 

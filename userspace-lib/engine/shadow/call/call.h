@@ -47,6 +47,7 @@ struct call_fixups {
  * @msg: message of the guest, in the lane's buffer or in memory of budget_get()
  * @msg_len: length of @msg in bytes
  * @paid: bytes of @msg that the guest has been charged for
+ * @left: true if the call was given up before its turn at the guest's rates
  * @tsc_in: time-stamp counter at the time when the message came
  * @view: parts of @msg, which were checked
  * @file: file of the call's object; NULL: none
@@ -67,6 +68,7 @@ struct call {
 	u8 *msg;
 	u32 msg_len;
 	u64 paid;
+	bool left;
 	u64 tsc_in;
 	struct vgpu_call_view view;
 	struct file_entry *file;

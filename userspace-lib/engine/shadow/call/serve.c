@@ -269,6 +269,7 @@ static int lane_prepare(struct lane *lane)
 	lane->call->own = (struct room) {
 		.memory = thread_room(&lane->thread), .key = KEY_SHARED, .used = THREAD_SCRATCH,
 	};
+	lane->call->left = false;
 	lane->call->signals = NULL;
 	lane->call->lane = lane;
 	lane->call->reply.nr_objects = 0;

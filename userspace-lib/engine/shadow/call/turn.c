@@ -103,6 +103,7 @@ int turn_wait(struct call *call, const struct vgpu_turn *turn, bool over)
 		if (lane_wait(call->lane, events, now_ns() + ns) == -ETIMEDOUT)
 			continue;
 		turn_leave(call, turn);
+		call->left = true;
 		return -ERESTARTSYS;
 	}
 	return 0;
@@ -110,16 +111,27 @@ int turn_wait(struct call *call, const struct vgpu_turn *turn, bool over)
 
 void turn_end(struct lane *lane)
 {
+	struct vgpu_turn turn = { .nr_bytes = 1 };
+	const bool left = lane->call->left;
 	const u64 bytes = lane->bytes;
 	struct vgpu_host_rates rates;
+	u64 ns;
 
 	lane->bytes = 0;
+	lane->call->left = false;
 	if (!turns_count() || !bytes)
 		return;
 	rates = rates_now();
 	if (!rates.bytes)
 		return;
 	guest_lock_take();
-	vgpu_rate_take(&patience->rates.bytes, rates.bytes, bytes, now_ns());
+	turn.bytes = vgpu_rate_take(&patience->rates.bytes, rates.bytes, bytes, now_ns());
 	guest_lock_drop();
+	/*
+	 * The bytes have been received already. If the lane did not wait, a program with a timer
+	 * could send calls over and over, and all others of the guest would wait for their bytes.
+	 */
+	while (left && (ns = turn_left(&turn)))
+		if (lane_wait(lane, POLLRDHUP, now_ns() + ns) != -ETIMEDOUT)
+			break;
 }

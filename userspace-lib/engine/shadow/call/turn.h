@@ -23,7 +23,10 @@ void turn_take(struct call *call, bool open, u32 bytes, struct vgpu_turn *turn);
  * ended; -EAGAIN: an FDINFO would have to wait.
  */
 int turn_wait(struct call *call, const struct vgpu_turn *turn, bool over);
-/* Charges the guest for the bytes of the call that turn_take() did not know. */
+/*
+ * Charges the guest for the bytes of the call that turn_take() did not know. After a call that was
+ * given up before its turn, the lane waits here for the turn of its bytes, or for its own end.
+ */
 void turn_end(struct lane *lane);
 
 #endif /* ESHADOW_TURN_H */
