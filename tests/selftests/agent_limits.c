@@ -379,6 +379,28 @@ TEST_F_TIMEOUT(limits, files_of_sessions, 120)
 	EXPECT_TRUE(too_few_files());
 }
 
+/* Returns the largest number of files that vgpud may have open; 0: it is unknown. */
+static unsigned long files_of_vgpud(void)
+{
+	return strtoul(tool_run("prlimit --nofile --output HARD --noheadings --pid $(pidof vgpud)")
+		       ->out, NULL, 10);
+}
+
+/* vgpud tries whether the programs of a guest could have a limit, and keeps its own limits. */
+TEST_F_TIMEOUT(limits, tried_and_put_back, 120)
+{
+	const unsigned long before = files_of_vgpud();
+
+	ASSERT_NE(0, before);
+	ASSERT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nobjects = 20\n"));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	ASSERT_EQ(0, tool_run("prlimit --nofile=65536 --pid $(pidof vgpud)")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl limit third objects=200000")->status);
+	EXPECT_EQ(65536, files_of_vgpud());
+	EXPECT_EQ(0, tool_run("prlimit --nofile=%lu --pid $(pidof vgpud)", before)->status);
+	EXPECT_EQ(0, tool_run("vgpuctl limit third objects=")->status);
+}
+
 /* Starts a vgpud that may not raise limits, in place of the one that was ended. */
 #define WITHOUT_RIGHT	"prlimit --nofile=65536 --memlock=unlimited --nproc=unlimited " \
 			"setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource"

@@ -122,24 +122,27 @@ static int limits_set(enum spawn_kind kind, const struct limits *guest)
 
 /*
  * Check that a child can have the limit. Without CAP_SYS_RESOURCE vgpud cannot raise its own
- * hard limit. @name: name of the guest; NULL: none.
+ * hard limit, which it tries; then the limit is put back, as a child sets its own. @name: name of
+ * the guest; NULL: none.
  */
 static int limit_check(const struct limit *limit, const char *name, struct answer *words)
 {
-	struct rlimit have;
-	rlim_t hard;
+	struct rlimit have, more;
 
 	if (getrlimit(limit->what, &have))
 		return answer_say(words, -errno, "%s: %s", limit->means, strerror(errno));
-	hard = have.rlim_max;
-	if (hard >= limit->value)
+	if (have.rlim_max >= limit->value)
 		return 0;
-	have.rlim_max = limit->value;
-	if (!setrlimit(limit->what, &have))
-		return 0;
+	more = have;
+	more.rlim_max = limit->value;
+	if (!setrlimit(limit->what, &more)) {
+		if (!setrlimit(limit->what, &have))
+			return 0;
+		return answer_say(words, -errno, "%s: %s", limit->means, strerror(errno));
+	}
 	answer_say(words, 0, "programs of %s%s need %llu %s, but the limit of vgpud is %llu and vgpud may not raise it (CAP_SYS_RESOURCE): raise that limit",
 		   name ? "guest " : "guests", name ? name : "", (unsigned long long)limit->value,
-		   limit->means, (unsigned long long)hard);
+		   limit->means, (unsigned long long)have.rlim_max);
 	if (limit->setting)
 		snprintf(words->text + strlen(words->text), sizeof(words->text) - strlen(words->text),
 			 ", or lower '%s' in [%s%s]", limit->setting, name ? "guest " : "limits",
