@@ -428,6 +428,35 @@ TEST_F_TIMEOUT(policy, host_is_master_beside_opens, 240)
 
 #define OPENERS		8
 #define SAMPLES		100
+#define CANCELS		5
+
+static bool openers_begin(const struct peer *peer, struct opener openers[OPENERS])
+{
+	unsigned int i;
+
+	for (i = 0; i < OPENERS; i++) {
+		openers[i] = (struct opener) { .peer = peer, .lane = peer_lane(peer, 1) };
+		if (openers[i].lane < 0 ||
+		    pthread_create(&openers[i].thread, NULL, open_often, &openers[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Return: the number of opens. */
+static unsigned int openers_end(struct opener openers[OPENERS])
+{
+	unsigned int i, opens = 0;
+
+	for (i = 0; i < OPENERS; i++) {
+		openers[i].stop = true;
+		if (pthread_join(openers[i].thread, NULL))
+			return 0;
+		opens += openers[i].opens;
+		close(openers[i].lane);
+	}
+	return opens;
+}
 
 /*
  * A guest without the permission opens a card on many lanes at once. The card is free for most of
@@ -435,20 +464,15 @@ TEST_F_TIMEOUT(policy, host_is_master_beside_opens, 240)
  */
 TEST_F_TIMEOUT(policy, card_is_free_beside_many_opens, 240)
 {
-	struct opener openers[OPENERS] = {};
-	unsigned int i, masters = 0, opens = 0;
+	struct opener openers[OPENERS];
+	unsigned int i, masters = 0, opens;
 	int fd;
 
 	if (tool_user_engine())
 		SKIP(return, "needs the host module: an engine's shadow opens nodes itself");
 	ASSERT_TRUE(agent_export(""));
 	ASSERT_TRUE(guest_open(self));
-	for (i = 0; i < OPENERS; i++) {
-		openers[i].peer = &self->peer;
-		openers[i].lane = peer_lane(&self->peer, 1);
-		ASSERT_GE(openers[i].lane, 0);
-		ASSERT_EQ(0, pthread_create(&openers[i].thread, NULL, open_often, &openers[i]));
-	}
+	ASSERT_TRUE(openers_begin(&self->peer, openers));
 	for (i = 0; i < SAMPLES; i++) {
 		usleep(5000 + i % 7 * 1000);
 		fd = open(real_path, O_RDWR);
@@ -457,16 +481,51 @@ TEST_F_TIMEOUT(policy, card_is_free_beside_many_opens, 240)
 		close(fd);
 		peer_ping(&self->peer);
 	}
-	for (i = 0; i < OPENERS; i++) {
-		openers[i].stop = true;
-		ASSERT_EQ(0, pthread_join(openers[i].thread, NULL));
-		opens += openers[i].opens;
-		close(openers[i].lane);
-	}
+	opens = openers_end(openers);
 	printf("# %u opens of the guest; the card was free %u times of %u\n", opens, masters,
 	       SAMPLES);
 	EXPECT_GE(masters, SAMPLES * 3 / 4);
 	EXPECT_GE(opens, OPENERS);
+}
+
+/*
+ * An open that waits for others of its guest goes on after a CANCEL, as it does not wait natively:
+ * a program with a timer could not open the card otherwise.
+ */
+TEST_F_TIMEOUT(policy, cancelled_beside_many_opens, 120)
+{
+	struct vgpu_hdr hdr = { .len = htole32(sizeof(hdr)) };
+	struct opener openers[OPENERS];
+	struct peer_call call;
+	unsigned int i, opens;
+	uint64_t seq = 0;
+	int lane;
+
+	if (tool_user_engine())
+		SKIP(return, "needs the host module: an engine's shadow opens nodes itself");
+	ASSERT_TRUE(agent_export(""));
+	ASSERT_TRUE(guest_open(self));
+	ASSERT_TRUE(openers_begin(&self->peer, openers));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	for (i = 0; i < CANCELS; i++) {
+		peer_call_init(&call, VGPU_OP_OPEN, 0, ++seq);
+		call.msg.args.open.export = htole32(self->peer.export);
+		call.msg.f_flags = htole32(O_RDWR);
+		call.msg.args.open.flags = htole32(O_RDWR);
+		hdr.seq = htole64(seq);
+		hdr.type = htole16(VGPU_MSG_CANCEL);
+		ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+		ASSERT_TRUE(peer_send(lane, &hdr, sizeof(hdr)));
+		EXPECT_EQ(0, peer_reply(lane, &self->answer, sizeof(self->answer), 4 * REPLY_MS));
+		hdr.type = htole16(VGPU_MSG_ACK);
+		if (self->answer.reply.nr_objects)
+			ASSERT_TRUE(peer_send(lane, &hdr, sizeof(hdr)));
+		peer_ping(&self->peer);
+	}
+	opens = openers_end(openers);
+	EXPECT_GE(opens, OPENERS);
+	close(lane);
 }
 
 TEST_HARNESS_MAIN

@@ -46,17 +46,21 @@ static bool fops_drop_master(struct file *file)
 
 /*
  * Wait until an open may begin. A CANCEL does not end this short wait: a program with a timer could
- * not open the card otherwise. Return: 0, -ERESTARTSYS, or -ENODEV if the grant was revoked.
+ * not open the card otherwise. Return: 0; -ERESTARTSYS if the lane has ended; -ENODEV if the grant
+ * was revoked.
  */
-static int fops_await_beside(const struct vgpu_grant *grant)
+static int fops_await_beside(struct vgpuh_lane *lane, const struct vgpu_grant *grant)
 {
 	u64 now;
 
-	while ((now = ktime_get_ns()) < grant->beside_from) {
-		schedule_timeout_killable(nsecs_to_jiffies(grant->beside_from - now) + 1);
-		if (fatal_signal_pending(current))
+	do {
+		if (fatal_signal_pending(current) || READ_ONCE(lane->session->ending) ||
+		    vgpu_conn_is_ending(&lane->conn))
 			return -ERESTARTSYS;
-	}
+		now = ktime_get_ns();
+		if (now < grant->beside_from)
+			schedule_timeout_killable(nsecs_to_jiffies(grant->beside_from - now) + 1);
+	} while (now < grant->beside_from);
 	return READ_ONCE(grant->revoked) ? -ENODEV : 0;
 }
 
@@ -73,7 +77,7 @@ static int fops_await_beside(const struct vgpu_grant *grant)
  * alone for much longer after it: with opens on many lanes it could keep the host's programs from
  * that role otherwise.
  */
-static struct file *fops_open_beside(struct vgpu_grant *grant, u32 flags)
+static struct file *fops_open_beside(struct vgpuh_lane *lane, struct vgpu_grant *grant, u32 flags)
 {
 	struct file *first, *file;
 	bool was_master, again;
@@ -83,7 +87,7 @@ static struct file *fops_open_beside(struct vgpu_grant *grant, u32 flags)
 
 	lockdep_assert_held(&grant->beside_lock);
 	for (i = 0; i < FOPS_OPEN_TRIES; i++) {
-		ret = fops_await_beside(grant);
+		ret = fops_await_beside(lane, grant);
 		if (ret)
 			return ERR_PTR(ret);
 		/* The driver may wake the device up before it makes the file master. */
@@ -107,16 +111,20 @@ static struct file *fops_open_beside(struct vgpu_grant *grant, u32 flags)
 	return ERR_PTR(-EBUSY);
 }
 
-static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
+static struct file *fops_open(struct vgpuh_lane *lane, struct vgpu_grant *grant, u32 flags)
 {
 	const struct vgpuh_export *export = grant->export;
 	struct file *file;
 
 	if (export->kind != VGPU_EXPORT_DRM_PRIMARY || (export->flags & VGPU_HOST_EXPORT_MASTER))
 		return vgpu_grant_open(grant, flags);
-	if (mutex_lock_interruptible(&grant->beside_lock))
+	/*
+	 * A CANCEL does not end this wait either. It is as long as the opens of the guest's other
+	 * lanes, which end at once with their lanes.
+	 */
+	if (mutex_lock_killable(&grant->beside_lock))
 		return ERR_PTR(-ERESTARTSYS);
-	file = fops_open_beside(grant, flags);
+	file = fops_open_beside(lane, grant, flags);
 	mutex_unlock(&grant->beside_lock);
 	return file;
 }
@@ -134,7 +142,7 @@ s64 vgpu_fops_open(struct vgpuh_call *call)
 	grant = vgpu_grant_find(peer, le32_to_cpu(args->export));
 	if (!grant)
 		return vgpuh_call_refuse(call, -ENODEV);
-	file = fops_open(grant, le32_to_cpu(args->flags));
+	file = fops_open(call->lane, grant, le32_to_cpu(args->flags));
 	if (IS_ERR(file)) {
 		vgpu_grant_put(grant);
 		return PTR_ERR(file);
