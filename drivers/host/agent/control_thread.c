@@ -13,6 +13,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 
+#include "agent/announce.h"
 #include "agent/control_thread.h"
 #include "agent/export.h"
 #include "conn.h"

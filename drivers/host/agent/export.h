@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The agent's list of exports, and news of grants for the peers. The structs of exports and grants
- * are in peer/grant.h.
+ * The agent's list of exports, and the grants of the peers. The structs of exports and grants are
+ * in peer/grant.h.
  */
 #ifndef _VGPU_HOST_EXPORT_H
 #define _VGPU_HOST_EXPORT_H
@@ -33,12 +33,6 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpuh_export *export, bool now);
 /* Copy the counts of denied ioctls of the peer's grant for args->export to the caller. */
 int vgpu_grant_denials(struct vgpu_peer *peer, struct vgpu_host_denials *args);
-/*
- * Notify the guest of new and revoked grants, and of changed files and uevents of its exports.
- * Context: the peer's sender.
- * Return: 0 or an error of the connection.
- */
-int vgpu_grant_announce(struct vgpu_peer *peer);
 void vgpu_grant_drop_all(struct vgpu_peer *peer);
 
 #endif /* _VGPU_HOST_EXPORT_H */
