@@ -35,7 +35,7 @@ PART = struct.Struct("<IHHQQQQ")
 INVALIDATE, WINDOW_INFO, UNBIND, UNBOUND = 0x16, 0x1a, 0x1b, 0x1c
 PLAIN, DRM_RENDER, VIDEO, NVIDIA = 0, 2, 3, 10
 
-# Constants of shared/proto.h.
+# Constants of shared/proto.h and keeper_proto.h.
 AGENT_START, AGENT_GRANT, AGENT_SESSION, AGENT_KEEPER = 6, 1, 3, 8
 MAP, UNMAP, READY, GONE, DONE, HOLD = 3, 4, 5, 6, 7, 8
 KEEPER = struct.Struct("=IiQQQQQ")

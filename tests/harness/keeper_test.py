@@ -35,7 +35,7 @@ ENXIO, ENODEV, EBUSY, EINVAL, ENOENT = 6, 19, 16, 22, 2
 EXIT_FEATURES, EXIT_PROTOCOL = 121, 122
 SLOTS = 509
 
-# Constants of shared/proto.h.
+# Constants of shared/keeper_proto.h.
 START, ENGINE, MAP, UNMAP, READY, GONE, DONE, RAM = range(1, 9)
 MESSAGE = struct.Struct("=IiQQQQQ")
 

@@ -20,6 +20,7 @@
 #include "engine/memory/window.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
+#include "shared/keeper_proto.h"
 #include "shared/proto.h"
 #include "engine/session/kept.h"
 #include "engine/session/reference.h"

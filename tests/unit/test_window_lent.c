@@ -19,6 +19,7 @@
 #include "engine/memory/window.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
+#include "shared/keeper_proto.h"
 #include "shared/proto.h"
 #include "tap.h"
 #include "shared/log.h"

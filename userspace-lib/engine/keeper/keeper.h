@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shared/proto.h"
+#include "shared/keeper_proto.h"
 
 struct source;
 

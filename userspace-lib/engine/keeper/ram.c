@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/vgpu_host.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>

@@ -23,6 +23,7 @@
 #include "engine/memory/window.h"
 #include "engine/object/object.h"
 #include "engine/process/shadow.h"
+#include "shared/keeper_proto.h"
 #include "shared/log.h"
 #include "shared/loop.h"
 #include "shared/proto.h"

@@ -16,8 +16,8 @@
 #include <sys/types.h>
 
 #include "process/sandbox.h"
+#include "shared/keeper_proto.h"
 #include "shared/loop.h"
-#include "shared/proto.h"
 
 /* Directory of the sockets. */
 #define KEEPER_DIR	"/run/vgpu"
