@@ -43,7 +43,7 @@ MESSAGE = struct.Struct("=IIIiQQ")
 MORE = {BIND: 40, MAPS: 32}
 # Fields of struct engine_shared.
 EVER = 8 * 4 + 2 * 8 + 8 + 2 * 4 + 2 * 4 + 3 * 8 + 8
-MAPPED_AT = EVER + 2 * 4 + 11 * 8
+MAPPED_AT = EVER + 2 * 4 + 8 + 11 * 8
 COUNTS = struct.Struct("=QIIIIIIQQ")
 
 # Constants of the protocol between guest and host.
@@ -141,11 +141,13 @@ class Engine(unittest.TestCase):
 
     # --- vgpud's side ---
 
-    def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False, kind=PLAIN, master=False, audit=False):
+    def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False, kind=PLAIN, master=False, audit=False,
+              submits=(), device=0):
         """Grants a device to the guest; returns the guest's number of the export."""
         add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, kind, 0, major, minor)
         self.agent.send(struct.pack("=6I", GRANT, export, AUDIT if audit else 0, master, no_demand, 0) + add + bytes(368 - len(add)) +
-                        struct.pack(f"=2I{len(ioctls)}I", deny, len(ioctls), *ioctls))
+                        struct.pack(f"=4I{len(ioctls) + len(submits)}I", deny, len(ioctls), device, len(submits),
+                                    *ioctls, *submits))
         kind, _, body = self.told()
         self.assertEqual(MSG_EXPORT_ADD, kind)
         return struct.unpack_from("<I", body)[0]

@@ -398,7 +398,7 @@ class Hostile(Engine):
             os.close(fd)
         _, _, _, _, deny, no_demand, nr = struct.unpack_from("=II4BI", policy)
         limits, = struct.unpack_from("=Q", policy, 40)
-        return (bool(deny), list(struct.unpack_from(f"={nr}I", policy, 56)), bool(no_demand)), limits
+        return (bool(deny), list(struct.unpack_from(f"={nr}I", policy, 64)), bool(no_demand)), limits
 
     def made(self, number, met=0, path=None):
         """Makes an object by a call on another one, while calls with the limits met ran; returns

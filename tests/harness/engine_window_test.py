@@ -106,7 +106,7 @@ class Engine(unittest.TestCase):
         """Grants a device to the guest; returns the guest's number of the export."""
         add = EXPORT_ADD.pack(bytes(16), 0, kind, 0, 1, 5, b"x", driver.encode(), b"/dev/x", 0, 0, b"", b"", b"")
         self.exports += 1
-        self.agent.send(struct.pack("=6I", AGENT_GRANT, self.exports, 0, 0, 0, 0) + add + struct.pack("=II", 0, 0))
+        self.agent.send(struct.pack("=6I", AGENT_GRANT, self.exports, 0, 0, 0, 0) + add + struct.pack("=4I", 0, 0, 0, 0))
         self.assertEqual(EXPORT_ADD.size, HDR.unpack_from(self.take(EXPORT_ADD.size))[0])
         return self.exports
 

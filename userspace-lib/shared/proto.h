@@ -78,6 +78,8 @@ enum eshadow_exit {
  * @lanes_ever: largest number of lanes that @limits has ever allowed a shadow. vgpud raises it, and
  *	the next field, before it raises @limits, so a shadow never has more
  * @mappings_ever: largest number of mappings that @limits has ever allowed
+ * @permits: bit mask of the devices, by number, to which the guest may give work without a turn;
+ *	vgpud may change it at any time
  * @counters: counters of the engine itself
  * @mapped_bytes: length of all device mappings in bytes
  * @nr_sessions: number of sessions
@@ -109,6 +111,7 @@ struct engine_shared {
 	__u64 patience_us;
 	__u32 lanes_ever;
 	__u32 mappings_ever;
+	__u64 permits;
 	struct engine_counters counters;
 	__u64 mapped_bytes;
 	__u32 nr_sessions;
@@ -143,9 +146,23 @@ enum engine_agent_type {
 	ENGINE_REAP	= 10,
 	ENGINE_LIMITS	= 11,	/* struct engine_limits: the guest's limits have changed */
 	ENGINE_SLOT	= 12,	/* struct engine_slot: when the guest's channels may run */
+	/* by the pipe, struct engine_number: submission @number asks for a turn at device @flags */
+	ENGINE_SUBMIT	= 13,
+	/* struct engine_number: submission @number has its turn, or was given up before that */
+	ENGINE_ADMIT	= 14,
+	/* by the pipe, struct engine_number: submission @number is over, or is given up */
+	ENGINE_SUBMITTED = 15,
 };
 
 #define ENGINE_REVOKE_NOW	1	/* files that are open are taken as well */
+
+/*
+ * Submissions are numbered from 0 on. ENGINE_ADMIT answers each ENGINE_SUBMIT once. A number is
+ * used again after that, and after ENGINE_SUBMITTED.
+ */
+#define ENGINE_SUBMISSIONS	256
+/* Number of devices that a guest may share with others. */
+#define ENGINE_DEVICES		64
 
 struct engine_number {
 	__u32 type;
@@ -215,8 +232,11 @@ struct engine_slot {
  * @reserved: 0
  * @add: message to the guest, in which the engine fills in its own number of the export
  * @deny: see struct vgpu_policy
- * @nr_ioctls: number of entries of @ioctls; only these entries are sent
- * @ioctls: array of vgpu_ioctl_key() of commands, in rising order
+ * @nr_ioctls: number of entries of @ioctls that are the policy's list
+ * @device: number of the device among those to which the guest gives work, less than ENGINE_DEVICES
+ * @nr_submits: number of commands that give the device work, at most VGPU_HOST_SUBMITS_MAX
+ * @ioctls: array of vgpu_ioctl_key() of commands, in rising order: the policy's list, and behind
+ *	it the commands that give the device work; only these entries are sent
  */
 struct engine_grant {
 	__u32 type;
@@ -228,7 +248,9 @@ struct engine_grant {
 	struct vgpu_export_add add;
 	__u32 deny;
 	__u32 nr_ioctls;
-	__u32 ioctls[1024];
+	__u32 device;
+	__u32 nr_submits;
+	__u32 ioctls[1024 + VGPU_HOST_SUBMITS_MAX];
 };
 
 struct engine_change {
@@ -302,6 +324,7 @@ enum engine_shadow_type {
 	ESHADOW_QUIET	= 15,	/* stop polling @object's device until the guest polls it */
 	ESHADOW_OWNER	= 16,	/* get the client that owns memory which nvidiactl @object shows */
 	ESHADOW_SHOW	= 17,	/* get a file that maps what nvidiactl @object maps, until SHOWN */
+	ESHADOW_SUBMIT	= 35,	/* wait for a turn to give device @object work, until SUBMITTED */
 	/* Messages of a shadow without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get reference @value of @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
@@ -319,6 +342,8 @@ enum engine_shadow_type {
 	ESHADOW_RM_RUNS	= 29,	/* channels of this file or another may run */
 	/* @extra: ESHADOW_RM_WISH_*: the program takes a channel off the card, or lets it run */
 	ESHADOW_RM_WISH	= 39,
+	ESHADOW_UNSUBMIT = 36,	/* the call of lane @lane is cancelled: answer its SUBMIT now */
+	ESHADOW_SUBMITTED = 37,	/* the turn of lane @lane is over */
 	/* Messages of the engine. */
 	ESHADOW_ANSWER	= 30,	/* answer to the request of lane @lane */
 	ESHADOW_DROP	= 31,	/* close object @object, then send DROPPED */
@@ -412,8 +437,10 @@ struct eshadow_ram {
  * @limits: bit mask of the sets of limits of files that the object's calls make; see struct
  *	object
  * @audit: see struct vgpu_policy
+ * @device: @device of struct engine_grant
+ * @nr_submits: number of commands that give the device work
  * @reserved: 0
- * @ioctls: see struct vgpu_policy
+ * @ioctls: list of ioctls of struct vgpu_policy, and behind it @submits of that struct
  */
 struct eshadow_policy {
 	__u32 export;
@@ -429,8 +456,10 @@ struct eshadow_policy {
 	__u64 rdev;
 	__u64 limits;
 	__u32 audit;
+	__u32 device;
+	__u32 nr_submits;
 	__u32 reserved;
-	__u32 ioctls[1024];
+	__u32 ioctls[1024 + VGPU_HOST_SUBMITS_MAX];
 };
 
 #define ESHADOW_MSG_MAX	(sizeof(struct eshadow_msg) + sizeof(struct eshadow_policy))

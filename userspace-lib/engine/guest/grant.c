@@ -171,15 +171,18 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 {
 	struct vgpu_export_add add;
 	struct grant *grant;
+	size_t keys;
 
 	if (len < offsetof(struct engine_grant, ioctls) ||
-	    msg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX ||
-	    len < offsetof(struct engine_grant, ioctls) + msg->nr_ioctls * sizeof(uint32_t))
+	    msg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX || msg->nr_submits > VGPU_HOST_SUBMITS_MAX)
 		engine_end("a message of vgpud is malformed");
-	grant = calloc(1, sizeof(*grant) + msg->nr_ioctls * sizeof(uint32_t));
+	keys = (msg->nr_ioctls + msg->nr_submits) * sizeof(uint32_t);
+	if (len < offsetof(struct engine_grant, ioctls) + keys)
+		engine_end("a message of vgpud is malformed");
+	grant = calloc(1, sizeof(*grant) + keys);
 	if (!grant)
 		engine_end("out of memory");
-	memcpy(grant->ioctls, msg->ioctls, msg->nr_ioctls * sizeof(uint32_t));
+	memcpy(grant->ioctls, msg->ioctls, keys);
 	grant->id = ++last_id;
 	grant->export = msg->export;
 	grant->users = 1;
@@ -187,6 +190,7 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 	grant->rdev = makedev(le32_to_cpu(msg->add.rdev_major), le32_to_cpu(msg->add.rdev_minor));
 	grant->no_demand = msg->no_demand;
 	grant->limits = limits_of(msg);
+	grant->shared_device = msg->device;
 	memcpy(grant->driver, msg->add.driver, sizeof(grant->driver) - 1);
 	grant->policy = (struct vgpu_policy) {
 		.kind = le32_to_cpu(msg->add.kind),
@@ -196,6 +200,8 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 		.deny = msg->deny,
 		.nr_ioctls = msg->nr_ioctls,
 		.ioctls = grant->ioctls,
+		.nr_submits = msg->nr_submits,
+		.submits = grant->ioctls + msg->nr_ioctls,
 	};
 	had_nvidia |= grant->policy.kind == VGPU_EXPORT_NVIDIA;
 	LIST_INSERT_HEAD(&grants, grant, node);
@@ -331,6 +337,9 @@ size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy)
 	policy->limits = grant->limits;
 	policy->deny = grant->policy.deny;
 	policy->nr_ioctls = grant->policy.nr_ioctls;
-	memcpy(policy->ioctls, grant->ioctls, grant->policy.nr_ioctls * sizeof(uint32_t));
+	policy->device = grant->shared_device;
+	policy->nr_submits = grant->policy.nr_submits;
+	memcpy(policy->ioctls, grant->ioctls,
+	       (policy->nr_ioctls + policy->nr_submits) * sizeof(uint32_t));
 	return sizeof(*policy);
 }

@@ -23,8 +23,9 @@
  * @driver: name of the driver, from struct vgpu_export_add
  * @no_demand: true if VGPU_HOST_EXPORT_NO_DEMAND is set
  * @limits: @limits of each struct object that comes from the export
- * @policy: policy of the export, whose list of ioctls is @ioctls
- * @ioctls: list of ioctls of @policy
+ * @shared_device: @device of struct engine_grant
+ * @policy: policy of the export, whose lists of ioctls are in @ioctls
+ * @ioctls: both lists of ioctls of @policy, one behind the other
  */
 struct grant {
 	LIST_ENTRY(grant) node;
@@ -37,6 +38,7 @@ struct grant {
 	char driver[VGPU_NAME_LEN];
 	bool no_demand;
 	uint64_t limits;
+	uint32_t shared_device;
 	struct vgpu_policy policy;
 	uint32_t ioctls[];
 };

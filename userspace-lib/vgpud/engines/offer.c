@@ -44,6 +44,24 @@ static struct offer *offer_find(uint32_t number)
 	return NULL;
 }
 
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void take_submits(struct offer *offer, const struct vgpu_host_export_add *arg)
+{
+	const uint32_t *submits = (const uint32_t *)(uintptr_t)arg->submits;
+	uint32_t i;
+
+	offer->nr_submits = arg->nr_submits;
+	for (i = 0; i < arg->nr_submits; i++)
+		offer->submits[i] = vgpu_ioctl_key(submits[i]);
+	qsort(offer->submits, offer->nr_submits, sizeof(offer->submits[0]), compare);
+}
+
 int engine_export_add(struct vgpu_host_export_add *arg)
 {
 	struct offer *offer;
@@ -51,6 +69,8 @@ int engine_export_add(struct vgpu_host_export_add *arg)
 
 	if (fstat(arg->path_fd, &st) || !S_ISCHR(st.st_mode))
 		return -ENODEV;
+	if (arg->nr_submits > VGPU_HOST_SUBMITS_MAX)
+		return -EINVAL;
 	LIST_FOREACH(offer, &offers, node)
 		if (!strcmp((const char *)offer->add.name, arg->name))
 			return -EEXIST;
@@ -61,6 +81,7 @@ int engine_export_add(struct vgpu_host_export_add *arg)
 	offer->master = arg->flags & VGPU_HOST_EXPORT_MASTER;
 	offer->no_demand = arg->flags & VGPU_HOST_EXPORT_NO_DEMAND;
 	offer->rdev = st.st_rdev;
+	take_submits(offer, arg);
 	offer->add.kind = cpu_to_le32(arg->kind);
 	offer->add.device = cpu_to_le64(arg->device);
 	offer->add.rdev_major = cpu_to_le32(major(st.st_rdev));
@@ -221,13 +242,6 @@ int engine_export_file(const struct vgpu_host_export_file *arg)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /*
  * Start the process that makes programs of the guest DRM masters, if the export allows masters.
  * A program that has CAP_SYS_ADMIN in the guest becomes master through this process. Without
@@ -286,11 +300,13 @@ int engine_grant(struct vgpu_host_grant *arg)
 	msg.add = offer->add;
 	msg.deny = arg->ioctls_deny;
 	msg.nr_ioctls = arg->nr_ioctls;
+	msg.nr_submits = offer->nr_submits;
 	for (i = 0; i < arg->nr_ioctls; i++)
 		msg.ioctls[i] = vgpu_policy_key(ioctls[i]);
 	qsort(msg.ioctls, arg->nr_ioctls, sizeof(msg.ioctls[0]), compare);
+	memcpy(msg.ioctls + msg.nr_ioctls, offer->submits, offer->nr_submits * sizeof(uint32_t));
 	ret = engine_tell(engine, &msg, offsetof(struct engine_grant, ioctls) +
-			  arg->nr_ioctls * sizeof(msg.ioctls[0]), -1);
+			  (msg.nr_ioctls + msg.nr_submits) * sizeof(msg.ioctls[0]), -1);
 	LIST_FOREACH(file, &offer->files, node)
 		if (!ret)
 			ret = file_tell(engine, offer, file, false);

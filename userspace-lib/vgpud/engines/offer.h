@@ -38,6 +38,8 @@ struct offer_file {
  * @master: true if VGPU_HOST_EXPORT_MASTER is set
  * @no_demand: true if VGPU_HOST_EXPORT_NO_DEMAND is set
  * @rdev: device number of the node
+ * @nr_submits: number of entries of @submits
+ * @submits: array of vgpu_ioctl_key() of commands that give the device work, in rising order
  * @add: description that guests get; its number is not filled in
  */
 struct offer {
@@ -47,6 +49,8 @@ struct offer {
 	bool master;
 	bool no_demand;
 	dev_t rdev;
+	uint32_t nr_submits;
+	uint32_t submits[VGPU_HOST_SUBMITS_MAX];
 	struct vgpu_export_add add;
 };
 

@@ -68,7 +68,8 @@ static struct file_entry *entry_find(u32 object)
 static void entry_free(struct file_entry *file)
 {
 	if (file->ioctls)
-		memory_put(file->ioctls, file->policy.nr_ioctls * sizeof(u32));
+		memory_put(file->ioctls,
+			   (file->policy.nr_ioctls + file->policy.nr_submits) * sizeof(u32));
 	file->ioctls = NULL;
 	file->dropped = false;
 	file->object = 0;
@@ -76,7 +77,7 @@ static void entry_free(struct file_entry *file)
 
 static int entry_fill(struct file_entry *file, const struct eshadow_policy *policy)
 {
-	u32 len = policy->nr_ioctls * sizeof(u32);
+	u32 len = (policy->nr_ioctls + policy->nr_submits) * sizeof(u32);
 
 	file->policy = (struct vgpu_policy) {
 		.kind = policy->kind,
@@ -85,6 +86,7 @@ static int entry_fill(struct file_entry *file, const struct eshadow_policy *poli
 		.audit = policy->audit,
 		.deny = policy->deny,
 		.nr_ioctls = policy->nr_ioctls,
+		.nr_submits = policy->nr_submits,
 	};
 	file->kind = policy->object_kind;
 	file->space = policy->space;
@@ -92,6 +94,7 @@ static int entry_fill(struct file_entry *file, const struct eshadow_policy *poli
 	file->origin = policy->origin;
 	file->limits = policy->limits;
 	file->no_demand = policy->no_demand;
+	file->device = policy->device;
 	if (!len)
 		return 0;
 	file->ioctls = memory_get(len);
@@ -99,6 +102,7 @@ static int entry_fill(struct file_entry *file, const struct eshadow_policy *poli
 		return -ENOMEM;
 	memcpy(file->ioctls, policy->ioctls, len);
 	file->policy.ioctls = file->ioctls;
+	file->policy.submits = file->ioctls + policy->nr_ioctls;
 	return 0;
 }
 

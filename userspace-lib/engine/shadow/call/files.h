@@ -15,14 +15,15 @@ struct lane;
  * @fd: number of the file
  * @users: number of calls that use the file
  * @dropped: true if the file is to be closed when @users becomes 0
- * @policy: policy of the export; its list of ioctls is @ioctls
+ * @policy: policy of the export; its lists of ioctls are in @ioctls
  * @kind: VGPU_OBJECT_*
  * @space: number of the address space that mappings of the file show
  * @rdev: device number of the export's node; 0: the file is of no export
  * @origin: @origin of struct eshadow_policy
  * @limits: @limits of struct eshadow_policy
  * @no_demand: true if the driver does not wait for the guest's memory
- * @ioctls: list of ioctls of @policy
+ * @device: @device of struct engine_grant
+ * @ioctls: both lists of ioctls of @policy, one behind the other
  */
 struct file_entry {
 	u32 object;
@@ -36,6 +37,7 @@ struct file_entry {
 	u32 origin;
 	u64 limits;
 	bool no_demand;
+	u32 device;
 	u32 *ioctls;
 };
 
