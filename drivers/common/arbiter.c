@@ -93,9 +93,10 @@ static bool flow_is_capped(const struct vgpu_flow *flow, u64 now)
 static void flow_use(struct vgpu_flow *flow, u64 since, u64 ns)
 {
 	u64 most = since + VGPU_ARBITER_DEBT_NS * 100 / flow->cap;
+	u64 burst = min(since, VGPU_ARBITER_BURST_NS);
 
 	flow->used += ns;
-	flow->due = max(flow->due, since - min(since, VGPU_ARBITER_BURST_NS));
+	flow->due = max(flow->due, since - burst);
 	flow->due = min(flow->due + ns * 100 / flow->cap, most);
 }
 

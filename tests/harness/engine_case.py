@@ -43,7 +43,7 @@ MESSAGE = struct.Struct("=IIIiQQ")
 MORE = {BIND: 40, MAPS: 32}
 # Fields of struct engine_shared.
 EVER = 8 * 4 + 2 * 8 + 8 + 2 * 4 + 2 * 4 + 3 * 8 + 8
-MAPPED_AT = EVER + 2 * 4 + 8 + 11 * 8
+MAPPED_AT = EVER + 2 * 4 + 8 + 12 * 8
 COUNTS = struct.Struct("=QIIIIIIQQ")
 
 # Constants of the protocol between guest and host.

@@ -9,7 +9,8 @@
  * struct engine_counters - counters of an engine or a shadow; see struct vgpu_host_peer_stat
  *
  * The engine has one, and each shadow has one of its own. vgpud reads all of them. So no process
- * can spoil what another one has counted.
+ * can spoil what another one has counted. Shadows count in @device_ns what vgpud does not charge:
+ * the time that calls take which give devices work without a turn.
  */
 struct engine_counters {
 	__u64 calls;
@@ -23,6 +24,7 @@ struct engine_counters {
 	__u64 malformed;
 	__u64 stray_fds;
 	__u64 cancels;
+	__u64 device_ns;
 };
 
 /* Number of denied ioctls that a shadow counts one by one, and of its other counts. */

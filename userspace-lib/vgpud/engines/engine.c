@@ -84,6 +84,14 @@ static void engine_ready(struct source *source, uint32_t mask)
 	len = read(source->fd, &msg, sizeof(msg));
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	if (len == sizeof(msg) && (msg.type == ENGINE_SUBMIT || msg.type == ENGINE_SUBMITTED)) {
+		if (submissions_hear(engine, &msg))
+			return;
+		log_guest(engine->cid, engine->port,
+			  "its engine takes turns at devices that it does not have");
+		engine_end(engine);
+		return;
+	}
 	/* An engine that a guest has taken over must not keep vgpud busy. */
 	if (len == sizeof(msg) && engine->reports) {
 		engine->reports--;
@@ -107,6 +115,7 @@ static void engine_free(struct engine *engine)
 	if (engine->guest)
 		patience_put(engine->guest);
 	masters_end(engine->number, 0);
+	submissions_end(engine);
 	while (!LIST_EMPTY(&engine->shadows))
 		counters_free(LIST_FIRST(&engine->shadows), engine);
 
@@ -207,6 +216,7 @@ int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 	engine->shared_read_fd = -1;
 	LIST_INIT(&engine->shadows);
 	share_init(&engine->share);
+	submissions_init(engine, engine_tell);
 	engine->nodes_fd = nodes_open(arg->cid, arg->port);
 	ret = engine->nodes_fd < 0 ? engine->nodes_fd : shared_open(engine, arg);
 	if (!ret)
@@ -299,18 +309,25 @@ void engine_reaped(pid_t pid, int status)
 	events->peer_gone(number);
 }
 
+static struct engine_counters engine_sums(const struct engine *engine)
+{
+	struct engine_counters sums = engine->ended;
+	const struct shadow_counters *shadow;
+
+	counters_sum(&sums, &engine->shared->counters);
+	LIST_FOREACH(shadow, &engine->shadows, node)
+		counters_sum(&sums, &shadow->counts->counters);
+	return sums;
+}
+
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 {
 	struct engine *engine = engine_find(peer);
-	const struct shadow_counters *shadow;
 	struct engine_counters sums;
 
 	if (!engine)
 		return -ENOENT;
-	sums = engine->ended;
-	counters_sum(&sums, &engine->shared->counters);
-	LIST_FOREACH(shadow, &engine->shadows, node)
-		counters_sum(&sums, &shadow->counts->counters);
+	sums = engine_sums(engine);
 	stat->out_sessions = engine->shared->nr_sessions;
 	stat->out_lanes = engine->shared->nr_lanes;
 	stat->out_objects = engine->shared->nr_objects;
@@ -349,6 +366,8 @@ int engine_peer_use(struct vgpu_host_peer_use *use)
 	};
 	use->out_most = shared->most;
 	use->out_delayed = engine->delayed;
+	use->out_queued = engine->submitter.queued;
+	use->out_device_ns = submissions_used(engine) + engine_sums(engine).device_ns;
 	use->out_most.all_pages = patience_most_pages(engine->guest);
 	use->out_most.lanes = engine->most.lanes;
 	use->out_most.pages = engine->most.pages;

@@ -15,6 +15,7 @@
 
 #include "engines/denial.h"
 #include "engines/share.h"
+#include "engines/submission.h"
 #include "shared/loop.h"
 #include "shared/proto.h"
 
@@ -44,7 +45,8 @@ struct host_events {
  * @cid: context ID of the guest
  * @port: vsock port of vgpud by which the guest connects
  * @sandbox: sandbox of the guest's programs, which the peer owns
- * @source: pipe by which the engine reports sessions that have ended or may be reaped
+ * @source: pipe by which the engine reports sessions that have ended or may be reaped, and asks for
+ *	turns at devices
  * @reports: number of reports that the sessions given to the engine still entitle it to
  * @agent_fd: vgpud's end of the socket to the engine; -1: the engine is to end
  * @shared: memory shared with the engine and its shadows, see struct engine_shared
@@ -59,6 +61,7 @@ struct host_events {
  * @most: largest use of these shadows
  * @delayed: number of calls of these shadows that had to wait for a rate
  * @share: the guest's share of cards
+ * @submitter: the guest's turns at other devices
  * @nodes_fd: directory of the nodes of the guest's exports
  * @pid: process ID of the engine
  */
@@ -83,6 +86,7 @@ struct engine {
 	struct vgpu_host_use most;
 	__u64 delayed;
 	struct share share;
+	struct submitter submitter;
 	int nodes_fd;
 	pid_t pid;
 };

@@ -281,6 +281,13 @@ int engine_grant(struct vgpu_host_grant *arg)
 		return -ENOENT;
 	if (arg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX)
 		return -EINVAL;
+	msg.device = 0;
+	if (offer->nr_submits) {
+		ret = submissions_grant(engine, le64_to_cpu(offer->add.device), offer->rdev);
+		if (ret < 0)
+			return ret;
+		msg.device = ret;
+	}
 	ret = node_make(engine->nodes_fd, offer->number, offer->rdev,
 			arg->flags & VGPU_HOST_GRANT_READ_ONLY);
 	/*

@@ -364,6 +364,7 @@ int hostdev_peer_limit(uint32_t peer, const struct limits *limits)
 
 	if (engines) {
 		share_limit(&arg);
+		submissions_limit(engine_find(arg.peer), &arg);
 		return engine_peer_limit(&arg);
 	}
 	return hostdev_ioctl(VGPU_HOST_PEER_LIMIT, &arg, sizeof(arg));
