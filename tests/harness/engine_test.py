@@ -20,11 +20,11 @@ import time
 
 sys.dont_write_bytecode = True
 from engine_case import (
-    ACKED, AGENT_MASTER, ANSWER, BIND, CLOSE, DRM_PRIMARY, DROP, DROPPED, EACCES, EBADF, EBUSY,
+    ACKED, ADMIT, AGENT_MASTER, AGENT_SUBMIT, AGENT_SUBMITTED, ANSWER, BIND, CLOSE, CLOSED, DRM_PRIMARY, DROP, DROPPED, EACCES, EBADF, EBUSY,
     EINTR, END, ENODEV, ENOMEM, EVENT, FDINFO, FIND, KEEP, KEPT, KEPT_NUMBERS, LANES, LIMITS, MADE, MAPPED,
     MAPS, MASTER, MSG_CLOSE, MSG_EVENT, MSG_EXPORT_DEL, MSG_RELEASE, NOTHING, NOW, NVIDIA, OBJECTS, OPEN,
-    OPENED, OWNER, POLL, QUIET, RAM, RELEASE, REVOKE, RM_FREED, RM_MADE, RM_RUNS, ROOM, SET_MASTER, SHOW, SHOWN, SLOT, SYNC,
-    TAKE_BACK, UNEVENT, UNMAP, UNSYNC, USAGE, WAIT, Engine, Shadow, message)
+    OPENED, OWNER, POLL, QUIET, RAM, RELEASE, REVOKE, RM_FREED, RM_MADE, RM_RUNS, ROOM, SET_MASTER, SHOW, SHOWN, SLOT, SUBMISSIONS, SUBMIT, SUBMITTED, SYNC,
+    TAKE_BACK, UNEVENT, UNMAP, UNSUBMIT, UNSYNC, USAGE, WAIT, Engine, Shadow, message)
 from unit_tap import main
 
 
@@ -133,6 +133,125 @@ class Limits(Engine):
                          [self.room(shadow) for shadow in (self.bad, self.other, self.bad, self.other)])
         self.limit(all_mappings=3)
         self.assertEqual(0, self.room(self.other))
+
+
+class Turns(Engine):
+    """Lanes wait for vgpud to give them a turn at a device."""
+
+    device = 3
+
+    def setUp(self):
+        super().setUp()
+        self.grant(9, 1, 5, submits=(0x6401, 0x6402), device=self.device)
+
+    def said(self):
+        """Returns the next message about a submission: its type, device and number."""
+        self.assertTrue(select.select([self.sessions], [], [], WAIT)[0])
+        return struct.unpack("=IIQ", os.read(self.sessions, 16))
+
+    def silent(self):
+        self.assertFalse(select.select([self.sessions], [], [], NOTHING)[0])
+
+    def admit(self, number):
+        self.agent.send(struct.pack("=IIQ", ADMIT, 0, number))
+
+    def answered(self, shadow, lane):
+        got = shadow.hear()[0]
+        self.assertEqual((ANSWER, lane), got[:2])
+        return got[3]
+
+    def test_turns(self):
+        for number, shadow in enumerate((self.other, self.bad)):
+            shadow.say(SUBMIT, lane=1, number=self.device)
+            self.assertEqual((AGENT_SUBMIT, self.device, number), self.said())
+        self.admit(1)
+        self.admit(0)
+        for shadow in (self.other, self.bad):
+            self.assertEqual(0, self.answered(shadow, 1))
+        self.other.say(SUBMITTED, lane=1)
+        self.assertEqual((AGENT_SUBMITTED, 0, 0), self.said())
+        self.serves()
+
+    def test_list(self):
+        """A shadow gets the list of ioctls that give a device work behind the policy's list."""
+        number = self.open(self.other, self.grant(10, 1, 7, [0x6405], submits=(0x6401, 0x6402), device=5),
+                           "/dev/full")
+        _, policy, fds = self.other.ask(FIND, number=number)
+        for fd in fds:
+            os.close(fd)
+        self.assertEqual((5, 2, 0, 0x6405, 0x6401, 0x6402), struct.unpack_from("=6I", policy, 52))
+
+    def test_cancels(self):
+        """The answer comes at once. The number is free when vgpud has answered, too."""
+        self.other.say(SUBMIT, lane=1, number=self.device)
+        self.assertEqual((AGENT_SUBMIT, self.device, 0), self.said())
+        self.other.say(UNSUBMIT, lane=1)
+        self.assertEqual(-EINTR, self.answered(self.other, 1))
+        self.assertEqual((AGENT_SUBMITTED, 0, 0), self.said())
+        self.other.say(SUBMIT, lane=1, number=self.device)
+        self.assertEqual((AGENT_SUBMIT, self.device, 1), self.said())
+        self.admit(0)
+        self.admit(1)
+        self.assertEqual(0, self.answered(self.other, 1))
+        # The turn has come first.
+        self.other.say(UNSUBMIT, lane=1)
+        self.other.say(SUBMITTED, lane=1)
+        self.assertEqual((AGENT_SUBMITTED, 0, 1), self.said())
+        self.serves()
+
+    def test_death(self):
+        """The turns and the waits of a shadow end with it."""
+        for lane in (1, 2):
+            self.bad.say(SUBMIT, lane=lane, number=self.device)
+            self.assertEqual((AGENT_SUBMIT, self.device, lane - 1), self.said())
+        self.admit(0)
+        self.assertEqual(0, self.answered(self.bad, 1))
+        self.bad.end()
+        self.assertEqual([(AGENT_SUBMITTED, 0, number) for number in (0, 1)], [self.said(), self.said()])
+        self.assertEqual(self.bad.number, self.over())
+        self.serves()
+
+    def test_many(self):
+        """Lanes that find no number wait for one. Their number is limited by that of lanes."""
+        for lane in range(SUBMISSIONS + 2):
+            self.other.say(SUBMIT, lane=lane, number=self.device)
+        for number in range(SUBMISSIONS):
+            self.assertEqual((AGENT_SUBMIT, self.device, number), self.said())
+        self.silent()
+        self.other.say(UNSUBMIT, lane=SUBMISSIONS)
+        self.assertEqual(-EINTR, self.answered(self.other, SUBMISSIONS))
+        self.admit(5)
+        self.assertEqual(0, self.answered(self.other, 5))
+        self.other.say(SUBMITTED, lane=5)
+        self.assertEqual((AGENT_SUBMITTED, 0, 5), self.said())
+        self.assertEqual((AGENT_SUBMIT, self.device, 5), self.said())
+        self.serves()
+
+    def test_strange(self):
+        """vgpud hears of no device that the guest does not have, and of no lane that there is not."""
+        for lane, device in ((1, self.device + 1), (1, 64), (1, 0xffffffff), (LANES, self.device)):
+            self.assertEqual(-errno.EINVAL, self.bad.ask(SUBMIT, lane=lane, number=device)[0])
+        self.silent()
+        self.admit(0)
+        self.admit(SUBMISSIONS)
+        self.admit(1 << 63)
+        self.bad.say(UNSUBMIT, lane=1)
+        self.serves()
+
+    def test_twice(self):
+        def send(shadow):
+            for _ in range(2):
+                shadow.say(SUBMIT, lane=1, number=self.device)
+            self.assertEqual((AGENT_SUBMIT, self.device, 0), self.said())
+        send(self.bad)
+        self.assertEqual(CLOSED, self.said()[0])
+        self.bad.end()
+        self.assertEqual((AGENT_SUBMITTED, 0, 0), self.said())
+        self.assertEqual(self.bad.number, self.over())
+        self.serves()
+
+    def test_no_turn(self):
+        self.refuses(lambda shadow: shadow.say(SUBMITTED, lane=1))
 
 
 class Numbers(Engine):

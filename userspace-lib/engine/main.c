@@ -32,6 +32,7 @@
 #include "engine/session/master.h"
 #include "engine/session/reference.h"
 #include "engine/session/session.h"
+#include "engine/session/submission.h"
 #include "engine/session/sync.h"
 #include "shadow/sys.h"
 #include "shared/log.h"
@@ -86,6 +87,9 @@ static void agent_ready(struct source *source, uint32_t events)
 	case ENGINE_SLOT:
 		if (len == sizeof(msg.slot))
 			channel_slot(msg.slot.card, &msg.slot.slot);
+		break;
+	case ENGINE_ADMIT:
+		submission_admitted(msg.number.number);
 		break;
 	case ENGINE_SESSION:
 		session_add(msg.number.number, fd);

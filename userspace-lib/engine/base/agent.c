@@ -29,10 +29,15 @@ void engine_end(const char *why)
 	exit(EXIT_SUCCESS);
 }
 
-void agent_say(uint32_t type, uint64_t session)
+void agent_ask(uint32_t type, uint32_t flags, uint64_t number)
 {
-	const struct engine_number msg = { .type = type, .number = session };
+	const struct engine_number msg = { .type = type, .flags = flags, .number = number };
 
 	if (write(ENGINE_FD_SESSIONS, &msg, sizeof(msg)) != sizeof(msg))
 		engine_end("vgpud does not receive messages");
+}
+
+void agent_say(uint32_t type, uint64_t session)
+{
+	agent_ask(type, 0, session);
 }

@@ -49,5 +49,7 @@ static inline void count(__u64 *counter)
 void engine_end(const char *why) __attribute__((noreturn));
 /* Tell vgpud of a session. @type: ENGINE_CLOSED or ENGINE_REAP. */
 void agent_say(uint32_t type, uint64_t session);
+/* Tell vgpud of a submission. @type: ENGINE_SUBMIT or ENGINE_SUBMITTED; see struct engine_number. */
+void agent_ask(uint32_t type, uint32_t flags, uint64_t number);
 
 #endif /* ENGINE_AGENT_H */

@@ -10,6 +10,7 @@
 static LIST_HEAD(, grant) grants = LIST_HEAD_INITIALIZER(grants);
 static uint32_t last_id;
 static bool had_nvidia;
+static uint64_t devices;
 
 /* --- limits of files that come from exports -------------------------------------------------- */
 
@@ -174,7 +175,8 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 	size_t keys;
 
 	if (len < offsetof(struct engine_grant, ioctls) ||
-	    msg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX || msg->nr_submits > VGPU_HOST_SUBMITS_MAX)
+	    msg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX || msg->nr_submits > VGPU_HOST_SUBMITS_MAX ||
+	    msg->device >= ENGINE_DEVICES)
 		engine_end("a message of vgpud is malformed");
 	keys = (msg->nr_ioctls + msg->nr_submits) * sizeof(uint32_t);
 	if (len < offsetof(struct engine_grant, ioctls) + keys)
@@ -203,6 +205,8 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 		.nr_submits = msg->nr_submits,
 		.submits = grant->ioctls + msg->nr_ioctls,
 	};
+	if (msg->nr_submits)
+		devices |= 1ULL << msg->device;
 	had_nvidia |= grant->policy.kind == VGPU_EXPORT_NVIDIA;
 	LIST_INSERT_HEAD(&grants, grant, node);
 	add = msg->add;
@@ -226,6 +230,11 @@ void grant_put(struct grant *grant)
 bool grants_had_nvidia(void)
 {
 	return had_nvidia;
+}
+
+uint64_t grants_devices(void)
+{
+	return devices;
 }
 
 static struct grant *grant_of(uint32_t export)

@@ -52,6 +52,8 @@ struct grant *grant_find(uint32_t id);
 void grant_put(struct grant *grant);
 /* Return: true if the guest may use, or was once able to use, files of NVIDIA's driver. */
 bool grants_had_nvidia(void);
+/* Return: bit mask of the devices to which the guest gives work, by @device of struct engine_grant. */
+uint64_t grants_devices(void);
 /* Fill in the policy of a grant for a shadow. Return: length of the policy in bytes. */
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
 /*

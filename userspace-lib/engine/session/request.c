@@ -22,6 +22,7 @@
 #include "engine/session/master.h"
 #include "engine/session/reference.h"
 #include "engine/session/request.h"
+#include "engine/session/submission.h"
 #include "engine/session/sync.h"
 #include "policy.h"
 
@@ -309,6 +310,7 @@ static void (*const asks[])(struct shadow *shadow, const struct eshadow_msg *msg
 	[ESHADOW_QUIET] = ask_quiet,
 	[ESHADOW_OWNER] = owner_ask,
 	[ESHADOW_SHOW] = owner_show,
+	[ESHADOW_SUBMIT] = submission_ask,
 };
 
 void request_handle(struct shadow *shadow, const struct eshadow_msg *msg, const union more *more,

@@ -23,6 +23,7 @@
 #include "engine/session/reference.h"
 #include "engine/session/request.h"
 #include "engine/session/session.h"
+#include "engine/session/submission.h"
 #include "engine/session/sync.h"
 #include "shared/loop.h"
 #include "shared/proto.h"
@@ -91,6 +92,12 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 	case ESHADOW_UNSYNC:
 		sync_cancel(shadow, msg);
 		return true;
+	case ESHADOW_UNSUBMIT:
+		submission_cancel(shadow, msg);
+		return true;
+	case ESHADOW_SUBMITTED:
+		submission_over(shadow, msg);
+		return true;
 	case ESHADOW_SHOWN:
 		owner_shown(shadow, msg->lane);
 		return true;
@@ -134,6 +141,7 @@ static void shadow_gone(struct shadow *shadow)
 	source_del(&shadow->source);
 	closer_close(shadow->source.fd, nvidia ? tgid_end : NULL, shadow->tgid);
 	sync_shadow_gone(shadow);
+	submission_shadow_gone(shadow);
 	window_shadow_gone(shadow);
 	owner_shadow_gone(shadow);
 	master_shadow_gone(shadow);

@@ -15,6 +15,7 @@
 #include "engine/shadow/call/pages.h"
 #include "engine/shadow/call/room.h"
 #include "engine/shadow/call/run.h"
+#include "engine/shadow/call/submission.h"
 #include "engine/shadow/call/turn.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
@@ -96,6 +97,7 @@ static s64 call_do(struct call *call)
 	const struct vgpu_call *msg = call->view.call;
 	u16 op = le16_to_cpu(msg->op);
 	struct lane *lane = call->lane;
+	struct submission submission;
 	s64 result;
 	int ret;
 
@@ -119,9 +121,19 @@ static s64 call_do(struct call *call)
 		return call_ops[op].run(call);
 	}
 
+	/* The call holds nothing yet that others may wait for. */
+	ret = submission_begin(call, &submission);
+	if (ret == -ERESTARTSYS) {
+		/* As in call_run(), no limit has refused the call. */
+		call->reply.flags |= VGPU_REPLY_REFUSED;
+		return ret;
+	}
+	if (ret)
+		return call_refuse(call, ret);
 	demand_begin(lane);
 	files_call_begins(call->file ? call->file->limits : 0);
 	result = call_ops[op].run(call);
+	submission_end(call, &submission);
 	result = call_close_strays(call, result);
 	/* Bytes that the driver wrote must be in the guest before the reply. */
 	ret = demand_end(lane);

@@ -99,6 +99,45 @@ int channel_ask_for(struct lane *lane, u32 type, u32 object, u64 value, u64 extr
 	return channel_ask(lane, &request);
 }
 
+int channel_ask_turn(struct lane *lane, u32 device)
+{
+	const struct eshadow_msg unsubmit = { .type = ESHADOW_UNSUBMIT, .lane = lane->index };
+	struct request request = {
+		.msg = { .type = ESHADOW_SUBMIT, .lane = lane->index, .object = device },
+		.fd = -1,
+	};
+	int ret;
+
+	lane->answered = 0;
+	lane->request = &request;
+	ret = channel_send(&request.msg, NULL, 0, -1);
+	if (ret)
+		goto out;
+	lane_set_queued(lane, true);
+	while (!__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE))
+		word_wait(&lane->answered, 0, -1);
+	lane_set_queued(lane, false);
+	/* The turn may come first, which is the answer then. */
+	if (__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE) == LANE_CANCELLED &&
+	    channel_send(&unsubmit, NULL, 0, -1))
+		sys_exit_group(SHADOW_EXIT_OK);
+	while (__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE) != 1)
+		word_wait(&lane->answered, LANE_CANCELLED, -1);
+	ret = request.msg.result;
+out:
+	lane->request = NULL;
+	return ret;
+}
+
+void channel_tell_submitted(const struct lane *lane)
+{
+	const struct eshadow_msg submitted = { .type = ESHADOW_SUBMITTED, .lane = lane->index };
+
+	/* Without this message other guests would wait for a turn that is over. */
+	if (channel_send(&submitted, NULL, 0, -1))
+		sys_exit_group(SHADOW_EXIT_OK);
+}
+
 void channel_tell(u32 type, u32 object, u64 value, u64 extra)
 {
 	const struct eshadow_msg msg = {

@@ -34,6 +34,13 @@ struct request {
 int channel_ask(struct lane *lane, struct request *request);
 /* Makes a request as channel_ask() does, without a file or data that follow either message. */
 int channel_ask_for(struct lane *lane, u32 type, u32 object, u64 value, u64 extra);
+/*
+ * Waits for a turn to give a device work. Return: 0; -EINTR: a CANCEL, or the end of the lane, came
+ * first; or another negative errno.
+ */
+int channel_ask_turn(struct lane *lane, u32 device);
+/* Tells the engine that the lane's turn is over. Ends the program on failure. */
+void channel_tell_submitted(const struct lane *lane);
 /* Sends a message that has no answer. */
 void channel_tell(u32 type, u32 object, u64 value, u64 extra);
 /* Sends a message that has no answer, which the engine must get. Ends the program on failure. */

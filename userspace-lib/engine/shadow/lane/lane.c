@@ -46,8 +46,24 @@ void lane_shutdown(struct lane *lane)
 
 /* --- cancels ---------------------------------------------------------------- */
 
+/* Ends the wait for a turn, if it has not ended. */
+static void lane_leave_queue(struct lane *lane)
+{
+	u32 waits = 0;
+
+	if (!__atomic_compare_exchange_n(&lane->answered, &waits, LANE_CANCELLED, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	count(&counters->cancels, 1);
+	word_wake(&lane->answered);
+}
+
 void lane_cancel_locked(struct lane *lane)
 {
+	if (lane->driver.queued) {
+		lane_leave_queue(lane);
+		return;
+	}
 	if (!lane->driver.running || lane->driver.upcalling || lane->driver.signalled)
 		return;
 	lane->driver.signalled = true;
@@ -83,6 +99,14 @@ void lane_set_running(struct lane *lane, bool running)
 	}
 	lock_drop(&lane->lock);
 	watch_arm(lane, running);
+}
+
+void lane_set_queued(struct lane *lane, bool queued)
+{
+	lock_take(&lane->lock);
+	lane->driver.queued = queued;
+	lock_drop(&lane->lock);
+	watch_arm(lane, queued);
 }
 
 bool lane_in_call(struct lane *lane)

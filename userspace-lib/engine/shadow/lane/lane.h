@@ -22,6 +22,9 @@ struct writeback;
 
 #define SHADOW_LANES	512
 
+/* Value of @answered of struct lane. */
+#define LANE_CANCELLED	2
+
 /**
  * struct lane_fetch - fetches of the running call (memory/demand.c, memory/fault.c)
  * @addr: address of the last fault whose fetch has ended; 0: none
@@ -53,6 +56,7 @@ struct lane_fetch {
  * @upcalling: true if the function waits for the answer to an upcall. A cancel takes effect after
  *	the answer
  * @signalled: true if the thread was sent the cancel signal since the function began
+ * @queued: true if the thread waits for its turn before the function runs
  * @syscall: system call that runs the function
  *
  * The lane's lock protects the fields, except for @syscall. Only the lane's thread accesses
@@ -62,6 +66,7 @@ struct lane_driver {
 	bool running;
 	bool upcalling;
 	bool signalled;
+	bool queued;
 	struct syscall syscall;
 };
 
@@ -88,7 +93,8 @@ struct lane_driver {
  * @fetch: fetches of the call
  * @lock: lock of @driver; innermost of all locks (base/lib.h)
  * @driver: the driver's function that the thread runs
- * @answered: 1 if the engine has answered @request, else 0; a futex that the main thread wakes
+ * @answered: 1 if the engine has answered @request, else 0, or LANE_CANCELLED if the call was
+ *	cancelled meanwhile; a futex that the main thread or the pager wakes
  * @request: request of the thread to the engine; NULL: none
  *
  * The pager serves upcalls while the thread waits for their end in a driver. It writes @cancelled,
@@ -130,6 +136,8 @@ bool lane_is_down(struct lane *lane);
 bool lane_pending(struct lane *lane);
 /* Notes that a driver's function begins to run, or has ended. */
 void lane_set_running(struct lane *lane, bool running);
+/* Notes that the lane's thread begins to wait for its turn, or does not wait any more. */
+void lane_set_queued(struct lane *lane, bool queued);
 /* Return: true if the lane's thread may access memory of the guest process. */
 bool lane_in_call(struct lane *lane);
 /* Cancels the lane's call for the guest. Context: lane->lock is held. */

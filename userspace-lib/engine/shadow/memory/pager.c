@@ -154,7 +154,7 @@ static void lane_ready(struct lane *lane)
 	if (fault->upcall == UPCALL_NONE) {
 		lock_take(&lane->lock);
 		/* The bytes may belong to an earlier call, and may have been read since. */
-		if (lane->driver.running && lane_pending(lane))
+		if ((lane->driver.running || lane->driver.queued) && lane_pending(lane))
 			lane_cancel_locked(lane);
 		lock_drop(&lane->lock);
 		return;
