@@ -7,6 +7,7 @@
 #ifndef HOSTILE_QUEUE_H
 #define HOSTILE_QUEUE_H
 
+#define SHARE_BY_FENCES	true
 #include "hostile_share.h"
 
 struct answer {
