@@ -238,6 +238,8 @@ static int lane_ready(struct vgpu_lane *lane, unsigned long deadline)
 	ret = lane_recv(lane, hdr + 1, len - sizeof(*hdr), deadline);
 	if (ret)
 		return ret;
+	/* A host that refuses the first lane of a session has no such session. */
+	WRITE_ONCE(lane->session->is_known, false);
 	return -(int)min_t(u32, le32_to_cpu(refuse.error), MAX_ERRNO) ?: -EPROTO;
 }
 
@@ -302,6 +304,7 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigne
 		goto err_uncount;
 	}
 
+	WRITE_ONCE(session->is_known, true);
 	ret = lane_hello(lane, deadline);
 	if (ret == -ENODEV)
 		ret = -ECONNRESET;

@@ -80,7 +80,8 @@ static void session_end(struct vgpu_session *session)
 	spin_lock(&host->lock);
 	list_del(&session->entry);
 	spin_unlock(&host->lock);
-	if (!session->error)
+	/* A host that was too slow for the first lane has made the session, or makes it later. */
+	if (!session->error || READ_ONCE(session->is_known))
 		vgpu_control_session_close(host, session->number);
 	vgpu_session_put(session);
 }

@@ -40,6 +40,7 @@ struct vgpu_session_memory;
  * @start_work: work item that connects the first lane, whereupon the host makes the shadow
  * @started: completion of the attempt to connect the first lane
  * @error: errno of the first lane, or 0; constant once @started is complete
+ * @is_known: true if the host may know the session although @error is not 0
  * @check_work: work item that checks whether the shadow is dead; holds a reference
  * @fdinfo_pause: time in jiffies until which no fdinfo call uses the session; 0: none; any
  *	thread reads and writes it
@@ -66,6 +67,7 @@ struct vgpu_session {
 	struct work_struct start_work;
 	struct completion started;
 	int error;
+	bool is_known;
 	struct work_struct check_work;
 	unsigned long fdinfo_pause;
 	struct vgpu_session_memory *memory;
