@@ -4,6 +4,7 @@
  * when no driver knows its process ID.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,10 +192,19 @@ static int send_lane(int lanes_fd, int sock_fd)
 	}
 }
 
+/* Return: the guest has ended the lane. */
+static bool lane_is_over(int sock_fd)
+{
+	struct pollfd pfd = { .fd = sock_fd, .events = POLLRDHUP };
+
+	return poll(&pfd, 1, 0) == 1 && pfd.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
 int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd)
 {
 	uint64_t number = le64_to_cpu(hello->session);
 	struct session *session = session_find(peer, number);
+	bool fresh = !session;
 	int ret;
 
 	if (!number || session_ended(peer, number) || (session && session->lanes_fd < 0))
@@ -205,7 +215,16 @@ int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, in
 	if (ret)
 		return ret == -EMFILE ? -EMFILE : -ENOMEM;
 	buffer_take(sock_fd, &peer->sockets);
-	return send_lane(session->lanes_fd, sock_fd);
+	ret = send_lane(session->lanes_fd, sock_fd);
+	/*
+	 * A guest that has ended the first lane no longer waits for the session, and may have
+	 * sent SESSION_CLOSE before the session was there: it will not close the session again.
+	 */
+	if (fresh && !ret && lane_is_over(sock_fd))
+		ret = -ENODEV;
+	if (fresh && ret)
+		session_end(session);
+	return ret;
 }
 
 void session_gone(struct peer *peer, uint64_t number)
