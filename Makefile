@@ -103,6 +103,11 @@ check-kept: prepare ## test a device that keeps 1 GiB of scattered memory, with 
 check-hoard: prepare ## test ten guests that take all that they can get, ten minutes with each engine, in VMs of 8 GiB
 	@$(run) --memory 8192 --limit 1500 --bed loopback:6.12 --bed user:6.12 hostile_hoard
 
+comma := ,
+check-deaths: prepare ## kill 8,000 tasks, 1,500 shadows and 400 agents under load, which takes hours (DEATHS=tasks,shadows,agents SEED=)
+	@$(run) --limit 20000 --env VGPU_DEATHS=$(or $(DEATHS),8000$(comma)1500$(comma)400) $(addprefix --env VGPU_SEED=,$(SEED)) \
+		--bed loopback:6.12 mock_deaths
+
 check-share: prepare ## test the shares of guests in a device that queues its work, on a machine that does nothing else
 	@$(run) --bed loopback:6.12 hostile_share_async
 
@@ -147,4 +152,4 @@ clean: ## remove the files built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-vhost check-user check-kept check-hoard check-share gpu-kit check-gpu-kit check-unit fuzz check-install check-libvirt lint docs bench shell-guest shell-host clean
+	check-nested check-vhost check-user check-kept check-hoard check-deaths check-share gpu-kit check-gpu-kit check-unit fuzz check-install check-libvirt lint docs bench shell-guest shell-host clean
