@@ -106,7 +106,7 @@ check-hoard: prepare ## test ten guests that take all that they can get, ten min
 comma := ,
 check-deaths: prepare ## kill 8,000 tasks, 1,500 shadows and 400 agents under load, which takes hours (DEATHS=tasks,shadows,agents SEED=)
 	@$(run) --limit 20000 --env VGPU_DEATHS=$(or $(DEATHS),8000$(comma)1500$(comma)400) $(addprefix --env VGPU_SEED=,$(SEED)) \
-		--bed loopback:6.12 mock_deaths
+		--bed loopback:6.12 mock_deaths mock_oom
 
 check-share: prepare ## test the shares of guests in a device that queues its work, on a machine that does nothing else
 	@$(run) --bed loopback:6.12 hostile_share_async
