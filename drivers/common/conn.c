@@ -16,6 +16,7 @@
 #include <linux/jiffies.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vm_sockets.h>
 #include <net/af_vsock.h>
@@ -28,6 +29,8 @@
 #define CONN_RBUF_LEN		SZ_16K
 #define CONN_SOCK_BUF_LEN	((u64)SZ_1M)
 #define CONN_RESERVED_PORTS	1024
+/* Attempts to send while there is no memory, one in each tick of the clock. */
+#define CONN_NOMEM_TRIES	10
 /*
  * Sockets of this module get their own lockdep subclass. A recvmsg() into a program's memory
  * faults with the sock locked, while this module locks its socks in faults and below mmap(). No
@@ -434,6 +437,7 @@ int vgpu_conn_send(struct vgpu_conn *conn, struct kvec *vec, size_t nr, size_t l
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	unsigned int tries = CONN_NOMEM_TRIES;
 	size_t done = 0;
 	int ret;
 
@@ -455,7 +459,13 @@ int vgpu_conn_send(struct vgpu_conn *conn, struct kvec *vec, size_t nr, size_t l
 						   timeout_ms);
 			if (!ret)
 				continue;
-		} else {
+		} else if (ret == -ENOMEM && --tries) {
+			/* More than this message would be lost with the connection. */
+			schedule_timeout_killable(1);
+			if (!fatal_signal_pending(current))
+				continue;
+			ret = -EINTR;
+		} else if (ret != -ENOMEM || done) {
 			ret = -ENODEV;
 		}
 		if (done || ret == -ENODEV)

@@ -139,10 +139,10 @@ bool vgpu_conn_readable(struct vgpu_conn *conn);
  * @len: number of bytes of all entries
  * @timeout_ms: timeout of the whole message in milliseconds; 0: none
  *
- * Waits in TASK_KILLABLE. If the wait ends (killed, timeout) after a part of the message was
- * sent, the connection is ended.
+ * Waits in TASK_KILLABLE, for a short time also for memory. If the wait ends (killed, timeout, no
+ * memory) after a part of the message was sent, the connection is ended.
  *
- * Return: 0, -ENODEV (connection over), -ETIMEDOUT, -EINTR (killed).
+ * Return: 0, -ENODEV (connection over), -ETIMEDOUT, -EINTR (killed), -ENOMEM (nothing was sent).
  */
 int vgpu_conn_send(struct vgpu_conn *conn, struct kvec *vec, size_t nr, size_t len,
 		   unsigned int timeout_ms);
