@@ -111,6 +111,9 @@ check-deaths: prepare ## kill 8,000 tasks, 1,500 shadows and 400 agents under lo
 check-share: prepare ## test the shares of guests in a device that queues its work, on a machine that does nothing else
 	@$(run) --bed loopback:6.12 hostile_share_async
 
+check-alloc: prepare ## test that each allocation of the modules may fail, for each kind of operation
+	@$(run) --bed loopback:debug mock_alloc
+
 gpu-kit: prepare ## build .gpu-kit/, which tests/gpu/run needs on a machine with a GPU
 	@tests/gpu/mkkit
 
@@ -152,4 +155,4 @@ clean: ## remove the files built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-vhost check-user check-kept check-hoard check-deaths check-share gpu-kit check-gpu-kit check-unit fuzz check-install check-libvirt lint docs bench shell-guest shell-host clean
+	check-nested check-vhost check-user check-kept check-hoard check-deaths check-share check-alloc gpu-kit check-gpu-kit check-unit fuzz check-install check-libvirt lint docs bench shell-guest shell-host clean
