@@ -7,7 +7,8 @@
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 DESTDIR	?=
-version	:= 0.1
+include drivers/common/version.mk
+version	:= $(vgpu-version)
 harness	:= tests/harness
 run	:= $(harness)/run
 

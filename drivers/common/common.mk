@@ -4,6 +4,10 @@
 # built at the same time never share an object file.
 
 vgpu-root := $(src)/../..
+include $(src)/../common/version.mk
+
+# The modules' MODULE_VERSION(), which DKMS compares.
+CFLAGS_main.o := -DVGPU_VERSION='"$(vgpu-version)"'
 
 ccflags-y += -I$(vgpu-root)/drivers/common
 ccflags-y += -I$(vgpu-root)

@@ -225,5 +225,6 @@ module_exit(vgpu_guest_exit);
 MODULE_DESCRIPTION("Guest side of vgpu: device files of the host");
 MODULE_AUTHOR("The vgpu authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(VGPU_VERSION);
 /* Load whichever transport of vsock the machine has; this module loads without any. */
 MODULE_SOFTDEP("pre: vsock vmw_vsock_virtio_transport vsock_loopback");

@@ -53,5 +53,7 @@ module_init(vgpu_host_init);
 module_exit(vgpu_host_exit);
 
 MODULE_DESCRIPTION("Host side of vgpu: device files for virtual machines");
+MODULE_AUTHOR("The vgpu authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(VGPU_VERSION);
 MODULE_SOFTDEP("pre: vsock post: vhost_vsock vsock_loopback vmw_vsock_virtio_transport");
