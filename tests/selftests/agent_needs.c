@@ -33,6 +33,7 @@
 #define EXIT_CONFIG	3
 #define EXIT_MODULE	4
 #define PATIENCE_MS	60000
+#define PROGRAMS	"/usr/libexec/vgpu"
 
 /**
  * struct refusal - system call that fails
@@ -160,6 +161,7 @@ FIXTURE_TEARDOWN(needs)
 		return;
 	EXPECT_TRUE(tool_write(MAPS_MAX, self->maps));
 	unlink(CONF);
+	tool_run("umount -q " PROGRAMS);
 	if (!self->stopped)
 		return;
 	if (tool_processes("/vgpud", NULL))
@@ -491,6 +493,34 @@ TEST_F_TIMEOUT(needs, hypervisor_without_regions, 180)
 		EXPECT_TRUE(await_logged(from, words));
 		EXPECT_EQ(0, tool_run("vgpuctl window destroy --to %u --force", guest)->status);
 	}
+}
+
+/*
+ * A later version is installed while vgpud serves guests. vgpud goes on with the programs with which
+ * it has started, also with those that it starts for the first time. Other programs are hidden.
+ */
+TEST_F_TIMEOUT(needs, programs_are_replaced, 240)
+{
+	const char *name = getenv("VGPU_NAME");
+	struct vhost_u64 msg;
+	int fd;
+
+	ASSERT_TRUE(agent_keep_exports());
+	self->stopped = true;
+	ASSERT_TRUE(agent_end(name, SIGTERM));
+	fd = agent_start(name);
+	ASSERT_GE(fd, 0);
+	close(fd);
+	ASSERT_EQ(0, tool_run("mount -t tmpfs tmpfs " PROGRAMS)->status);
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 83 --size 1M")->status);
+	fd = hypervisor_connect(83);
+	EXPECT_GE(fd, 0);
+	EXPECT_TRUE(hypervisor_asks(fd, &msg));
+	close(fd);
+	fd = agent_open(name);
+	EXPECT_GE(fd, 0);
+	close(fd);
+	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 83 --force")->status);
 }
 
 #define FAKE_VFIO	"/dev/vfio/66"

@@ -152,16 +152,22 @@ static int lock_take(void)
 
 int engine_init(const struct host_events *handlers)
 {
-	int faults_fd = needs_check(), ret, other;
+	/* All are opened now: vgpud may serve guests for long after a later version was installed. */
+	static const enum spawn_kind kinds[] = {
+		SPAWN_ENGINE, SPAWN_ENGINE_SHADOW, SPAWN_MASTER
+	};
+	int faults_fd = needs_check(), ret = 0;
+	size_t i;
 
 	if (faults_fd < 0)
 		return faults_fd;
 	engines_init(handlers);
 	engine_shadows_init(faults_fd);
-	ret = spawn_open(SPAWN_ENGINE);
-	other = spawn_open(SPAWN_ENGINE_SHADOW);
-	if (ret || other)
-		return -ENOENT;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (spawn_open(kinds[i]))
+			ret = -ENOENT;
+	if (ret)
+		return ret;
 	ret = lock_take();
 	return ret ? ret : nodes_init();
 }

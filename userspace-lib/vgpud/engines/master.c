@@ -48,9 +48,7 @@ int master_start(const struct engine *engine, const struct offer *offer)
 		return node;
 	spawn.files[1].fd = node;
 	master = calloc(1, sizeof(*master));
-	fd = master ? spawn_open(SPAWN_MASTER) : -ENOMEM;
-	if (!fd)
-		fd = spawn_program(engine->sandbox, &spawn, &master->pid);
+	fd = master ? spawn_program(engine->sandbox, &spawn, &master->pid) : -ENOMEM;
 	close(node);
 	if (fd < 0) {
 		free(master);

@@ -36,6 +36,11 @@ void keepers_init(bool engines, void (*on_connect)(uint32_t cid, uint32_t port))
 {
 	keepers_show = engines;
 	came = on_connect;
+	/*
+	 * The program is opened now, because that of a later version may take its place before
+	 * a guest gets a window. A failure is logged, and fails keeper_window_create().
+	 */
+	spawn_open(SPAWN_KEEPER);
 }
 
 /* Compare the guest of a keeper with another one, for the order of the list. */
