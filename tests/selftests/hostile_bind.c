@@ -167,8 +167,8 @@ static bool nothing_bound(void *unused)
 		return false;
 	if (!vgpu_agent_status(agent, &info)) {
 		for (i = 0; i < info->nr_windows; i++)
-			nothing |= info->windows[i].port == PORT && !info->windows[i].bindings &&
-				   !info->windows[i].bound_bytes;
+			nothing |= info->windows[i]->port == PORT && !info->windows[i]->bindings &&
+				   !info->windows[i]->bound_bytes;
 		vgpu_host_info_free(info);
 	}
 	vgpu_agent_close(agent);

@@ -56,6 +56,7 @@ static inline int export_as(const char *name, const char *path, uint32_t cid, ui
 			    bool any_port)
 {
 	struct vgpu_export_request request = {
+		.struct_size = sizeof(request),
 		.path = path ?: real_path, .name = name, .cid = cid, .port = port,
 		.any_port = any_port,
 	};
@@ -94,9 +95,9 @@ static inline struct vgpu_guest_info guest(void)
 	if (!vgpu_agent_status(agent, &info)) {
 		guest.port = 0;
 		for (i = 0; i < info->nr_guests; i++) {
-			if (info->guests[i].port != PORT)
+			if (info->guests[i]->port != PORT)
 				continue;
-			guest = info->guests[i];
+			guest = *info->guests[i];
 			nr += guest.nr_programs;
 		}
 		vgpu_host_info_free(info);

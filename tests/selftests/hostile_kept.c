@@ -68,9 +68,9 @@ static int shadow_maps(void)
 		return -1;
 	if (!vgpu_agent_status(agent, &info)) {
 		for (i = 0; i < info->nr_guests; i++)
-			if (info->guests[i].port == PORT && info->guests[i].nr_programs)
+			if (info->guests[i]->port == PORT && info->guests[i]->nr_programs)
 				maps = atoi(tool_run("wc -l </proc/%u/maps",
-						     info->guests[i].programs[0].shadow_pid)->out);
+						     info->guests[i]->programs[0]->shadow_pid)->out);
 		vgpu_host_info_free(info);
 	}
 	vgpu_agent_close(agent);
@@ -342,8 +342,8 @@ static int memory_is_huge(void)
 		return -1;
 	if (!vgpu_agent_status(agent, &info)) {
 		for (i = 0; i < info->nr_windows; i++)
-			if (info->windows[i].port == PORT)
-				huge = info->windows[i].memory_huge;
+			if (info->windows[i]->port == PORT)
+				huge = info->windows[i]->memory_huge;
 		vgpu_host_info_free(info);
 	}
 	vgpu_agent_close(agent);

@@ -729,6 +729,7 @@ TEST_F_TIMEOUT(hostile_patience, readers_of_mapped_pages_are_young, 240)
 TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
 {
 	struct vgpu_export_request request = {
+		.struct_size = sizeof(request),
 		.path = real_path, .name = "hostile", .cid = LOOPBACK, .port = PORT,
 		.no_demand = true,
 	};
@@ -788,6 +789,7 @@ TEST_F_TIMEOUT(hostile_patience, page_refused_to_one_lane, 120)
 {
 	const uint64_t page = 0x10000000;
 	struct vgpu_export_request request = {
+		.struct_size = sizeof(request),
 		.path = real_path, .name = "hostile-b", .cid = LOOPBACK, .port = PORT,
 		.no_demand = true,
 	};

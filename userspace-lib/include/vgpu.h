@@ -5,6 +5,17 @@
  *
  * Functions that can fail return 0 or a negative errno. Only one thread at a time may use a
  * connection to the agent.
+ *
+ * Later versions of the library may add members at the end of a struct that begins with
+ * @struct_size. Nothing else of these structs changes as long as the library is libvgpu.so.0.
+ *
+ * A struct that a program fills in has @struct_size = sizeof(struct ...), and 0 in members that the
+ * program does not know. A library that does not know a member fails with -E2BIG, unless the
+ * member is 0.
+ *
+ * A struct that the library fills in has as @struct_size the number of bytes that the library knows.
+ * A program that was built with a later version asks VGPU_HAS() before it reads a new member. The
+ * library makes these structs; a program that copies one copies what the program knows of it.
  */
 #ifndef VGPU_H
 #define VGPU_H
@@ -16,6 +27,11 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* True if the library has filled in this member of the struct that @info points to. */
+#define VGPU_HAS(info, member) \
+	((info)->struct_size >= \
+	 (size_t)((const char *)(&(info)->member + 1) - (const char *)(info)))
 
 #define VGPU_AGENT_SOCKET	"/run/vgpu/vgpud.sock"
 
@@ -65,6 +81,7 @@ int vgpu_agent_find_guest(struct vgpu_agent *agent, const char *name,
 
 /**
  * struct vgpu_export_request - an export to be made
+ * @struct_size: sizeof(struct vgpu_export_request)
  * @path: path of the device file, absolute, up to 63 bytes
  * @name: name of the export; NULL: the last part of the path
  * @nvidia: true to export all device files of a card of NVIDIA's driver by their usual names;
@@ -85,6 +102,7 @@ int vgpu_agent_find_guest(struct vgpu_agent *agent, const char *name,
  * @audit: true if ioctls that @profile does not have are let through, counted and logged
  */
 struct vgpu_export_request {
+	size_t struct_size;
 	const char *path;
 	const char *name;
 	bool nvidia;
@@ -149,6 +167,7 @@ int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, uint32_t cid,
 
 /**
  * struct vgpu_unexport_request - an export that is to be taken back
+ * @struct_size: sizeof(struct vgpu_unexport_request)
  * @name: name of the export; NULL with @nvidia
  * @nvidia: true to take back all files that a card of NVIDIA's driver needs
  * @card: number of the card, with @nvidia; or VGPU_NVIDIA_ALL
@@ -160,6 +179,7 @@ int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, uint32_t cid,
  *	all files of devices of this host
  */
 struct vgpu_unexport_request {
+	size_t struct_size;
 	const char *name;
 	bool nvidia;
 	int card;
@@ -204,6 +224,7 @@ int vgpu_agent_diff(struct vgpu_agent *agent, char **changes);
 
 /**
  * struct vgpu_limit_info - a limit of a guest
+ * @struct_size: number of bytes that the library has filled in
  * @name: name of the limit, as in the settings of the agent
  * @limit: value of the limit
  * @use: amount that the guest uses now; for lanes, pages and mappings that of the program that uses
@@ -214,6 +235,7 @@ int vgpu_agent_diff(struct vgpu_agent *agent, char **changes);
  * @origin: origin of the value: "default", "file" or "vgpuctl"
  */
 struct vgpu_limit_info {
+	size_t struct_size;
 	char name[24];
 	uint64_t limit;
 	uint64_t use;
@@ -225,23 +247,25 @@ struct vgpu_limit_info {
 
 /**
  * struct vgpu_limits_info - limits of a guest
+ * @struct_size: number of bytes that the library has filled in
  * @name: name of the guest; "": it has none
  * @cid: vsock context ID of the guest
  * @port: vsock port of the agent by which the guest connects
  * @connected: true if the guest is connected; if not, nothing is used
  * @delayed: number of calls that had to wait for a rate since the guest connected
- * @limits: array of the limits
+ * @limits: array of pointers to the limits
  * @nr_limits: number of entries of @limits
  * @queued: number of calls that had to wait while a device worked for other guests
  * @device_ns: time of devices in nanoseconds that the guest was charged
  */
 struct vgpu_limits_info {
+	size_t struct_size;
 	char name[32];
 	uint32_t cid;
 	uint32_t port;
 	bool connected;
 	uint64_t delayed;
-	struct vgpu_limit_info *limits;
+	struct vgpu_limit_info **limits;
 	size_t nr_limits;
 	uint64_t queued;
 	uint64_t device_ns;
@@ -273,6 +297,7 @@ struct vgpu_limit_change {
 
 /**
  * struct vgpu_limit_request - limits of a guest that are to be changed
+ * @struct_size: sizeof(struct vgpu_limit_request)
  * @name: name of the guest; NULL: @guest says which
  * @guest: numbers of the guest
  * @changes: array of the limits
@@ -280,6 +305,7 @@ struct vgpu_limit_change {
  * @save: true to write the limits to a file, so that they last; only for a guest with a name
  */
 struct vgpu_limit_request {
+	size_t struct_size;
 	const char *name;
 	struct vgpu_guest_name guest;
 	const struct vgpu_limit_change *changes;
@@ -305,12 +331,14 @@ int vgpu_agent_limit(struct vgpu_agent *agent, const struct vgpu_limit_request *
 
 /**
  * struct vgpu_window_request - a window to be made
+ * @struct_size: sizeof(struct vgpu_window_request)
  * @cid: vsock context ID of the guest
  * @port: vsock port of the agent by which the guest connects; 0: the default port
  * @size: size in bytes, a power of two; costs no memory
  * @owner: name of the user whose hypervisor opens the window; NULL: libvirt's user, or root
  */
 struct vgpu_window_request {
+	size_t struct_size;
 	uint32_t cid;
 	uint32_t port;
 	uint64_t size;
@@ -360,6 +388,7 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
 
 /**
  * struct vgpu_window_status - a window
+ * @struct_size: number of bytes that the library has filled in
  * @path: path of the window's device file or socket
  * @memory_path: path of the socket by which the hypervisor reports where the guest's memory is;
  *	"": none
@@ -386,6 +415,7 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  *	@memory_path; 0: none
  */
 struct vgpu_window_status {
+	size_t struct_size;
 	char *path;
 	char *memory_path;
 	uint32_t cid;
@@ -410,12 +440,14 @@ struct vgpu_window_status {
 
 /**
  * struct vgpu_denial_info - an ioctl that the terms of an export deny
+ * @struct_size: number of bytes that the library has filled in
  * @ioctl: name of the ioctl, or its number; a number behind the name is that of the request in its
  *	argument, for NVIDIA's driver; "others": all ioctls for which the table has no room
  * @denied: number of times that it failed
  * @audited: number of times that it was let through, see @audit of struct vgpu_export_request
  */
 struct vgpu_denial_info {
+	size_t struct_size;
 	char *ioctl;
 	uint64_t denied;
 	uint64_t audited;
@@ -423,29 +455,32 @@ struct vgpu_denial_info {
 
 /**
  * struct vgpu_grant_info - a guest that may use an export
+ * @struct_size: number of bytes that the library has filled in
  * @cid: vsock context ID of the guest
  * @port: vsock port of the agent by which the guest connects
  * @any_port: see struct vgpu_export_request
  * @read_only: see struct vgpu_export_request
  * @connected: true if the guest is connected
- * @denials: array of the ioctls that were denied to the guest, or let through by an audit, since it
- *	connected, or got the export if that was later
+ * @denials: array of pointers to the ioctls that were denied to the guest, or let through by an
+ *	audit, since it connected, or got the export if that was later
  * @nr_denials: number of entries of @denials
  * @name: name of the guest; "": it has none
  */
 struct vgpu_grant_info {
+	size_t struct_size;
 	uint32_t cid;
 	uint32_t port;
 	bool any_port;
 	bool read_only;
 	bool connected;
-	struct vgpu_denial_info *denials;
+	struct vgpu_denial_info **denials;
 	size_t nr_denials;
 	char name[32];
 };
 
 /**
  * struct vgpu_export_info - an export
+ * @struct_size: number of bytes that the library has filled in
  * @name: name of the export
  * @path: path of the device file
  * @driver: name of the device's driver; "" while the device is absent
@@ -459,10 +494,11 @@ struct vgpu_grant_info {
  * @audit: see struct vgpu_export_request
  * @profile: see struct vgpu_export_request; "" if none was asked for
  * @origin: file that asks for the export; "" if vgpu_agent_export() made it
- * @grants: array of the guests that may use the export
+ * @grants: array of pointers to the guests that may use the export
  * @nr_grants: number of entries of @grants
  */
 struct vgpu_export_info {
+	size_t struct_size;
 	char *name;
 	char *path;
 	char *driver;
@@ -474,17 +510,19 @@ struct vgpu_export_info {
 	bool audit;
 	char *profile;
 	char *origin;
-	struct vgpu_grant_info *grants;
+	struct vgpu_grant_info **grants;
 	size_t nr_grants;
 };
 
 /**
  * struct vgpu_program_info - a program of a guest that uses a device
+ * @struct_size: number of bytes that the library has filled in
  * @guest_pid: process ID in the guest, as the guest says
  * @comm: name of the program, as the guest says
  * @shadow_pid: process ID of the program's shadow on the host
  */
 struct vgpu_program_info {
+	size_t struct_size;
 	uint32_t guest_pid;
 	char *comm;
 	uint32_t shadow_pid;
@@ -541,40 +579,46 @@ struct vgpu_counters {
 
 /**
  * struct vgpu_guest_info - a guest that is connected
+ * @struct_size: number of bytes that the library has filled in
  * @cid: vsock context ID of the guest
  * @port: vsock port of the agent by which the guest connected
  * @connected: true if the guest is connected; false while its connection is being ended
  * @uid: user ID of the guest's shadows
  * @since: time of the connection, CLOCK_REALTIME in seconds
- * @programs: array of the guest's programs that use devices, for those who may change exports
+ * @programs: array of pointers to the guest's programs that use devices, for those who may change
+ *	exports
  * @programs_hidden: true if the agent does not name the programs to this user
  * @nr_programs: number of entries of @programs
- * @counters: counters of the guest; 0 if not @connected
  * @name: name of the guest; "": it has none
+ * @reserved: room for later members; 0
+ * @counters: counters of the guest; 0 if not @connected. Later versions may add counters at the end
  */
 struct vgpu_guest_info {
+	size_t struct_size;
 	uint32_t cid;
 	uint32_t port;
 	bool connected;
 	uint32_t uid;
 	uint64_t since;
-	struct vgpu_program_info *programs;
+	struct vgpu_program_info **programs;
 	size_t nr_programs;
 	bool programs_hidden;
-	struct vgpu_counters counters;
 	char name[32];
+	uint64_t reserved[8];
+	struct vgpu_counters counters;
 };
 
 /**
  * struct vgpu_host_info - state of a host, as its agent reports it
+ * @struct_size: number of bytes that the library has filled in
  * @version: version of the agent
  * @pid: process ID of the agent
  * @port: default vsock port of the agent
- * @exports: array of the exports
+ * @exports: array of pointers to the exports
  * @nr_exports: number of entries of @exports
- * @guests: array of the guests
+ * @guests: array of pointers to the guests
  * @nr_guests: number of entries of @guests
- * @windows: array of the windows of guests
+ * @windows: array of pointers to the windows of guests
  * @nr_windows: number of entries of @windows
  * @user_engine: true if processes serve the guests, false if the kernel module does
  * @scratch_keys: true if protection keys keep drivers from a shadow's own memory and that of
@@ -582,14 +626,15 @@ struct vgpu_guest_info {
  * @cgroups: true if the processes of each guest on the host have a control group of their own
  */
 struct vgpu_host_info {
+	size_t struct_size;
 	char *version;
 	uint32_t pid;
 	uint32_t port;
-	struct vgpu_export_info *exports;
+	struct vgpu_export_info **exports;
 	size_t nr_exports;
-	struct vgpu_guest_info *guests;
+	struct vgpu_guest_info **guests;
 	size_t nr_guests;
-	struct vgpu_window_status *windows;
+	struct vgpu_window_status **windows;
 	size_t nr_windows;
 	bool user_engine;
 	bool scratch_keys;
@@ -611,6 +656,7 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
 
 /**
  * struct vgpu_unknown_ioctl - an ioctl that no schema of the guest describes
+ * @struct_size: number of bytes that the library has filled in
  * @cmd: command of the ioctl
  * @class_of: class of NVIDIA's driver that the ioctl's schema does not know; 0: none
  * @command_of: command of that driver, inside the ioctl, with pointers that the schema does not
@@ -618,6 +664,7 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
  * @calls: number of times that programs made the ioctl
  */
 struct vgpu_unknown_ioctl {
+	size_t struct_size;
 	uint32_t cmd;
 	uint32_t class_of;
 	uint32_t command_of;
@@ -626,6 +673,7 @@ struct vgpu_unknown_ioctl {
 
 /**
  * struct vgpu_node_info - a forwarded device
+ * @struct_size: number of bytes that the library has filled in
  * @node: path of the node, such as "/dev/vgpu0"
  * @drm_node: path of the DRM node, such as "/dev/dri/renderD128"; "" if it is no DRM device
  * @class_node: path of the node of another class, such as "/dev/video0", "/dev/snd/controlC0",
@@ -643,11 +691,12 @@ struct vgpu_unknown_ioctl {
  * @fetched_pages: see struct vgpu_counters, for this node alone
  * @window_mappings: number of mappings in the host's window, now
  * @copy_mappings: number of mappings in copy mode, now
- * @unknown: array of ioctls that no schema describes
+ * @unknown: array of pointers to ioctls that no schema describes
  * @nr_unknown: number of entries of @unknown
  * @unknown_others: number of calls of further ioctls for which the list had no room
  */
 struct vgpu_node_info {
+	size_t struct_size;
 	char *node;
 	char *drm_node;
 	char *class_node;
@@ -664,30 +713,32 @@ struct vgpu_node_info {
 	uint64_t fetched_pages;
 	uint64_t window_mappings;
 	uint64_t copy_mappings;
-	struct vgpu_unknown_ioctl *unknown;
+	struct vgpu_unknown_ioctl **unknown;
 	size_t nr_unknown;
 	uint64_t unknown_others;
 };
 
 /**
  * vgpu_nodes - get the forwarded devices of this guest
- * @nodes: filled in: an array, to be freed by vgpu_nodes_free()
+ * @nodes: filled in: an array of pointers, to be freed by vgpu_nodes_free()
  * @nr: filled in: number of entries of the array
  *
  * Return: 0, -ENOENT (the guest module is not loaded), -ENOMEM.
  */
-int vgpu_nodes(struct vgpu_node_info **nodes, size_t *nr);
+int vgpu_nodes(struct vgpu_node_info ***nodes, size_t *nr);
 
-void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr);
+void vgpu_nodes_free(struct vgpu_node_info **nodes, size_t nr);
 
 /**
  * struct vgpu_reach_info - a host that this guest is to connect to
+ * @struct_size: number of bytes that the library has filled in
  * @host: host, "CID:PORT"
  * @state: "connecting", "connected", "no host", "refused", "wrong version" or "nothing
  *	exported"
  * @error: errno of the last attempt to connect; 0: none failed, or the host is connected
  */
 struct vgpu_reach_info {
+	size_t struct_size;
 	char *host;
 	char *state;
 	int error;
@@ -695,14 +746,14 @@ struct vgpu_reach_info {
 
 /**
  * vgpu_reach - get the state of this guest's connection to each of its hosts
- * @hosts: filled in: an array, to be freed by vgpu_reach_free()
+ * @hosts: filled in: an array of pointers, to be freed by vgpu_reach_free()
  * @nr: filled in: number of entries of the array
  *
  * Return: 0, -ENOENT (the guest module is not loaded), -ENOMEM.
  */
-int vgpu_reach(struct vgpu_reach_info **hosts, size_t *nr);
+int vgpu_reach(struct vgpu_reach_info ***hosts, size_t *nr);
 
-void vgpu_reach_free(struct vgpu_reach_info *hosts, size_t nr);
+void vgpu_reach_free(struct vgpu_reach_info **hosts, size_t nr);
 
 #ifdef __cplusplus
 }

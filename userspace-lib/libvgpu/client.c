@@ -87,6 +87,48 @@ static const char *no_answer_words(int error)
 	}
 }
 
+int request_copy(struct vgpu_agent *agent, void *to, size_t size, size_t least, const void *from)
+{
+	const unsigned char *bytes = from;
+	size_t given, i;
+
+	memcpy(&given, from, sizeof(given));
+	if (given < least)
+		return fail(agent, -EINVAL, "the program gives a struct without its size");
+	for (i = size; i < given; i++)
+		if (bytes[i])
+			return fail(agent, -E2BIG, "libvgpu is older than the program");
+	memset(to, 0, size);
+	memcpy(to, from, given < size ? given : size);
+	return 0;
+}
+
+void *infos_alloc(size_t nr, size_t size)
+{
+	void **infos = calloc(nr ? nr : 1, sizeof(*infos));
+	size_t i;
+
+	for (i = 0; infos && i < nr; i++) {
+		infos[i] = calloc(1, size);
+		if (!infos[i]) {
+			infos_free(infos, i);
+			return NULL;
+		}
+		memcpy(infos[i], &size, sizeof(size));
+	}
+	return infos;
+}
+
+void infos_free(void *infos, size_t nr)
+{
+	void **array = infos;
+	size_t i;
+
+	for (i = 0; array && i < nr; i++)
+		free(array[i]);
+	free(array);
+}
+
 static int send_line(struct vgpu_agent *agent, const char *text)
 {
 	size_t len = strlen(text), pos = 0;

@@ -95,7 +95,7 @@ static bool parse_unknown(const char *line, struct vgpu_unknown_ioctl *unknown)
 	unsigned long long calls;
 	uint32_t cmd, of;
 
-	*unknown = (struct vgpu_unknown_ioctl){ 0 };
+	*unknown = (struct vgpu_unknown_ioctl){ .struct_size = sizeof(*unknown) };
 	if (sscanf(line, "%" SCNx32 " class %" SCNx32 " %llu", &cmd, &of, &calls) == 3)
 		unknown->class_of = of;
 	else if (sscanf(line, "%" SCNx32 " command %" SCNx32 " %llu", &cmd, &of, &calls) == 3)
@@ -110,7 +110,7 @@ static bool parse_unknown(const char *line, struct vgpu_unknown_ioctl *unknown)
 /* Read the lines of unknown ioctls, and the line "others 10" if there is one. */
 static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 {
-	struct vgpu_unknown_ioctl unknown, *more;
+	struct vgpu_unknown_ioctl unknown, **more;
 	char path[PATH_MAX], line[64];
 	unsigned long long calls;
 	bool ok = true;
@@ -126,8 +126,11 @@ static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 			ok = more;
 			if (!ok)
 				break;
-			more[node->nr_unknown++] = unknown;
 			node->unknown = more;
+			more[node->nr_unknown] = malloc(sizeof(unknown));
+			ok = more[node->nr_unknown];
+			if (ok)
+				*more[node->nr_unknown++] = unknown;
 		}
 	}
 	if (file)
@@ -181,12 +184,12 @@ static bool read_host(const char *name, void *to)
 }
 
 /*
- * Make an array with an element of @size bytes for each entry of directory @dir that @is_one
- * accepts, and have @read_one fill in the elements. Return: 0 or a negative errno. After -ENOMEM
- * the caller frees the array, which may be incomplete or NULL.
+ * Make a struct of @size bytes for each entry of directory @dir that @is_one accepts, and have
+ * @read_one fill in the structs. @list: filled in: array of pointers to them. Return: 0 or a
+ * negative errno. After -ENOMEM the caller frees the array, which may be incomplete or NULL.
  */
 static int read_entries(const char *dir, int (*is_one)(const struct dirent *entry), size_t size,
-			bool (*read_one)(const char *name, void *to), void **list, size_t *nr)
+			bool (*read_one)(const char *name, void *to), void ***list, size_t *nr)
 {
 	struct dirent **entries;
 	bool ok;
@@ -196,72 +199,72 @@ static int read_entries(const char *dir, int (*is_one)(const struct dirent *entr
 	if (n < 0)
 		return -errno;
 	*nr = n;
-	*list = calloc(n ? n : 1, size);
+	*list = infos_alloc(n, size);
 	ok = *list;
 	for (i = 0; i < n; i++) {
-		ok = ok && read_one(entries[i]->d_name, (char *)*list + i * size);
+		ok = ok && read_one(entries[i]->d_name, (*list)[i]);
 		free(entries[i]);
 	}
 	free(entries);
 	return ok ? 0 : -ENOMEM;
 }
 
-VGPU_PUBLIC int vgpu_nodes(struct vgpu_node_info **nodes, size_t *nr)
+VGPU_PUBLIC int vgpu_nodes(struct vgpu_node_info ***nodes, size_t *nr)
 {
-	void *list = NULL;
+	void **list = NULL;
 	size_t n = 0;
-	int ret = read_entries(CLASS_DIR, is_node, sizeof(**nodes), read_node, &list, &n);
+	int ret = read_entries(CLASS_DIR, is_node, sizeof(***nodes), read_node, &list, &n);
 
 	if (ret) {
-		vgpu_nodes_free(list, n);
+		vgpu_nodes_free((struct vgpu_node_info **)list, n);
 		return ret;
 	}
-	*nodes = list;
+	*nodes = (struct vgpu_node_info **)list;
 	*nr = n;
 	return 0;
 }
 
-VGPU_PUBLIC void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr)
+VGPU_PUBLIC void vgpu_nodes_free(struct vgpu_node_info **nodes, size_t nr)
 {
 	size_t i;
 
 	for (i = 0; nodes && i < nr; i++) {
-		free(nodes[i].node);
-		free(nodes[i].drm_node);
-		free(nodes[i].class_node);
-		free(nodes[i].name);
-		free(nodes[i].host);
-		free(nodes[i].path);
-		free(nodes[i].driver);
-		free(nodes[i].bus);
-		free(nodes[i].state);
-		free(nodes[i].unknown);
+		free(nodes[i]->node);
+		free(nodes[i]->drm_node);
+		free(nodes[i]->class_node);
+		free(nodes[i]->name);
+		free(nodes[i]->host);
+		free(nodes[i]->path);
+		free(nodes[i]->driver);
+		free(nodes[i]->bus);
+		free(nodes[i]->state);
+		infos_free(nodes[i]->unknown, nodes[i]->nr_unknown);
 	}
-	free(nodes);
+	infos_free(nodes, nr);
 }
 
-VGPU_PUBLIC int vgpu_reach(struct vgpu_reach_info **hosts, size_t *nr)
+VGPU_PUBLIC int vgpu_reach(struct vgpu_reach_info ***hosts, size_t *nr)
 {
-	void *list = NULL;
+	void **list = NULL;
 	size_t n = 0;
-	int ret = read_entries(HOSTS_DIR, is_host, sizeof(**hosts), read_host, &list, &n);
+	int ret = read_entries(HOSTS_DIR, is_host, sizeof(***hosts), read_host, &list, &n);
 
 	if (ret) {
-		vgpu_reach_free(list, n);
+		vgpu_reach_free((struct vgpu_reach_info **)list, n);
 		return ret;
 	}
-	*hosts = list;
+	*hosts = (struct vgpu_reach_info **)list;
 	*nr = n;
 	return 0;
 }
 
-VGPU_PUBLIC void vgpu_reach_free(struct vgpu_reach_info *hosts, size_t nr)
+VGPU_PUBLIC void vgpu_reach_free(struct vgpu_reach_info **hosts, size_t nr)
 {
 	size_t i;
 
 	for (i = 0; hosts && i < nr; i++) {
-		free(hosts[i].host);
-		free(hosts[i].state);
+		free(hosts[i]->host);
+		free(hosts[i]->state);
 	}
-	free(hosts);
+	infos_free(hosts, nr);
 }

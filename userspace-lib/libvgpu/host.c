@@ -95,24 +95,28 @@ static int agent_tell(struct vgpu_agent *agent, struct json_object *request)
 }
 
 VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
-				  const struct vgpu_export_request *export, char name[32])
+				  const struct vgpu_export_request *given, char name[32])
 {
-	struct json_object *request = request_new("export"), *answer;
-	int ret;
+	struct json_object *request, *answer;
+	struct vgpu_export_request export;
+	int ret = request_copy(agent, &export, sizeof(export), EXPORT_REQUEST_0_1, given);
 
-	put_string(request, "path", export->path);
-	put_string(request, "name", export->name);
-	if (export->nvidia)
-		put_card(request, export->card);
-	put_number(request, "cid", export->cid);
-	put_number(request, "port", export->port);
-	put_guests(request, export->others, export->nr_others);
-	put_bool(request, "any_port", export->any_port);
-	put_bool(request, "master", export->master);
-	put_bool(request, "no_demand", export->no_demand);
-	put_bool(request, "read_only", export->read_only);
-	put_string(request, "profile", export->profile);
-	put_bool(request, "audit", export->audit);
+	if (ret)
+		return ret;
+	request = request_new("export");
+	put_string(request, "path", export.path);
+	put_string(request, "name", export.name);
+	if (export.nvidia)
+		put_card(request, export.card);
+	put_number(request, "cid", export.cid);
+	put_number(request, "port", export.port);
+	put_guests(request, export.others, export.nr_others);
+	put_bool(request, "any_port", export.any_port);
+	put_bool(request, "master", export.master);
+	put_bool(request, "no_demand", export.no_demand);
+	put_bool(request, "read_only", export.read_only);
+	put_string(request, "profile", export.profile);
+	put_bool(request, "audit", export.audit);
 	ret = agent_ask(agent, request, &answer);
 	if (ret)
 		return ret;
@@ -123,16 +127,21 @@ VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 }
 
 VGPU_PUBLIC int vgpu_agent_unexport_from(struct vgpu_agent *agent,
-					 const struct vgpu_unexport_request *unexport)
+					 const struct vgpu_unexport_request *given)
 {
-	struct json_object *request = request_new("unexport");
+	struct vgpu_unexport_request unexport;
+	struct json_object *request;
+	int ret = request_copy(agent, &unexport, sizeof(unexport), UNEXPORT_REQUEST_0_1, given);
 
-	put_string(request, "name", unexport->name);
-	if (unexport->nvidia)
-		put_card(request, unexport->card);
-	put_guests(request, unexport->guests, unexport->nr_guests);
-	put_bool(request, "force", unexport->force);
-	put_bool(request, "now", unexport->now);
+	if (ret)
+		return ret;
+	request = request_new("unexport");
+	put_string(request, "name", unexport.name);
+	if (unexport.nvidia)
+		put_card(request, unexport.card);
+	put_guests(request, unexport.guests, unexport.nr_guests);
+	put_bool(request, "force", unexport.force);
+	put_bool(request, "now", unexport.now);
 	return agent_tell(agent, request);
 }
 
@@ -141,7 +150,8 @@ VGPU_PUBLIC int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, 
 {
 	struct vgpu_guest_name guest = { cid, port };
 	struct vgpu_unexport_request request = {
-		.name = name, .guests = &guest, .nr_guests = cid ? 1 : 0, .force = force,
+		.struct_size = sizeof(request), .name = name, .guests = &guest,
+		.nr_guests = cid ? 1 : 0, .force = force,
 	};
 
 	return vgpu_agent_unexport_from(agent, &request);
@@ -152,8 +162,8 @@ VGPU_PUBLIC int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, u
 {
 	struct vgpu_guest_name guest = { cid, port };
 	struct vgpu_unexport_request request = {
-		.nvidia = true, .card = card, .guests = &guest, .nr_guests = cid ? 1 : 0,
-		.force = force,
+		.struct_size = sizeof(request), .nvidia = true, .card = card, .guests = &guest,
+		.nr_guests = cid ? 1 : 0, .force = force,
 	};
 
 	return vgpu_agent_unexport_from(agent, &request);
@@ -188,15 +198,19 @@ static const char *owner_name(const char *owner)
 }
 
 VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
-					 const struct vgpu_window_request *window, char path[48])
+					 const struct vgpu_window_request *given, char path[48])
 {
-	struct json_object *request = request_new("window-create"), *answer;
-	int ret;
+	struct json_object *request, *answer;
+	struct vgpu_window_request window;
+	int ret = request_copy(agent, &window, sizeof(window), WINDOW_REQUEST_0_1, given);
 
-	put_number(request, "cid", window->cid);
-	put_number(request, "port", window->port);
-	put_number(request, "size", window->size);
-	put_owner(request, window->owner);
+	if (ret)
+		return ret;
+	request = request_new("window-create");
+	put_number(request, "cid", window.cid);
+	put_number(request, "port", window.port);
+	put_number(request, "size", window.size);
+	put_owner(request, window.owner);
 	ret = agent_ask(agent, request, &answer);
 	if (ret)
 		return ret;
@@ -271,15 +285,15 @@ VGPU_PUBLIC int vgpu_agent_find_guest(struct vgpu_agent *agent, const char *name
 /* Each of the next functions fills in one struct. They return false if there is no memory. */
 
 /*
- * Make an array of C structs of @size bytes from the JSON array @key. @to: pointer to the array.
- * Return: false if there is no memory.
+ * Make C structs of @size bytes from the JSON array @key. @to: pointer to the array of pointers to
+ * them. Return: false if there is no memory.
  */
 static bool read_array(struct json_object *object, const char *key, size_t size,
 		       bool (*read_one)(struct json_object *object, void *to),
 		       void *to, size_t *nr)
 {
 	struct json_object *array;
-	unsigned char *memory;
+	void **infos;
 	size_t i, len = 0;
 
 	if (json_object_object_get_ex(object, key, &array) &&
@@ -287,14 +301,14 @@ static bool read_array(struct json_object *object, const char *key, size_t size,
 		len = json_object_array_length(array);
 	if (!len)
 		return true;
-	memory = calloc(len, size);
-	if (!memory)
+	infos = infos_alloc(len, size);
+	if (!infos)
 		return false;
 	/* Publish the array first, so that a half-filled one can be freed. */
-	memcpy(to, &memory, sizeof(memory));
+	memcpy(to, &infos, sizeof(infos));
 	*nr = len;
 	for (i = 0; i < len; i++)
-		if (!read_one(json_object_array_get_idx(array, i), memory + i * size))
+		if (!read_one(json_object_array_get_idx(array, i), infos[i]))
 			return false;
 	return true;
 }
@@ -319,7 +333,7 @@ static bool read_grant(struct json_object *object, void *to)
 	grant->any_port = get_bool(object, "any_port");
 	grant->read_only = get_bool(object, "read_only");
 	grant->connected = get_bool(object, "connected");
-	return read_array(object, "denials", sizeof(*grant->denials), read_denial, &grant->denials,
+	return read_array(object, "denials", sizeof(**grant->denials), read_denial, &grant->denials,
 			  &grant->nr_denials);
 }
 
@@ -340,7 +354,7 @@ static bool read_export(struct json_object *object, void *to)
 	export->audit = get_bool(object, "audit");
 	return export->name && export->path && export->driver && export->kind &&
 	       export->bus && export->origin && export->profile &&
-	       read_array(object, "to", sizeof(*export->grants), read_grant, &export->grants,
+	       read_array(object, "to", sizeof(**export->grants), read_grant, &export->grants,
 			  &export->nr_grants);
 }
 
@@ -376,7 +390,7 @@ static bool read_guest(struct json_object *object, void *to)
 		guest->counters.cut_off = get_bool(counters, "cut_off");
 	}
 	guest->programs_hidden = json_object_object_get_ex(object, "programs", &programs) && !programs;
-	return read_array(object, "programs", sizeof(*guest->programs), read_program,
+	return read_array(object, "programs", sizeof(**guest->programs), read_program,
 			  &guest->programs, &guest->nr_programs);
 }
 
@@ -408,6 +422,7 @@ VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_inf
 		return ret;
 	host = calloc(1, sizeof(*host));
 	if (host) {
+		host->struct_size = sizeof(*host);
 		host->version = strdup(get_string(answer, "version"));
 		host->pid = get_number(answer, "pid");
 		host->port = get_number(answer, "port");
@@ -416,11 +431,11 @@ VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_inf
 		host->scratch_keys = !strcmp(get_string(answer, "scratch"), "keys");
 	}
 	if (!host || !host->version ||
-	    !read_array(answer, "exports", sizeof(*host->exports), read_export, &host->exports,
+	    !read_array(answer, "exports", sizeof(**host->exports), read_export, &host->exports,
 			&host->nr_exports) ||
-	    !read_array(answer, "guests", sizeof(*host->guests), read_guest, &host->guests,
+	    !read_array(answer, "guests", sizeof(**host->guests), read_guest, &host->guests,
 			&host->nr_guests) ||
-	    !read_array(answer, "windows", sizeof(*host->windows), read_window, &host->windows,
+	    !read_array(answer, "windows", sizeof(**host->windows), read_window, &host->windows,
 			&host->nr_windows)) {
 		vgpu_host_info_free(host);
 		json_object_put(answer);
@@ -436,9 +451,9 @@ static void export_info_free(struct vgpu_export_info *export)
 	size_t i, j;
 
 	for (i = 0; i < export->nr_grants; i++) {
-		for (j = 0; j < export->grants[i].nr_denials; j++)
-			free(export->grants[i].denials[j].ioctl);
-		free(export->grants[i].denials);
+		for (j = 0; j < export->grants[i]->nr_denials; j++)
+			free(export->grants[i]->denials[j]->ioctl);
+		infos_free(export->grants[i]->denials, export->grants[i]->nr_denials);
 	}
 	free(export->name);
 	free(export->path);
@@ -447,7 +462,7 @@ static void export_info_free(struct vgpu_export_info *export)
 	free(export->bus);
 	free(export->origin);
 	free(export->profile);
-	free(export->grants);
+	infos_free(export->grants, export->nr_grants);
 }
 
 static void guest_info_free(struct vgpu_guest_info *guest)
@@ -455,8 +470,8 @@ static void guest_info_free(struct vgpu_guest_info *guest)
 	size_t i;
 
 	for (i = 0; i < guest->nr_programs; i++)
-		free(guest->programs[i].comm);
-	free(guest->programs);
+		free(guest->programs[i]->comm);
+	infos_free(guest->programs, guest->nr_programs);
 }
 
 VGPU_PUBLIC void vgpu_host_info_free(struct vgpu_host_info *info)
@@ -466,17 +481,17 @@ VGPU_PUBLIC void vgpu_host_info_free(struct vgpu_host_info *info)
 	if (!info)
 		return;
 	for (i = 0; i < info->nr_exports; i++)
-		export_info_free(&info->exports[i]);
+		export_info_free(info->exports[i]);
 	for (i = 0; i < info->nr_guests; i++)
-		guest_info_free(&info->guests[i]);
+		guest_info_free(info->guests[i]);
 	for (i = 0; i < info->nr_windows; i++) {
-		free(info->windows[i].path);
-		free(info->windows[i].memory_path);
-		free(info->windows[i].owner);
+		free(info->windows[i]->path);
+		free(info->windows[i]->memory_path);
+		free(info->windows[i]->owner);
 	}
-	free(info->windows);
-	free(info->exports);
-	free(info->guests);
+	infos_free(info->windows, info->nr_windows);
+	infos_free(info->exports, info->nr_exports);
+	infos_free(info->guests, info->nr_guests);
 	free(info->version);
 	free(info);
 }

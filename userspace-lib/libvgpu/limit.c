@@ -66,13 +66,14 @@ VGPU_PUBLIC int vgpu_agent_limits(struct vgpu_agent *agent, const char *name,
 	array = member(answer, "limits");
 	if (limits && json_object_is_type(array, json_type_array)) {
 		limits->nr_limits = json_object_array_length(array);
-		limits->limits = calloc(limits->nr_limits, sizeof(*limits->limits));
+		limits->limits = infos_alloc(limits->nr_limits, sizeof(**limits->limits));
 	}
 	if (!limits || !limits->limits) {
 		free(limits);
 		json_object_put(answer);
 		return -ENOMEM;
 	}
+	limits->struct_size = sizeof(*limits);
 	read_text(answer, "name", limits->name, sizeof(limits->name));
 	limits->cid = json_object_get_int64(member(answer, "cid"));
 	limits->port = json_object_get_int64(member(answer, "port"));
@@ -81,7 +82,7 @@ VGPU_PUBLIC int vgpu_agent_limits(struct vgpu_agent *agent, const char *name,
 	limits->queued = json_object_get_int64(member(answer, "queued"));
 	limits->device_ns = json_object_get_int64(member(answer, "device-ns"));
 	for (i = 0; i < limits->nr_limits; i++)
-		read_limit(json_object_array_get_idx(array, i), &limits->limits[i]);
+		read_limit(json_object_array_get_idx(array, i), limits->limits[i]);
 	json_object_put(answer);
 	*info = limits;
 	return 0;
@@ -91,7 +92,7 @@ VGPU_PUBLIC void vgpu_limits_info_free(struct vgpu_limits_info *info)
 {
 	if (!info)
 		return;
-	free(info->limits);
+	infos_free(info->limits, info->nr_limits);
 	free(info);
 }
 
@@ -111,18 +112,22 @@ static char *join(struct json_object *array)
 }
 
 VGPU_PUBLIC int vgpu_agent_limit(struct vgpu_agent *agent,
-				 const struct vgpu_limit_request *request, char **notes)
+				 const struct vgpu_limit_request *given, char **notes)
 {
-	struct json_object *object = request_new("limit", request->name, &request->guest);
-	struct json_object *set = json_object_new_object(), *answer;
+	struct json_object *object, *set, *answer;
+	struct vgpu_limit_request request;
 	size_t i;
-	int ret;
+	int ret = request_copy(agent, &request, sizeof(request), LIMIT_REQUEST_0_1, given);
 
-	for (i = 0; i < request->nr_changes; i++)
-		json_object_object_add(set, request->changes[i].name,
-				       json_object_new_string(request->changes[i].value));
+	if (ret)
+		return ret;
+	object = request_new("limit", request.name, &request.guest);
+	set = json_object_new_object();
+	for (i = 0; i < request.nr_changes; i++)
+		json_object_object_add(set, request.changes[i].name,
+				       json_object_new_string(request.changes[i].value));
 	json_object_object_add(object, "set", set);
-	json_object_object_add(object, "save", json_object_new_boolean(request->save));
+	json_object_object_add(object, "save", json_object_new_boolean(request.save));
 	ret = agent_ask(agent, object, &answer);
 	if (ret)
 		return ret;

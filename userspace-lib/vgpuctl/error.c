@@ -162,7 +162,7 @@ int reach_status(const struct machine *machine, bool json)
 		return 0;
 	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		for (j = 0; j < machine->nr_reach; j++) {
-			reach = &machine->reach[j];
+			reach = machine->reach[j];
 			if (strcmp(reach->state, states[i].state))
 				continue;
 			if (!json)

@@ -72,6 +72,7 @@ static int export_agent(const struct options *options, const struct vgpu_export_
 int cmd_export(const char *path, const struct options *options)
 {
 	struct vgpu_export_request request = {
+		.struct_size = sizeof(request),
 		.name = options->values[OPT_NAME],
 		.cid = options->guests[0].cid,
 		.port = options->guests[0].port,
@@ -117,6 +118,7 @@ int cmd_export(const char *path, const struct options *options)
 int cmd_unexport(const char *name, const struct options *options)
 {
 	struct vgpu_unexport_request request = {
+		.struct_size = sizeof(request),
 		.name = name,
 		.nvidia = option_given(options, OPT_NVIDIA),
 		.guests = options->guests,

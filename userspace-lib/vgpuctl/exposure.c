@@ -139,8 +139,8 @@ static bool is_shared_owner(const struct vgpu_host_info *host, size_t window, ui
 	if (!uid)
 		return false;
 	for (i = 0; i < host->nr_windows; i++)
-		if (host->windows[i].cid != host->windows[window].cid &&
-		    !stat(host->windows[i].path, &st) && st.st_uid == uid)
+		if (host->windows[i]->cid != host->windows[window]->cid &&
+		    !stat(host->windows[i]->path, &st) && st.st_uid == uid)
 			return true;
 	return is_common_user(uid);
 }
@@ -149,7 +149,7 @@ static bool is_shared_owner(const struct vgpu_host_info *host, size_t window, ui
 static bool find_openers(const struct vgpu_host_info *host, size_t window,
 			 struct exposure *exposure)
 {
-	const char *path = host->windows[window].path;
+	const char *path = host->windows[window]->path;
 	bool has_acl = false;
 	struct stat st;
 
@@ -163,7 +163,7 @@ static bool find_openers(const struct vgpu_host_info *host, size_t window,
 	 * A window of a user-space engine has no device file: hypervisors get its memory by a
 	 * socket.
 	 */
-	exposure->hypervisor = host->windows[window].hypervisor;
+	exposure->hypervisor = host->windows[window]->hypervisor;
 	if (is_shared_owner(host, window, st.st_uid) && !opener_add_user(exposure, st.st_uid))
 		return false;
 	if (!openers_of_acl(exposure, path, st.st_gid, &has_acl))

@@ -93,9 +93,9 @@ static void put_denials(struct json_object *to, const struct vgpu_grant_info *gr
 
 	for (i = 0; i < grant->nr_denials; i++) {
 		object = put_element(array);
-		put_string(object, "ioctl", grant->denials[i].ioctl);
-		put_number(object, "denied", grant->denials[i].denied);
-		put_number(object, "audited", grant->denials[i].audited);
+		put_string(object, "ioctl", grant->denials[i]->ioctl);
+		put_number(object, "denied", grant->denials[i]->denied);
+		put_number(object, "audited", grant->denials[i]->audited);
 	}
 }
 
@@ -105,7 +105,7 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 	size_t i, j;
 
 	for (i = 0; i < host->nr_exports; i++) {
-		const struct vgpu_export_info *export = &host->exports[i];
+		const struct vgpu_export_info *export = host->exports[i];
 
 		object = put_element(array);
 		put_string(object, "name", export->name);
@@ -121,7 +121,7 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 		put_string(object, "origin", export->origin);
 		grants = put_array(object, "to");
 		for (j = 0; j < export->nr_grants; j++) {
-			const struct vgpu_grant_info *grant = &export->grants[j];
+			const struct vgpu_grant_info *grant = export->grants[j];
 
 			object = put_element(grants);
 			put_number(object, "cid", grant->cid);
@@ -147,7 +147,7 @@ static void put_guests(struct json_object *to, const struct vgpu_host_info *host
 	size_t i, j;
 
 	for (i = 0; i < host->nr_guests; i++) {
-		const struct vgpu_guest_info *guest = &host->guests[i];
+		const struct vgpu_guest_info *guest = host->guests[i];
 
 		object = put_element(array);
 		put_number(object, "cid", guest->cid);
@@ -165,9 +165,9 @@ static void put_guests(struct json_object *to, const struct vgpu_host_info *host
 		programs = put_array(object, "programs");
 		for (j = 0; j < guest->nr_programs; j++) {
 			object = put_element(programs);
-			put_string(object, "comm", guest->programs[j].comm);
-			put_number(object, "guest_pid", guest->programs[j].guest_pid);
-			put_number(object, "shadow_pid", guest->programs[j].shadow_pid);
+			put_string(object, "comm", guest->programs[j]->comm);
+			put_number(object, "guest_pid", guest->programs[j]->guest_pid);
+			put_number(object, "shadow_pid", guest->programs[j]->shadow_pid);
 		}
 	}
 }
@@ -202,7 +202,7 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 	size_t i;
 
 	for (i = 0; i < host->nr_windows; i++) {
-		const struct vgpu_window_status *window = &host->windows[i];
+		const struct vgpu_window_status *window = host->windows[i];
 
 		object = put_element(array);
 		put_string(object, "path", window->path);
@@ -258,13 +258,13 @@ static void put_unknown(struct json_object *to, const struct vgpu_node_info *nod
 
 	for (i = 0; i < node->nr_unknown; i++) {
 		object = put_element(array);
-		snprintf(cmd, sizeof(cmd), "%#010" PRIx32, node->unknown[i].cmd);
+		snprintf(cmd, sizeof(cmd), "%#010" PRIx32, node->unknown[i]->cmd);
 		put_string(object, "command", cmd);
-		snprintf(of, sizeof(of), "%#010" PRIx32, node->unknown[i].class_of);
-		put_string(object, "class", node->unknown[i].class_of ? of : "");
-		snprintf(of, sizeof(of), "%#010" PRIx32, node->unknown[i].command_of);
-		put_string(object, "command_inside", node->unknown[i].command_of ? of : "");
-		put_number(object, "calls", node->unknown[i].calls);
+		snprintf(of, sizeof(of), "%#010" PRIx32, node->unknown[i]->class_of);
+		put_string(object, "class", node->unknown[i]->class_of ? of : "");
+		snprintf(of, sizeof(of), "%#010" PRIx32, node->unknown[i]->command_of);
+		put_string(object, "command_inside", node->unknown[i]->command_of ? of : "");
+		put_number(object, "calls", node->unknown[i]->calls);
 	}
 	put_number(to, "unknown_ioctls_others", node->unknown_others);
 }
@@ -277,7 +277,7 @@ static void put_reach(struct json_object *to, const struct machine *machine)
 	size_t i;
 
 	for (i = 0; i < machine->nr_reach; i++) {
-		reach = &machine->reach[i];
+		reach = machine->reach[i];
 		reach_words(reach, words);
 		object = put_element(array);
 		put_string(object, "host", reach->host);
@@ -298,7 +298,7 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 	put_reach(guest, machine);
 	array = put_array(guest, "nodes");
 	for (i = 0; i < machine->nr_nodes; i++) {
-		const struct vgpu_node_info *node = &machine->nodes[i];
+		const struct vgpu_node_info *node = machine->nodes[i];
 
 		object = put_element(array);
 		put_string(object, "node", node->node);
@@ -333,7 +333,7 @@ void print_limits_json(const struct vgpu_limits_info *info)
 	put_number(object, "device_ns", info->device_ns);
 	array = put_array(object, "limits");
 	for (i = 0; i < info->nr_limits; i++) {
-		limit = &info->limits[i];
+		limit = info->limits[i];
 		element = put_element(array);
 		put_string(element, "name", limit->name);
 		put_number(element, "value", limit->limit);

@@ -77,6 +77,7 @@ int cmd_limit(const char *guest, const struct options *options)
 	const bool json = option_given(options, OPT_JSON);
 	struct vgpu_limit_change changes[CHANGES_MAX];
 	struct vgpu_limit_request request = {
+		.struct_size = sizeof(request),
 		.changes = changes,
 		.nr_changes = options->nr_more,
 		.save = option_given(options, OPT_SAVE),

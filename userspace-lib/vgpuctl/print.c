@@ -85,7 +85,7 @@ static void grant_words(const struct vgpu_export_info *export, uint32_t port, ch
 
 	words[0] = '\0';
 	for (i = 0; i < export->nr_grants && len < 1024; i++) {
-		grant = &export->grants[i];
+		grant = export->grants[i];
 		grant_guest(grant, port, name);
 		len += snprintf(words + len, 1024 - len, "%s%s%s%s%s", i ? ", " : "", name,
 				grant->read_only ? " read-only" : "",
@@ -106,18 +106,18 @@ static void print_denials(const struct vgpu_host_info *host)
 	size_t i, j, k;
 
 	for (i = 0; i < host->nr_exports; i++)
-		for (j = 0; j < host->exports[i].nr_grants; j++) {
-			grant = &host->exports[i].grants[j];
+		for (j = 0; j < host->exports[i]->nr_grants; j++) {
+			grant = host->exports[i]->grants[j];
 			/* The port is shown even if it is the default, as no port is 0. */
 			grant_guest(grant, 0, name);
 			for (k = 0; k < grant->nr_denials; k++) {
 				if (!table)
 					table = table_new("DENIED IOCTL", "EXPORT", "GUEST",
 							  ">DENIED", ">LET THROUGH", NULL);
-				denial = &grant->denials[k];
+				denial = grant->denials[k];
 				snprintf(denied, sizeof(denied), "%" PRIu64, denial->denied);
 				snprintf(audited, sizeof(audited), "%" PRIu64, denial->audited);
-				table_add(table, denial->ioctl, host->exports[i].name, name, denied,
+				table_add(table, denial->ioctl, host->exports[i]->name, name, denied,
 					  audited);
 			}
 		}
@@ -139,7 +139,7 @@ static void print_exports(const struct vgpu_host_info *host, bool status)
 	table = status ? table_new("EXPORT", "PATH", "DRIVER", "KIND", "BUS", "TO", NULL) :
 		table_new("EXPORT", "PATH", "DRIVER", "KIND", "TO", NULL);
 	for (i = 0; i < host->nr_exports; i++) {
-		export = &host->exports[i];
+		export = host->exports[i];
 		grant_words(export, host->port, grants);
 		table_add(table, export->name, export->path,
 			  export->ready ? or_dash(export->driver) : "(absent)",
@@ -147,7 +147,7 @@ static void print_exports(const struct vgpu_host_info *host, bool status)
 	}
 	table_print(table);
 	for (i = 0; status && i < host->nr_exports; i++) {
-		export = &host->exports[i];
+		export = host->exports[i];
 		if (export->no_demand)
 			printf("%s: drivers do not wait for memory of programs (no demand pages)\n",
 			       export->name);
@@ -180,15 +180,15 @@ static void print_programs(const struct vgpu_host_info *host)
 	size_t i, j;
 
 	for (i = 0; i < host->nr_guests; i++) {
-		guest = &host->guests[i];
+		guest = host->guests[i];
 		for (j = 0; j < guest->nr_programs; j++) {
 			if (!table)
 				table = table_new("PROGRAM", "GUEST", ">PID IN GUEST", ">SHADOW",
 						  NULL);
 			snprintf(name, sizeof(name), "%" PRIu32 ":%" PRIu32, guest->cid, guest->port);
-			snprintf(pid, sizeof(pid), "%" PRIu32, guest->programs[j].guest_pid);
-			snprintf(shadow, sizeof(shadow), "%" PRIu32, guest->programs[j].shadow_pid);
-			table_add(table, guest->programs[j].comm, name, pid, shadow);
+			snprintf(pid, sizeof(pid), "%" PRIu32, guest->programs[j]->guest_pid);
+			snprintf(shadow, sizeof(shadow), "%" PRIu32, guest->programs[j]->shadow_pid);
+			table_add(table, guest->programs[j]->comm, name, pid, shadow);
 		}
 	}
 	if (table)
@@ -216,7 +216,7 @@ void print_limits(const struct vgpu_limits_info *info)
 	printf("guest %s%s%" PRIu32 ":%" PRIu32 ": %sconnected\n", info->name,
 	       *info->name ? ", " : "", info->cid, info->port, info->connected ? "" : "not ");
 	for (i = 0; i < info->nr_limits; i++) {
-		limit = &info->limits[i];
+		limit = info->limits[i];
 		limit_words(limit, limit->use, use);
 		limit_words(limit, limit->most, most);
 		limit_words(limit, limit->limit, value);
@@ -277,8 +277,8 @@ static const struct vgpu_guest_info *guest_of(const struct vgpu_host_info *host,
 	size_t i;
 
 	for (i = 0; i < host->nr_guests; i++)
-		if (host->guests[i].cid == window->cid && host->guests[i].port == window->port)
-			return &host->guests[i];
+		if (host->guests[i]->cid == window->cid && host->guests[i]->port == window->port)
+			return host->guests[i];
 	return NULL;
 }
 
@@ -311,7 +311,7 @@ void print_windows(const struct vgpu_host_info *host)
 	table = table_new("WINDOW", "GUEST", ">SIZE", "OWNER", "MADE", ">OPENS", ">BINDINGS",
 			  ">BOUND BYTES", NULL);
 	for (i = 0; i < host->nr_windows; i++)
-		add_window(table, host, &host->windows[i]);
+		add_window(table, host, host->windows[i]);
 	table_print(table);
 }
 
@@ -329,7 +329,7 @@ bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, ui
 	size_t i;
 
 	for (i = 0; i < host->nr_windows; i++) {
-		window = &host->windows[i];
+		window = host->windows[i];
 		if (window->cid != cid || window->port != (port ? port : host->port))
 			continue;
 		/* This window's vhost-user device reports the guest's memory in any case. */
@@ -366,12 +366,12 @@ static void print_host(const struct machine *machine, bool status)
 	if (!status)
 		return;
 	for (i = 0; i < host->nr_guests; i++)
-		print_guest(&host->guests[i]);
+		print_guest(host->guests[i]);
 	print_programs(host);
 	if (!host->nr_guests)
 		puts("no guest is connected");
 	for (i = 0; i < host->nr_windows; i++)
-		print_window(&host->windows[i], &machine->exposures[i]);
+		print_window(host->windows[i], &machine->exposures[i]);
 }
 
 /* --- devices of a guest ---------------------------------------------------- */
@@ -385,12 +385,12 @@ static void print_unknown(const struct vgpu_node_info *node)
 		return;
 	printf("%s: ioctls without a schema:", node->node);
 	for (i = 0; i < node->nr_unknown; i++) {
-		printf("%s %#010" PRIx32, i ? "," : "", node->unknown[i].cmd);
-		if (node->unknown[i].class_of)
-			printf(" class %#010" PRIx32, node->unknown[i].class_of);
-		if (node->unknown[i].command_of)
-			printf(" command %#010" PRIx32, node->unknown[i].command_of);
-		printf(" (%" PRIu64 ")", node->unknown[i].calls);
+		printf("%s %#010" PRIx32, i ? "," : "", node->unknown[i]->cmd);
+		if (node->unknown[i]->class_of)
+			printf(" class %#010" PRIx32, node->unknown[i]->class_of);
+		if (node->unknown[i]->command_of)
+			printf(" command %#010" PRIx32, node->unknown[i]->command_of);
+		printf(" (%" PRIu64 ")", node->unknown[i]->calls);
 	}
 	if (node->unknown_others)
 		printf(", others (%" PRIu64 ")", node->unknown_others);
@@ -407,7 +407,7 @@ static void print_reach(const struct machine *machine)
 	if (!machine->nr_nodes)
 		puts("this guest has no device");
 	for (i = 0; i < machine->nr_reach; i++) {
-		reach = &machine->reach[i];
+		reach = machine->reach[i];
 		reach_words(reach, words);
 		if (*words)
 			printf("host %s: %s: %s\n", reach->host, reach->state, words);
@@ -430,7 +430,7 @@ static void print_nodes(const struct machine *machine, bool status)
 	table = table_new("NODE", "USUAL NODE", "EXPORT", "PATH ON HOST", "DRIVER", "HOST", "STATE",
 			  status ? "BUS ON HOST" : NULL, NULL);
 	for (i = 0; i < machine->nr_nodes; i++) {
-		node = &machine->nodes[i];
+		node = machine->nodes[i];
 		table_add(table, node->node,
 			  *node->drm_node ? node->drm_node : or_dash(node->class_node), node->name,
 			  node->path, or_dash(node->driver), node->host, node->state,
@@ -439,10 +439,10 @@ static void print_nodes(const struct machine *machine, bool status)
 	table_print(table);
 	for (i = 0; i < machine->nr_nodes; i++) {
 		if (status)
-			printf("%s:\n", machine->nodes[i].node);
+			printf("%s:\n", machine->nodes[i]->node);
 		if (status)
-			print_counters(node_counters, &machine->nodes[i]);
-		print_unknown(&machine->nodes[i]);
+			print_counters(node_counters, machine->nodes[i]);
+		print_unknown(machine->nodes[i]);
 	}
 }
 

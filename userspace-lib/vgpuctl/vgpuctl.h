@@ -105,18 +105,18 @@ struct exposure;
  * @host: state of the host; NULL: no agent runs here
  * @exposures: array with an entry for each window of @host; NULL: not requested
  * @is_guest: true if the guest module is loaded
- * @nodes: array of the guest's devices
+ * @nodes: array of pointers to the guest's devices
  * @nr_nodes: number of entries of @nodes
- * @reach: array of the hosts to which the guest is to connect
+ * @reach: array of pointers to the hosts to which the guest is to connect
  * @nr_reach: number of entries of @reach
  */
 struct machine {
 	struct vgpu_host_info *host;
 	struct exposure *exposures;
 	bool is_guest;
-	struct vgpu_node_info *nodes;
+	struct vgpu_node_info **nodes;
 	size_t nr_nodes;
-	struct vgpu_reach_info *reach;
+	struct vgpu_reach_info **reach;
 	size_t nr_reach;
 };
 

@@ -54,9 +54,9 @@ static int window_await_empty(struct vgpu_agent *agent, const struct vgpu_window
 			return agent_failed(agent, ret);
 		bindings = 0;
 		for (i = 0; i < host->nr_windows; i++)
-			if (host->windows[i].cid == request->cid &&
-			    host->windows[i].port == (request->port ? request->port : host->port))
-				bindings = host->windows[i].bindings;
+			if (host->windows[i]->cid == request->cid &&
+			    host->windows[i]->port == (request->port ? request->port : host->port))
+				bindings = host->windows[i]->bindings;
 		vgpu_host_info_free(host);
 		if (!bindings)
 			return 0;
@@ -164,6 +164,7 @@ static int window_option_error(const char *verb, const char *how, unsigned int w
 int cmd_window(const char *name, const struct options *options)
 {
 	struct vgpu_window_request request = {
+		.struct_size = sizeof(request),
 		.cid = options->guests[0].cid,
 		.port = options->guests[0].port,
 		.owner = options->values[OPT_OWNER],
