@@ -41,19 +41,17 @@ install: lib ## build and install user space (as root; DESTDIR=, prefix=)
 	$(MAKE) -C userspace-lib install
 
 dkms_source := $(DESTDIR)/usr/src/vgpu-$(version)
-dkms: ## let DKMS build and install the modules for each kernel (as root; KVER=)
-	dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
+dkms_sources:
 	rm -rf $(dkms_source)
 	mkdir -p $(dkms_source)
 	@# Without plant.c a module with planted bugs (VGPU_FUZZ=1) cannot be built there.
 	find Kbuild drivers uapi \( -name '*.[ch]' ! -name '*.mod.c' ! -name plant.c -o -name Kbuild -o -name '*.mk' \) \
 		-exec cp --parents -t $(dkms_source) {} +
-	printf '%s\n' 'PACKAGE_NAME=vgpu' 'PACKAGE_VERSION=$(version)' 'AUTOINSTALL=yes' \
-		'MAKE[0]="make -C $$kernel_source_dir M=$$dkms_tree/$$module/$$module_version/build modules"' \
-		'BUILT_MODULE_NAME[0]=vgpu_guest' 'BUILT_MODULE_LOCATION[0]=drivers/guest' \
-		'DEST_MODULE_LOCATION[0]=/updates' \
-		'BUILT_MODULE_NAME[1]=vgpu_host' 'BUILT_MODULE_LOCATION[1]=drivers/host' \
-		'DEST_MODULE_LOCATION[1]=/updates' >$(dkms_source)/dkms.conf
+
+dkms: ## let DKMS build and install the modules for each kernel (as root; KVER=)
+	dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
+	$(MAKE) dkms_sources
+	sed 's/#MODULE_VERSION#/$(version)/' debian/vgpu-dkms.dkms >$(dkms_source)/dkms.conf
 	[ -n "$(DESTDIR)" ] || { dkms add vgpu/$(version) && \
 		dkms install vgpu/$(version) $(addprefix -k ,$(KVER)); }
 
@@ -62,6 +60,10 @@ uninstall: ## remove what install and dkms installed (as root)
 		dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
 	rm -rf $(dkms_source)
 	$(MAKE) -C userspace-lib uninstall
+
+deb: ## build Debian packages, in a Debian root (build/deb/)
+	@$(harness)/install-packages.sh
+	@$(harness)/deb build
 
 # --- for seeing and testing, in virtual machines --------------------------------
 
@@ -130,6 +132,10 @@ fuzz: prepare ## fuzz the modules in a machine with the debug kernel (MINUTES=4 
 check-install: prepare ## test install, dkms and uninstall in a temporary Debian, and README's commands
 	@$(harness)/install
 
+check-deb: prepare ## build Debian packages, and test them in a temporary Debian (KERNEL=names)
+	@$(harness)/deb build
+	@$(harness)/deb check $(KERNEL)
+
 check-libvirt: prepare ## test the documents' libvirt settings, and a guest that libvirt runs
 	@$(harness)/libvirt
 	@$(run) --bed libvirt:6.12
@@ -155,5 +161,5 @@ clean: ## remove the files built in this tree (the cache stays)
 	$(MAKE) -C userspace-lib clean
 	rm -rf tests/unit/build tests/fuzz/build build
 
-.PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-vhost check-user check-kept check-hoard check-deaths check-share check-alloc gpu-kit check-gpu-kit check-unit fuzz check-install check-libvirt lint docs bench shell-guest shell-host clean
+.PHONY: help modules modules_install lib install uninstall dkms dkms_sources deb prepare demo check soak conformance check-all \
+	check-nested check-vhost check-user check-kept check-hoard check-deaths check-share check-alloc gpu-kit check-gpu-kit check-unit fuzz check-install check-deb check-libvirt lint docs bench shell-guest shell-host clean
