@@ -63,7 +63,7 @@ class Words(unittest.TestCase):
                     for part in table.split('\t{ "')[1:]}
         common = {"--json", "--socket", "--help"}
         self.assertEqual(set(commands), {"export", "unexport", "window", "limit", "reload", "diff", "list", "status",
-                                         "help"})
+                                         "doctor", "help"})
         self.assertEqual(self.completed(""), set(commands) | common | {"--version"})
         self.assertEqual(self.completed("help", ""), set(commands) - {"help"})
         for command in ("export", "unexport", "reload", "diff", "list", "status"):

@@ -19,7 +19,7 @@ _vgpuctl() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--to | --name | --size | --owner | --profile | --socket) i=$((i + 1)) ;;
+		--to | --name | --size | --owner | --profile | --socket | --root) i=$((i + 1)) ;;
 		-*) ;;
 		*)	if [ -z "$command" ]; then
 				command=${COMP_WORDS[i]}
@@ -33,16 +33,19 @@ _vgpuctl() {
 	--to) mapfile -t COMPREPLY < <(compgen -W "$(_vgpuctl_said guests)" -- "$word"); return ;;
 	--owner) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
 	--socket) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+	--root) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
 	--profile) mapfile -t COMPREPLY < <(compgen -W 'render display compute all' -- "$word"); return ;;
 	--name | --size) return ;;
 	esac
 	case $command${verb:+ $verb} in
-	'') words='export unexport window limit reload diff list status help --version' ;;
-	help) words='export unexport window limit reload diff list status' ;;
+	'') words='export unexport window limit reload diff list status doctor help --version' ;;
+	help) words='export unexport window limit reload diff list status doctor' ;;
 	limit) words=$(_vgpuctl_said guests) ;;
 	'limit '*) words="$(_vgpuctl_said "limits $verb") --save" ;;
 	export*) words='--to --nvidia --name --master --no-demand --read-only --profile --audit --any-port' ;;
 	unexport*) words='--to --nvidia --force --now' ;;
+	doctor) words='host guest --root --verbose' ;;
+	'doctor '*) words='--root --verbose' ;;
 	window) words='create destroy drain fill list qemu-args' ;;
 	'window create') words='--to --size --owner' ;;
 	'window destroy') words='--to --force' ;;

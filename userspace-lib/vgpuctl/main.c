@@ -53,6 +53,10 @@ static const struct option_words {
 	[OPT_JSON] = { "json", NULL, "print JSON, also for errors" },
 	[OPT_SOCKET] = { "socket", "PATH",
 			 "socket of vgpud (default " VGPU_AGENT_SOCKET ")" },
+	[OPT_ROOT] = { "root", "DIR",
+		       "examine the system whose root directory is DIR, such as a\n"
+		       "mounted image, and not this one" },
+	[OPT_VERBOSE] = { "verbose", NULL, "say also what was examined and is right" },
 	[OPT_HELP] = { "help", NULL, "print help for a command, or for all commands" },
 	[OPT_VERSION] = { "version", NULL, "print the version of vgpuctl" },
 };
@@ -61,8 +65,8 @@ static const struct option_words {
 static const int options_order[] = {
 	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_PROFILE,
 	OPT_AUDIT, OPT_ANY_PORT,
-	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_SAVE, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET,
-	OPT_HELP, OPT_VERSION,
+	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_SAVE, OPT_FORCE, OPT_NOW, OPT_ROOT, OPT_VERBOSE,
+	OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
 };
 
 /* Options of all commands. */
@@ -109,6 +113,8 @@ static const struct command {
 	{ "diff", "diff\n", NULL, 0, cmd_diff },
 	{ "list", "list\n", NULL, 0, cmd_list },
 	{ "status", "status\n", NULL, 0, cmd_status },
+	{ "doctor", "doctor [host | guest] [--root DIR] [--verbose]\n", NULL,
+	  ALLOW(OPT_ROOT) | ALLOW(OPT_VERBOSE), cmd_doctor },
 	{ "help", "help [COMMAND]\n", NULL, 0, cmd_help },
 };
 
@@ -183,7 +189,8 @@ static void usage(FILE *to)
 	fputs("       vgpuctl --version\n"
 	      "\n"
 	      "On a host: let a guest use a device file, take the file back, show exports\n"
-	      "and their users. In a guest: show its devices and the state of its hosts.\n", to);
+	      "and their users. In a guest: show its devices and the state of its hosts.\n"
+	      "On both: say what is wrong and what to do (doctor).\n", to);
 	put_options(to, ~0U);
 	fputs("\n"
 	      "Exit status: 0 done; 1 failed; 2 wrong arguments; 3 neither vgpud nor module\n"
@@ -347,7 +354,8 @@ static int run_command(const struct command *command, int argc, char **argv,
 	if (command->operand && argc != 1 && !(option_given(options, OPT_NVIDIA) && !argc))
 		return fail(EXIT_USAGE, "%s needs %s (vgpuctl --help)", command->name,
 			    command->operand);
-	if (!command->operand && argc > (command->run == cmd_help ? 1 : 0))
+	if (!command->operand &&
+	    argc > (command->run == cmd_help || command->run == cmd_doctor ? 1 : 0))
 		return fail(EXIT_USAGE, "too many arguments: %s (vgpuctl --help)", argv[argc - 1]);
 	ret = guests_resolve(options);
 	return ret ? ret : command->run(operand, options);

@@ -27,7 +27,7 @@ enum {
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_PROFILE,
        OPT_AUDIT, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA,
-       OPT_MEMORY, OPT_SAVE, OPT_HELP, OPT_VERSION,
+       OPT_MEMORY, OPT_SAVE, OPT_ROOT, OPT_VERBOSE, OPT_HELP, OPT_VERSION,
        NR_OPTIONS };
 
 #define ALLOW(option) (1U << (option))
@@ -97,6 +97,7 @@ int cmd_window(const char *verb, const struct options *options);
 int cmd_limit(const char *guest, const struct options *options);
 int cmd_reload(const char *unused, const struct options *options);
 int cmd_diff(const char *unused, const struct options *options);
+int cmd_doctor(const char *side, const struct options *options);
 
 struct exposure;
 
