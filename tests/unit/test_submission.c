@@ -30,6 +30,8 @@ static unsigned int nr_unread;
 /* Numbers of the submissions that each engine was told of last, and how many it was told of. */
 static uint64_t admitted[GUESTS];
 static unsigned int nr_admitted[GUESTS];
+/* Engine that receives no message. */
+static const struct engine *deaf;
 
 static unsigned int guest_of(const struct engine *engine)
 {
@@ -44,6 +46,10 @@ static int tell(struct engine *engine, const void *msg, size_t len, int fd)
 {
 	const struct engine_number *admit = msg;
 
+	if (engine == deaf) {
+		submissions_give_up(engine);
+		return -ENODEV;
+	}
 	tap_expect(len == sizeof(*admit) && admit->type == ENGINE_ADMIT && fd < 0, "an ADMIT");
 	admitted[guest_of(engine)] = admit->number;
 	nr_admitted[guest_of(engine)]++;
@@ -407,6 +413,58 @@ static void test_gone(void)
 	tap_subject("an engine that ends");
 }
 
+/* Submissions of an engine that is to end do not wait for turns that no lane would use. */
+static void test_ending(void)
+{
+	unsigned int i;
+
+	begin(2);
+	ask(1, 0);
+	for (i = 0; i < BUSY; i++)
+		ask(0, i);
+	ask(1, 1);
+	tap_expect(nr_admitted[1] == 1 && !nr_admitted[0], "one turn");
+	submissions_give_up(engines[0]);
+	pass_until(now);
+	tap_expect(nr_admitted[1] == 2 && has_permit(1), "the other guest is alone at once");
+	over(1, 0);
+	over(1, 1);
+	pass_until(now + SECOND);
+	tap_expect(!nr_admitted[0] && !submissions_used(engines[0]), "and no turn comes");
+	end(2);
+
+	/* An engine that turns out to be at its end when its turn comes. */
+	begin(2);
+	ask(1, 0);
+	for (i = 0; i < BUSY; i++)
+		ask(0, i);
+	ask(1, 1);
+	deaf = engines[0];
+	pass_until(now + MS);
+	over(1, 0);
+	pass_until(now + SECOND);
+	tap_expect(nr_admitted[1] == 2, "one turn is lost");
+	tap_expect(submissions_used(engines[0]) <= SECOND, "%llu ms were charged",
+		   (unsigned long long)(submissions_used(engines[0]) / MS));
+	over(1, 1);
+	go(0);
+
+	/* The same when it gives up a submission that waits. */
+	come(0);
+	pass_until(now + 100 * SECOND);
+	ask(1, 0);
+	ask(0, 3);
+	ask(0, 5);
+	deaf = engines[0];
+	tap_expect(over(0, 3) && !over(0, 5), "all are given up");
+	deaf = NULL;
+	over(1, 0);
+	pass_until(now + SECOND);
+	tap_expect(!nr_admitted[0] && ask(1, 0) && has_permit(1), "and nothing runs");
+	end(2);
+	tap_subject("an engine that is to end");
+}
+
 /* An engine may not keep vgpud busy by asking again and again. */
 static void test_pace(void)
 {
@@ -459,6 +517,7 @@ int main(void)
 	test_rules();
 	test_give_up();
 	test_gone();
+	test_ending();
 	test_pace();
 	test_devices();
 	return tap_done();

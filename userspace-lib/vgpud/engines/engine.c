@@ -52,6 +52,7 @@ static void engine_end(struct engine *engine)
 	close(engine->agent_fd);
 	engine->agent_fd = -1;
 	source_close(&engine->source);
+	submissions_give_up(engine);
 	/* The process has not been reaped, so the pid is still its own. */
 	sandbox_kill(engine->sandbox, engine->pid, -1);
 	/*

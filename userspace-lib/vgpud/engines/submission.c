@@ -120,13 +120,10 @@ static void alarm_set(void)
 	timerfd_settime(alarm_clock.fd, TFD_TIMER_ABSTIME, &time, NULL);
 }
 
-static void tell_admitted(const struct submission *submission)
+/* An engine that does not receive the message is ended, so its waiting submissions are as well. */
+static void tell_admitted(struct engine *engine, uint64_t number)
 {
-	struct engine *engine = submission->engine;
-	const struct engine_number msg = {
-		.type = ENGINE_ADMIT,
-		.number = submission - engine->submitter.submissions,
-	};
+	const struct engine_number msg = { .type = ENGINE_ADMIT, .number = number };
 
 	engine->submitter.tell(engine, &msg, sizeof(msg), -1);
 }
@@ -142,14 +139,16 @@ static void device_look(struct shared_device *device, uint64_t now)
 	struct vgpu_submission *base;
 	struct submission *submission;
 	struct device_share *share;
+	struct engine *engine;
 
 	permits_look(device, now);
 	while ((base = vgpu_arbiter_next(&device->arbiter, now, &device->until))) {
 		submission = container_of(base, struct submission, base);
 		share = share_of(submission);
-		if (submission->engine == share->engine && may_have_permit(share, now))
+		engine = submission->engine;
+		if (engine == share->engine && may_have_permit(share, now))
 			permit_set(share, true);
-		tell_admitted(submission);
+		tell_admitted(engine, submission - engine->submitter.submissions);
 	}
 	alarm_set();
 }
@@ -200,14 +199,16 @@ static bool submission_over(struct engine *engine, uint64_t number)
 	struct submission *submission;
 	struct shared_device *device;
 	uint64_t now = now_ns();
+	bool waits;
 
 	if (number >= ENGINE_SUBMISSIONS || !engine->submitter.submissions[number].engine)
 		return false;
 	submission = &engine->submitter.submissions[number];
 	device = share_of(submission)->device;
-	if (submission->base.state == VGPU_SUBMISSION_WAITS)
-		tell_admitted(submission);
+	waits = submission->base.state == VGPU_SUBMISSION_WAITS;
 	submission_end(submission, now);
+	if (waits)
+		tell_admitted(engine, number);
 	device_look(device, now);
 	return true;
 }
@@ -382,6 +383,23 @@ void submissions_limit(struct engine *engine, const struct vgpu_host_peer_limit 
 		vgpu_arbiter_change(&share->device->arbiter, &share->flow, &terms, now);
 		device_look(share->device, now);
 	}
+}
+
+void submissions_give_up(struct engine *engine)
+{
+	struct submission *submission;
+	uint64_t now = now_ns();
+	uint32_t i;
+
+	for (i = 0; i < ENGINE_SUBMISSIONS; i++) {
+		submission = &engine->submitter.submissions[i];
+		if (submission->engine && submission->base.state == VGPU_SUBMISSION_WAITS)
+			submission_end(submission, now);
+	}
+	/* The caller may be device_look(), so the timer sees which turns come now. */
+	for (i = 0; i < engine->submitter.nr_shares; i++)
+		engine->submitter.shares[i]->device->until = now;
+	alarm_set();
 }
 
 void submissions_end(struct engine *engine)

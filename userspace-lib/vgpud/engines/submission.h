@@ -63,6 +63,11 @@ void submissions_limit(struct engine *engine, const struct vgpu_host_peer_limit 
 int submissions_grant(struct engine *engine, uint64_t number, dev_t rdev);
 /* Handle a message about a submission. Return: false if it breaks the protocol. */
 bool submissions_hear(struct engine *engine, const struct engine_number *msg);
+/*
+ * Give up the submissions of an engine that is to end, as far as they wait. Those that have their
+ * turn last until submissions_end(): their calls may run in the driver.
+ */
+void submissions_give_up(struct engine *engine);
 /* End all submissions of an engine that is gone. */
 void submissions_end(struct engine *engine);
 /* Return the time of devices that the guest was charged for its turns, in nanoseconds. */
