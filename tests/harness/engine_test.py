@@ -207,7 +207,8 @@ class Turns(Engine):
         self.admit(0)
         self.assertEqual(0, self.answered(self.bad, 1))
         self.bad.end()
-        self.assertEqual([(AGENT_SUBMITTED, 0, number) for number in (0, 1)], [self.said(), self.said()])
+        # The one that waits is given up first.
+        self.assertEqual([(AGENT_SUBMITTED, 0, number) for number in (1, 0)], [self.said(), self.said()])
         self.assertEqual(self.bad.number, self.over())
         self.serves()
 

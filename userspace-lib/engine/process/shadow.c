@@ -94,6 +94,8 @@ void shadow_end(struct shadow *shadow)
 	timer_cancel(&shadow->hold_timer);
 	source_set(&shadow->source, EPOLLIN);
 	agent_say(ENGINE_CLOSED, shadow->number);
+	if (shadow->ends)
+		shadow->ends(shadow);
 }
 
 void shadow_malformed(struct shadow *shadow)

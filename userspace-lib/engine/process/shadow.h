@@ -25,6 +25,7 @@ struct tgid;
  * @closing: true if the guest has closed the session: the shadow ends with its last lane, or when
  *	@close_timer expires
  * @ended: true if vgpud was asked to end the shadow
+ * @ends: called when @ended is set; NULL: nothing is to be done
  * @unread: number of files sent to the shadow since it had last read everything
  * @nr_drops: number of objects that the shadow was asked to close and has not closed yet
  * @files: numbers of the objects that the shadow has open
@@ -49,6 +50,7 @@ struct shadow {
 	struct timer hold_timer;
 	bool closing;
 	bool ended;
+	void (*ends)(struct shadow *shadow);
 	unsigned int unread;
 	unsigned int nr_drops;
 	uint32_t *files;

@@ -343,6 +343,7 @@ void session_add(uint64_t number, int fd)
 	shadow->close_timer.expired = session_close_look;
 	shadow->drop_timer.expired = shadow_drops_late;
 	shadow->hold_timer.expired = shadow_go_on;
+	shadow->ends = submission_shadow_ends;
 	LIST_INIT(&shadow->givens);
 	if (source_add(&shadow->source, EPOLLIN))
 		engine_end("cannot watch the connection to a new shadow");

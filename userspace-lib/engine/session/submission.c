@@ -190,7 +190,7 @@ void submission_over(struct shadow *shadow, const struct eshadow_msg *msg)
 		shadow_malformed(shadow);
 }
 
-void submission_shadow_gone(const struct shadow *shadow)
+void submission_shadow_ends(struct shadow *shadow)
 {
 	struct numberless *waiting, *next;
 	unsigned int i;
@@ -200,6 +200,16 @@ void submission_shadow_gone(const struct shadow *shadow)
 		if (waiting->shadow == shadow)
 			numberless_end(waiting);
 	}
+	for (i = 0; i < ENGINE_SUBMISSIONS; i++)
+		if (submissions[i].shadow == shadow && submissions[i].state == SUBMISSION_ASKS)
+			submission_leave(&submissions[i]);
+}
+
+void submission_shadow_gone(struct shadow *shadow)
+{
+	unsigned int i;
+
+	submission_shadow_ends(shadow);
 	for (i = 0; i < ENGINE_SUBMISSIONS; i++)
 		if (submissions[i].shadow == shadow)
 			submission_leave(&submissions[i]);

@@ -16,7 +16,12 @@ void submission_admitted(uint64_t number);
 void submission_cancel(struct shadow *shadow, const struct eshadow_msg *msg);
 /* End the turn of a lane. */
 void submission_over(struct shadow *shadow, const struct eshadow_msg *msg);
+/*
+ * Give up the submissions of a shadow that is to end, as far as they wait. Turns last until
+ * submission_shadow_gone(): the shadow's threads may be in the driver.
+ */
+void submission_shadow_ends(struct shadow *shadow);
 /* Give up all submissions of a shadow that has ended. */
-void submission_shadow_gone(const struct shadow *shadow);
+void submission_shadow_gone(struct shadow *shadow);
 
 #endif /* ENGINE_SUBMISSION_H */
