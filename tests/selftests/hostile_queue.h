@@ -71,12 +71,12 @@ static inline bool queue_reply(FIXTURE_DATA(share) *self, int lane)
 	struct peer_call call;
 	struct answer answer;
 
-	if (peer_reply(lane, &answer, sizeof(answer), 3 * SLACK_MS) ||
+	if (!await_reply(self, lane) || peer_reply(lane, &answer, sizeof(answer), SLACK_MS) ||
 	    le16toh(answer.reply.nr_objects) != 1 || !peer_send(lane, &ack, sizeof(ack)))
 		return false;
 	peer_call_init(&call, VGPU_OP_CLOSE, le32toh(answer.object.object), ++self->seq);
 	call.msg.args.close.reference = answer.object.reference;
-	return peer_call_send(lane, &call, 0, 0) && !reply(lane);
+	return peer_call_send(lane, &call, 0, 0) && !reply(self, lane);
 }
 
 /* Waits until the device has done all work of the guest's file. */
@@ -85,7 +85,7 @@ static inline bool queue_wait(FIXTURE_DATA(share) *self)
 	struct vgpu_mock_queue_wait wait = { };
 
 	return send_call(self, self->lane, VGPU_MOCK_IOC_QUEUE_WAIT, &wait, sizeof(wait)) &&
-	       !reply(self->lane);
+	       !reply(self, self->lane);
 }
 
 static inline bool queue_us(FIXTURE_DATA(share) *self, uint32_t us)

@@ -5,6 +5,9 @@
  */
 #include "hostile_share.h"
 
+/* Time in us after which a guest that gives a device no work does not count as active. */
+#define ACTIVE_US	600000
+
 /* Gives the device work until the test is over. */
 static bool program_work(int fd, struct common *common, int number)
 {
@@ -28,7 +31,7 @@ static bool send_work(FIXTURE_DATA(share) *self, int lane, uint32_t us)
 /* The guest of one program gives the device work once. */
 static bool work(FIXTURE_DATA(share) *self)
 {
-	if (!send_work(self, self->lane, WORK_US) || reply(self->lane))
+	if (!send_work(self, self->lane, WORK_US) || reply(self, self->lane))
 		return false;
 	self->done += WORK_US;
 	/* The host drops a guest that is silent. */
@@ -42,11 +45,16 @@ TESTS_OF_WEIGHTS(&ways)
 /* The programs of a guest that is alone do not wait for each other. */
 TEST_F_TIMEOUT(share, alone, 60)
 {
-	const long long before = shown("1", "queued");
+	long long before;
 
+	/* The guest that played in another test before counts as active for half a second. */
+	usleep(ACTIVE_US);
+	before = shown("1", "queued");
 	ASSERT_TRUE(programs_begin(self, program_work));
-	while (programs_done(self) < 4 * PROGRAMS * WORK_US && !self->common->failed)
+	while (programs_done(self) < 4 * PROGRAMS * WORK_US && !self->common->failed) {
+		ASSERT_TRUE(peer_ping(&self->peer));
 		usleep(20000);
+	}
 	programs_end(self);
 	EXPECT_EQ(0, self->common->failed);
 	EXPECT_EQ(before, shown("1", "queued"));
@@ -81,8 +89,10 @@ TEST_F_TIMEOUT(share, cap, 60)
 
 	ASSERT_TRUE(run("vgpuctl limit 1 device-cap=20"));
 	ASSERT_TRUE(programs_begin(self, program_work));
-	while (programs_done(self) < 4 * WORK_US && !self->common->failed)
+	while (programs_done(self) < 4 * WORK_US && !self->common->failed) {
+		ASSERT_TRUE(peer_ping(&self->peer));
 		usleep(20000);
+	}
 	before = programs_done(self);
 	start = tool_now_ms();
 	while (tool_now_ms() < start + 5000)
@@ -124,10 +134,17 @@ TEST_F_TIMEOUT(share, priority, 120)
 }
 
 /* Waits until @nr calls of a guest have had to wait, beyond @before. */
-static void await_queued(const char *guest, long long before, int nr)
+static bool await_queued(const FIXTURE_DATA(share) *self, const char *guest, long long before,
+			 int nr)
 {
-	while (shown(guest, "queued") < before + nr)
+	uint64_t end = tool_now_ms() + 2 * SLACK_MS;
+
+	while (shown(guest, "queued") < before + nr) {
+		if (tool_now_ms() > end || !peer_ping(&self->peer))
+			return false;
 		usleep(20000);
+	}
+	return true;
 }
 
 /* A frozen guest waits, others do not; its programs can be killed, and go on when it is thawed. */
@@ -138,7 +155,7 @@ TEST_F_TIMEOUT(share, frozen, 120)
 
 	ASSERT_TRUE(weigh("0", "100"));
 	ASSERT_TRUE(programs_begin(self, program_work));
-	await_queued("1", before, PROGRAMS);
+	ASSERT_TRUE(await_queued(self, "1", before, PROGRAMS));
 	for (i = 0; i < 10; i++)
 		ASSERT_TRUE(work(self));
 	EXPECT_EQ(0, programs_done(self));
@@ -168,16 +185,16 @@ TEST_F_TIMEOUT(share, cancelled, 60)
 
 	ASSERT_TRUE(weigh("100", "0"));
 	ASSERT_TRUE(send_work(self, self->lane, WORK_US));
-	await_queued("1:22600", 0, 1);
+	ASSERT_TRUE(await_queued(self, "1:22600", 0, 1));
 	cancel.seq = htole64(self->seq);
 	ASSERT_TRUE(peer_send(self->lane, &cancel, sizeof(cancel)));
 	/* -ERESTARTSYS, as nothing was run. */
-	EXPECT_EQ(-512, reply(self->lane));
+	EXPECT_EQ(-512, reply(self, self->lane));
 	ASSERT_TRUE(weigh("100", "100"));
 	ASSERT_TRUE(work(self));
 	ASSERT_TRUE(weigh("100", "0"));
 	ASSERT_TRUE(send_work(self, self->lane, WORK_US));
-	await_queued("1:22600", 0, 2);
+	ASSERT_TRUE(await_queued(self, "1:22600", 0, 2));
 	/* The call still waits when the lane ends, and when the guest goes. */
 }
 
