@@ -379,25 +379,38 @@ TEST_F_TIMEOUT(limits, files_of_sessions, 120)
 	EXPECT_TRUE(too_few_files());
 }
 
-/* Returns the largest number of files that vgpud may have open; 0: it is unknown. */
-static unsigned long files_of_vgpud(void)
+/*
+ * Returns the pid of vgpud; -1: there is none. Before vgpud's child runs a program, the child is a
+ * vgpud as well.
+ */
+static pid_t pid_of_vgpud(void)
 {
-	return strtoul(tool_run("prlimit --nofile --output HARD --noheadings --pid $(pidof vgpud)")
-		       ->out, NULL, 10);
+	const uint64_t end = tool_now_ms() + 10000;
+	pid_t pid;
+
+	while (tool_processes("/vgpud", &pid) != 1) {
+		if (tool_now_ms() >= end)
+			return -1;
+		usleep(20000);
+	}
+	return pid;
 }
 
 /* vgpud tries whether the programs of a guest could have a limit, and keeps its own limits. */
 TEST_F_TIMEOUT(limits, tried_and_put_back, 120)
 {
-	const unsigned long before = files_of_vgpud();
+	const struct rlimit fewer = { 65536, 65536 };
+	const pid_t pid = pid_of_vgpud();
+	struct rlimit after = {};
 
-	ASSERT_NE(0, before);
+	ASSERT_GT(pid, 0);
 	ASSERT_TRUE(write_file(GUEST_CONF, "[guest third]\ncid = 67\nobjects = 20\n"));
 	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
-	ASSERT_EQ(0, tool_run("prlimit --nofile=65536 --pid $(pidof vgpud)")->status);
+	ASSERT_EQ(0, prlimit(pid, RLIMIT_NOFILE, &fewer, &self->files));
+	self->agent = pid;
 	EXPECT_EQ(0, tool_run("vgpuctl limit third objects=200000")->status);
-	EXPECT_EQ(65536, files_of_vgpud());
-	EXPECT_EQ(0, tool_run("prlimit --nofile=%lu --pid $(pidof vgpud)", before)->status);
+	EXPECT_EQ(0, prlimit(pid, RLIMIT_NOFILE, NULL, &after));
+	EXPECT_EQ(fewer.rlim_max, after.rlim_max);
 	EXPECT_EQ(0, tool_run("vgpuctl limit third objects=")->status);
 }
 

@@ -3,6 +3,8 @@
 #ifndef AGENT_LIMITS_H
 #define AGENT_LIMITS_H
 
+#include <sys/resource.h>
+
 #include "agent_exports.h"
 
 #define DIR_GUESTS	"/etc/vgpu/guests.d"
@@ -17,6 +19,8 @@ FIXTURE(limits) {
 	const char *name;
 	char node[64];
 	int fd;
+	pid_t agent;		/* vgpud if its limit of files is to be put back, else 0 */
+	struct rlimit files;
 };
 
 FIXTURE_SETUP(limits)
@@ -35,6 +39,8 @@ FIXTURE_TEARDOWN(limits)
 {
 	if (!self->name)
 		return;
+	if (self->agent)
+		EXPECT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, &self->files, NULL));
 	close(self->fd);
 	unlink(CONF);
 	unlink(GUEST_CONF);
