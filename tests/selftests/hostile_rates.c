@@ -295,6 +295,40 @@ TEST_F_TIMEOUT(limits, cancelled_over_and_over, 120)
 	EXPECT_TRUE(set_limit("byte-rate="));
 }
 
+/* A lane that waits for the bytes of a call that was given up runs a CLOSE nevertheless. */
+TEST_F_TIMEOUT(limits, close_after_cancelled, 120)
+{
+	struct peer_call call;
+	char answer[4096];
+	uint32_t object;
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_TRUE(set_limit("byte-rate=1"));
+	ASSERT_TRUE(send_call(lane, object, 2));
+	EXPECT_TRUE(reply_comes(lane, 10000));
+	ASSERT_TRUE(peer_ping(&self->peer));
+	ASSERT_TRUE(cancel_long(lane, object, 3, 8 << 10));
+	ASSERT_TRUE(peer_ping(&self->peer));
+	/* An FDINFO fails at once, as its turn is far off. */
+	peer_call_init(&call, VGPU_OP_FDINFO, object, 4);
+	call.seg[0].len = htole32(256);
+	call.seg[0].flags = htole32(VGPU_SEG_OUT);
+	ASSERT_TRUE(peer_call_send(lane, &call, 1, 0));
+	EXPECT_EQ(-EAGAIN, peer_reply(lane, answer, sizeof(answer), 10000));
+	ASSERT_TRUE(peer_ping(&self->peer));
+	peer_call_init(&call, VGPU_OP_CLOSE, object, 5);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), 10000));
+	/* The lane still waits. */
+	ASSERT_TRUE(peer_ping(&self->peer));
+	ASSERT_TRUE(send_open(&self->peer, lane, 6));
+	EXPECT_FALSE(reply_comes(lane, 500));
+	ASSERT_TRUE(set_limit("byte-rate="));
+	EXPECT_TRUE(reply_comes(lane, 10000));
+	close(lane);
+}
+
 /* Lanes beyond a new limit stay, and a guest gets no more. */
 TEST_F_TIMEOUT(limits, lanes, 60)
 {

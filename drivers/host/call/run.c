@@ -232,14 +232,19 @@ void vgpuh_call_charge(struct vgpuh_call *call, u64 rate, u64 bytes)
 
 /*
  * The host has received the bytes already. If the lane did not wait, a program with a timer could
- * send calls over and over, and all others of the guest would wait for their bytes, for minutes.
+ * send calls over and over, and all others of the guest would wait for their bytes, for minutes. A
+ * CLOSE never waits, and an FDINFO fails where its own turn has not come.
  */
 void vgpuh_call_rest(struct vgpuh_call *call)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
+	const struct vgpu_call *msg = call->msg;
 	struct vgpu_host_rates rates;
+	u16 op = le16_to_cpu(msg->op);
 	u64 ns;
 
+	if (op == VGPU_OP_CLOSE || op == VGPU_OP_FDINFO)
+		return;
 	while (call->rest.nr_bytes) {
 		rates = vgpuh_limits_rates(peer);
 		ns = vgpu_guest_turn_wait(peer->guest, &rates, &call->rest);

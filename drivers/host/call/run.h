@@ -16,8 +16,10 @@ void vgpuh_call_reject(struct vgpuh_call *call, int error);
 /* Charge the guest for bytes of the call that it has not paid for. @rate: rate of bytes, not 0. */
 void vgpuh_call_charge(struct vgpuh_call *call, u64 rate, u64 bytes);
 /*
- * Wait after the reply to a call that was given up before its turn, until it is the turn of the
- * call's bytes. The end of the lane ends the wait.
+ * If an earlier call of the lane was given up before its turn, wait until it is the turn of that
+ * call's bytes. The fixed part of the next CALL is in call->msg: no CLOSE or FDINFO waits here. No
+ * CANCEL ends the wait, as the host has not received what is behind that part; the end of the lane
+ * does.
  */
 void vgpuh_call_rest(struct vgpuh_call *call);
 

@@ -81,14 +81,21 @@ static int lane_skip(struct vgpuh_lane *lane, u32 len)
 	return ret;
 }
 
-/* Receive the CALL that begins with @hdr into lane->call.msg. */
+/* Receive the CALL that begins with @hdr into lane->call.msg, and rest behind its fixed part. */
 static int lane_recv_call(struct vgpuh_lane *lane, const struct vgpu_hdr *hdr)
 {
+	const u32 fixed = sizeof(struct vgpu_call);
 	struct vgpuh_call *call = &lane->call;
 	u32 len = le32_to_cpu(hdr->len), first = len;
 	int ret;
 
 	call->msg = lane->buf;
+	memcpy(call->msg, hdr, sizeof(*hdr));
+	ret = vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), fixed - sizeof(*hdr),
+			     VGPU_MSG_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	vgpuh_call_rest(call);
 	if (len > VGPU_LANE_BUF) {
 		call->msg = vgpuh_session_get_buf(lane->session, len);
 		if (!call->msg) {
@@ -101,9 +108,8 @@ static int lane_recv_call(struct vgpuh_lane *lane, const struct vgpu_hdr *hdr)
 		}
 	}
 	call->msg_len = first;
-	memcpy(call->msg, hdr, sizeof(*hdr));
-	ret = vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), first - sizeof(*hdr),
-			     VGPU_MSG_TIMEOUT_MS);
+	memmove(call->msg, lane->buf, fixed);
+	ret = vgpu_conn_recv(&lane->conn, call->msg + fixed, first - fixed, VGPU_MSG_TIMEOUT_MS);
 	if (!ret && first < len)
 		ret = lane_skip(lane, len - first) ?: -ENOMEM;
 	return ret;
@@ -219,7 +225,6 @@ static int lane_run(struct vgpuh_lane *lane)
 			if (task_work_pending(current))
 				return 0;
 		}
-		vgpuh_call_rest(&lane->call);
 		ret = lane_next(lane);
 		if (ret == -EINTR)
 			return 0;

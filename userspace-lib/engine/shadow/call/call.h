@@ -6,6 +6,7 @@
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/room.h"
 #include "draft.h"
+#include "rate.h"
 #include "segs.h"
 
 struct file_entry;
@@ -48,6 +49,7 @@ struct call_fixups {
  * @msg_len: length of @msg in bytes
  * @paid: bytes of @msg that the guest has been charged for
  * @left: true if the call was given up before its turn at the guest's rates
+ * @rest: turn of the bytes of the last such call, for which the lane waits; no units: it does not
  * @tsc_in: time-stamp counter at the time when the message came
  * @view: parts of @msg, which were checked
  * @file: file of the call's object; NULL: none
@@ -69,6 +71,7 @@ struct call {
 	u32 msg_len;
 	u64 paid;
 	bool left;
+	struct vgpu_turn rest;
 	u64 tsc_in;
 	struct vgpu_call_view view;
 	struct file_entry *file;

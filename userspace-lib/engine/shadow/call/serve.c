@@ -51,27 +51,36 @@ static int lane_skip(struct lane *lane, u32 len)
 }
 
 /*
- * Receives the rest of a CALL whose header is @hdr. Return: 0; -ENOMEM: the call is too big, and
- * only its fixed part is kept; or -ENODEV.
+ * Receives the rest of a CALL whose header is @hdr. The lane rests between the fixed part and the
+ * bytes behind it, so the guest cannot make the host receive these sooner by a CANCEL. Return: 0;
+ * -ENOMEM: the call is too big, and only its fixed part is kept; or -ENODEV.
  */
 static int lane_recv_call(struct lane *lane, const struct vgpu_hdr *hdr)
 {
+	const u32 fixed = sizeof(struct vgpu_call);
 	struct call *call = lane->call;
 	u32 len = le32_to_cpu(hdr->len), first = len;
 	int ret;
 
 	call->msg = lane->buf;
+	memcpy(call->msg, hdr, sizeof(*hdr));
+	ret = lane_recv(lane, call->msg + sizeof(*hdr), fixed - sizeof(*hdr), msg_deadline());
+	if (ret)
+		return ret;
+	turn_rest(call);
 	if (len > THREAD_BUF) {
 		call->msg = budget_get(len);
 		if (!call->msg) {
 			/* The call will be refused: its fixed part is enough for that. */
 			call->msg = lane->buf;
-			first = sizeof(struct vgpu_call);
+			first = fixed;
 		}
 	}
 	call->msg_len = first;
-	memcpy(call->msg, hdr, sizeof(*hdr));
-	ret = lane_recv(lane, call->msg + sizeof(*hdr), first - sizeof(*hdr), msg_deadline());
+	if (call->msg != lane->buf)
+		memcpy(call->msg, lane->buf, fixed);
+	if (first > fixed)
+		ret = lane_recv(lane, call->msg + fixed, first - fixed, msg_deadline());
 	if (!ret && first < len)
 		ret = lane_skip(lane, len - first) ?: -ENOMEM;
 	return ret;
@@ -270,6 +279,7 @@ static int lane_prepare(struct lane *lane)
 		.memory = thread_room(&lane->thread), .key = KEY_SHARED, .used = THREAD_SCRATCH,
 	};
 	lane->call->left = false;
+	lane->call->rest.nr_bytes = 0;
 	lane->call->signals = NULL;
 	lane->call->lane = lane;
 	lane->call->reply.nr_objects = 0;

@@ -111,11 +111,10 @@ int turn_wait(struct call *call, const struct vgpu_turn *turn, bool over)
 
 void turn_end(struct lane *lane)
 {
-	struct vgpu_turn turn = { .nr_bytes = 1 };
 	const bool left = lane->call->left;
 	const u64 bytes = lane->bytes;
 	struct vgpu_host_rates rates;
-	u64 ns;
+	u64 turn;
 
 	lane->bytes = 0;
 	lane->call->left = false;
@@ -125,13 +124,27 @@ void turn_end(struct lane *lane)
 	if (!rates.bytes)
 		return;
 	guest_lock_take();
-	turn.bytes = vgpu_rate_take(&patience->rates.bytes, rates.bytes, bytes, now_ns());
+	turn = vgpu_rate_take(&patience->rates.bytes, rates.bytes, bytes, now_ns());
 	guest_lock_drop();
-	/*
-	 * The bytes have been received already. If the lane did not wait, a program with a timer
-	 * could send calls over and over, and all others of the guest would wait for their bytes.
-	 */
-	while (left && (ns = turn_left(&turn)))
-		if (lane_wait(lane, POLLRDHUP, now_ns() + ns) != -ETIMEDOUT)
+	if (left)
+		lane->call->rest = (struct vgpu_turn) { .bytes = turn, .nr_bytes = 1 };
+}
+
+/*
+ * The bytes have been received already. If the lane did not wait, a program with a timer could send
+ * calls over and over, and all others of the guest would wait for their bytes. A CLOSE never waits,
+ * and an FDINFO fails where its own turn has not come.
+ */
+void turn_rest(struct call *call)
+{
+	const struct vgpu_call *msg = (const void *)call->msg;
+	u16 op = le16_to_cpu(msg->op);
+	u64 ns;
+
+	if (!call->rest.nr_bytes || op == VGPU_OP_CLOSE || op == VGPU_OP_FDINFO)
+		return;
+	while ((ns = turn_left(&call->rest)))
+		if (lane_wait(call->lane, POLLRDHUP, now_ns() + ns) != -ETIMEDOUT)
 			break;
+	call->rest.nr_bytes = 0;
 }

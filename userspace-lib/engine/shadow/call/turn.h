@@ -24,9 +24,15 @@ void turn_take(struct call *call, bool open, u32 bytes, struct vgpu_turn *turn);
  */
 int turn_wait(struct call *call, const struct vgpu_turn *turn, bool over);
 /*
- * Charges the guest for the bytes of the call that turn_take() did not know. After a call that was
- * given up before its turn, the lane waits here for the turn of its bytes, or for its own end.
+ * Charges the guest for the bytes of the call that turn_take() did not know. If the call was given
+ * up before its turn, the lane waits for their turn in turn_rest().
  */
 void turn_end(struct lane *lane);
+/*
+ * If an earlier call of the lane was given up before its turn, waits until it is the turn of that
+ * call's bytes. The fixed part of the next CALL is in call->msg: no CLOSE or FDINFO waits here. No
+ * CANCEL ends the wait, but the end of the lane does.
+ */
+void turn_rest(struct call *call);
 
 #endif /* ESHADOW_TURN_H */
