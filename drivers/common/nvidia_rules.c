@@ -487,11 +487,11 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 		       judge_share(look, look->addr + SHARE_WITH, get32(bytes, SHARE_WITH));
 	case NR_ALLOC_EVENT:
 	case NR_FREE_EVENT:
-		look->named = get32(bytes, OS_EVENT_CLIENT);
-		return VGPU_NVIDIA_OWN;
 	case NR_EXPORT_DMABUF:
-		look->named = get32(bytes, DMABUF_CLIENT);
-		return VGPU_NVIDIA_OWN;
+		look->named = get32(bytes, look->nr == NR_EXPORT_DMABUF ? DMABUF_CLIENT :
+							 OS_EVENT_CLIENT);
+		/* The handle 0 is no client that the driver could be asked about. */
+		return look->named ? VGPU_NVIDIA_OWN : VGPU_NVIDIA_DENY;
 	case NR_CONTROL:
 		return judge_control(look, bytes);
 	default:

@@ -475,6 +475,10 @@ static void test_ask(void)
 		tap_expect(unwrap(&look, asked[i].nr, asked[i].len) == VGPU_NVIDIA_LOOK &&
 			   vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_OWN && look.addr == INNER,
 			   "%#x, wrapped", asked[i].nr);
+		put32(arg, asked[i].client, 0);
+		vgpu_nvidia_begin(&look, NV(asked[i].nr, asked[i].len), ADDR);
+		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_DENY, "%#x: no client",
+			   asked[i].nr);
 	}
 	tap_expect(vgpu_nvidia_begin(&look, NV(0xd9, 8), ADDR) == VGPU_NVIDIA_PASS &&
 		   vgpu_nvidia_begin(&look, NV(0xce, 12), ADDR) == VGPU_NVIDIA_PASS,

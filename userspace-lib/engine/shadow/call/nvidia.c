@@ -188,8 +188,10 @@ bool nvidia_has_client(struct call *call, const struct vgpu_nvidia_look *look)
 	memcpy(&kept, args, sizeof(kept));
 	while (!has && asked++ < VGPU_NVIDIA_ASK_MAX && (file = file_of_device(rdev, &from))) {
 		*args = (struct rm_free)RM_FREE_NOTHING(look->named);
-		has = is_control(file) && !sys4_in_room(call->room->key, __NR_ioctl, file->fd, RM_IOCTL_FREE,
-				    look->addr, 0) && args->status == RM_OK;
+		has = is_control(file) &&
+		      !sys4_in_room(call->room->key, __NR_ioctl, file->fd, RM_IOCTL_FREE,
+				    look->addr, 0) &&
+		      args->status == RM_OK;
 		file_put(file);
 	}
 	memcpy(args, &kept, sizeof(kept));
