@@ -124,10 +124,27 @@ TEST_F_TIMEOUT(limits, cancelled, 60)
 	close(lane);
 }
 
+static bool send_fdinfo(int lane, uint32_t object, uint64_t seq)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_FDINFO, object, seq);
+	call.seg[0].len = htole32(256);
+	call.seg[0].flags = htole32(VGPU_SEG_OUT);
+	return peer_call_send(lane, &call, 1, 0);
+}
+
+static bool send_close(int lane, uint32_t object, uint64_t seq)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_CLOSE, object, seq);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
 /* Any program of a guest can cause an FDINFO, which must not make others wait for it. */
 TEST_F_TIMEOUT(limits, fdinfo, 60)
 {
-	struct peer_call call;
 	char answer[4096];
 	uint32_t object;
 	int lane;
@@ -136,10 +153,7 @@ TEST_F_TIMEOUT(limits, fdinfo, 60)
 	ASSERT_TRUE(set_limit("byte-rate=1"));
 	ASSERT_TRUE(send_call(lane, object, 2));
 	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
-	peer_call_init(&call, VGPU_OP_FDINFO, object, 3);
-	call.seg[0].len = htole32(256);
-	call.seg[0].flags = htole32(VGPU_SEG_OUT);
-	ASSERT_TRUE(peer_call_send(lane, &call, 1, 0));
+	ASSERT_TRUE(send_fdinfo(lane, object, 3));
 	EXPECT_EQ(-EAGAIN, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
 	ASSERT_TRUE(set_limit("byte-rate="));
 	close(lane);
@@ -148,18 +162,15 @@ TEST_F_TIMEOUT(limits, fdinfo, 60)
 /* A guest cannot go round its rate by closing what it does not have. */
 TEST_F_TIMEOUT(limits, closes_of_nothing, 60)
 {
-	struct peer_call call;
 	char answer[4096];
 	uint32_t object;
 	int lane;
 
 	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(set_limit("byte-rate=1"));
-	peer_call_init(&call, VGPU_OP_CLOSE, 4711, 2);
-	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	ASSERT_TRUE(send_close(lane, 4711, 2));
 	EXPECT_EQ(-EBADF, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
-	peer_call_init(&call, VGPU_OP_CLOSE, 4711, 3);
-	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	ASSERT_TRUE(send_close(lane, 4711, 3));
 	EXPECT_TRUE(eventually(delayed, NULL, SLACK_MS));
 	EXPECT_FALSE(reply_comes(lane, 100));
 	ASSERT_TRUE(set_limit("byte-rate="));
@@ -168,8 +179,7 @@ TEST_F_TIMEOUT(limits, closes_of_nothing, 60)
 	ASSERT_TRUE(set_limit("byte-rate=1"));
 	ASSERT_TRUE(send_call(lane, object, 4));
 	EXPECT_TRUE(reply_comes(lane, SLACK_MS));
-	peer_call_init(&call, VGPU_OP_CLOSE, object, 5);
-	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	ASSERT_TRUE(send_close(lane, object, 5));
 	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
 	ASSERT_TRUE(set_limit("byte-rate="));
 	close(lane);
@@ -298,7 +308,6 @@ TEST_F_TIMEOUT(limits, cancelled_over_and_over, 120)
 /* A lane that waits for the bytes of a call that was given up runs a CLOSE nevertheless. */
 TEST_F_TIMEOUT(limits, close_after_cancelled, 120)
 {
-	struct peer_call call;
 	char answer[4096];
 	uint32_t object;
 	int lane;
@@ -311,14 +320,10 @@ TEST_F_TIMEOUT(limits, close_after_cancelled, 120)
 	ASSERT_TRUE(cancel_long(lane, object, 3, 8 << 10));
 	ASSERT_TRUE(peer_ping(&self->peer));
 	/* An FDINFO fails at once, as its turn is far off. */
-	peer_call_init(&call, VGPU_OP_FDINFO, object, 4);
-	call.seg[0].len = htole32(256);
-	call.seg[0].flags = htole32(VGPU_SEG_OUT);
-	ASSERT_TRUE(peer_call_send(lane, &call, 1, 0));
+	ASSERT_TRUE(send_fdinfo(lane, object, 4));
 	EXPECT_EQ(-EAGAIN, peer_reply(lane, answer, sizeof(answer), 10000));
 	ASSERT_TRUE(peer_ping(&self->peer));
-	peer_call_init(&call, VGPU_OP_CLOSE, object, 5);
-	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	ASSERT_TRUE(send_close(lane, object, 5));
 	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), 10000));
 	/* The lane still waits. */
 	ASSERT_TRUE(peer_ping(&self->peer));

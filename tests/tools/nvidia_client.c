@@ -25,9 +25,6 @@
 
 #define SIZE	(64UL << 10)
 
-/* The host's answer to requests that no guest may make (drivers/common/nvidia_rules.h). */
-#define HOST_DENIES	0x56
-
 /* Clients from a little before this program's own on, and the first objects of each, are tried. */
 #define CLIENTS		1024
 #define CLIENT_FIRST	0xc1d00000
@@ -184,7 +181,7 @@ static uint32_t ask_dmabuf(const struct handles *of)
 	if (args.fd >= 0)
 		close(args.fd);
 	close(card);
-	return of == &own && args.words[650] != HOST_DENIES ? 0 : args.words[650];
+	return of == &own && args.words[650] != RM_NOT_SUPPORTED ? 0 : args.words[650];
 }
 
 /* The driver does these for any client, so only the host refuses them. */
@@ -206,9 +203,9 @@ static bool host_refuses(const struct handles *of)
 
 	for (i = 0; i < COUNT(unchecked); i++) {
 		status = unchecked[i].ask(of);
-		if (status != HOST_DENIES)
+		if (status != RM_NOT_SUPPORTED)
 			warnx("%s, for a client of somebody else's: status %#x", unchecked[i].what, status);
-		right &= status == HOST_DENIES;
+		right &= status == RM_NOT_SUPPORTED;
 		status = unchecked[i].ask(&own);
 		if (status)
 			warnx("%s, for a client of its own: status %#x", unchecked[i].what, status);

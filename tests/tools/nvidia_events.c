@@ -23,8 +23,6 @@
 #include "../../drivers/common/nvidia_rm.h"
 #include "vgpu_mock_nvidia.h"
 
-/* The host's answer to requests that no guest may make (drivers/common/nvidia_rules.h). */
-#define VGPU_NVIDIA_DENIED	0x56
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 #define THREADS		4
@@ -438,7 +436,7 @@ static void use_clients(void)
 	begin_client();
 	is(event_alloc(fd), RM_OK, "an event of a client");
 	event_unuse(client);
-	is(event_free(fd), forwarded ? VGPU_NVIDIA_DENIED : VGPU_MOCK_NVIDIA_INVALID_EVENT,
+	is(event_free(fd), forwarded ? RM_NOT_SUPPORTED : VGPU_MOCK_NVIDIA_INVALID_EVENT,
 	   "freeing that of a client that was freed");
 	close(control);
 
@@ -447,8 +445,8 @@ static void use_clients(void)
 	close(control);
 	control = first;
 	if (forwarded) {
-		is(event_alloc(fd), VGPU_NVIDIA_DENIED, "a client whose control file is closed");
-		is(event_free(fd), VGPU_NVIDIA_DENIED, "freeing that of such a client");
+		is(event_alloc(fd), RM_NOT_SUPPORTED, "a client whose control file is closed");
+		is(event_free(fd), RM_NOT_SUPPORTED, "freeing that of such a client");
 		return;
 	}
 	is(event_alloc(fd), RM_INSUFFICIENT_RESOURCES,
