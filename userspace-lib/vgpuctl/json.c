@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libvgpu/counter.h"
+#include "vgpuctl/command.h"
 #include "vgpuctl.h"
 
 static void put_string(struct json_object *object, const char *key, const char *value)
@@ -44,6 +45,7 @@ static struct json_object *put_element(struct json_object *array)
 
 static void print_json(struct json_object *object)
 {
+	put_number(object, "schema", JSON_SCHEMA);
 	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
 					    JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(object);
@@ -81,6 +83,7 @@ void print_error_json(int status, const char *reason, const char *message)
 	put_number(error, "status", status);
 	put_string(error, "reason", reason);
 	put_string(error, "message", message);
+	put_number(object, "schema", JSON_SCHEMA);
 	fprintf(stderr, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
 							       JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(object);
@@ -352,5 +355,55 @@ void print_machine_json(const struct machine *machine, bool status)
 
 	json_object_object_add(object, "host", host_json(machine, status));
 	json_object_object_add(object, "guest", guest_json(machine, status));
+	print_json(object);
+}
+
+/* --- commands ------------------------------------------------------------------- */
+
+static void put_option_names(struct json_object *to, uint64_t options)
+{
+	struct json_object *array = put_array(to, "options");
+	int opt;
+
+	for (opt = 1; opt < NR_OPTIONS; opt++)
+		if (options & ALLOW(opt))
+			json_object_array_add(array, json_object_new_string(option_name(opt)));
+}
+
+static void put_command(struct json_object *array, const struct command *command)
+{
+	struct json_object *object = put_element(array);
+	const struct verb *verb;
+
+	put_string(object, "name", command->name);
+	put_string(object, "summary", command->summary);
+	put_string(object, "synopsis", command->synopsis);
+	put_option_names(object, command->options | COMMON_OPTIONS);
+	array = put_array(object, "commands");
+	for (verb = command->verbs; verb && verb->name; verb++) {
+		object = put_element(array);
+		put_string(object, "name", verb->name);
+		put_string(object, "summary", verb->summary);
+		put_option_names(object, verb->options | COMMON_OPTIONS);
+	}
+}
+
+void print_commands_json(const struct command *command)
+{
+	struct json_object *object = json_object_new_object(), *array, *element;
+	const struct command *at;
+	int opt;
+
+	array = put_array(object, "commands");
+	for (at = commands; at->name; at++)
+		if (!command || command == at)
+			put_command(array, at);
+	array = put_array(object, "options");
+	for (opt = 1; opt < NR_OPTIONS; opt++) {
+		element = put_element(array);
+		put_string(element, "name", options_words[opt].name);
+		put_string(element, "operand", options_words[opt].operand);
+		put_string(element, "help", options_words[opt].help);
+	}
 	print_json(object);
 }

@@ -4,6 +4,7 @@
 #define VGPUCTL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -30,7 +31,10 @@ enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_O
        OPT_MEMORY, OPT_SAVE, OPT_ROOT, OPT_VERBOSE, OPT_HELP, OPT_VERSION,
        NR_OPTIONS };
 
-#define ALLOW(option) (1U << (option))
+#define ALLOW(option) (1ULL << (option))
+
+/* Version of the objects that --json prints: it changes if a member gets another meaning. */
+#define JSON_SCHEMA	1
 
 /* Most guests of one command. */
 #define GUESTS_MAX	256
@@ -48,7 +52,7 @@ enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_O
  * @nr_more: number of entries of @more
  */
 struct options {
-	unsigned int given;
+	uint64_t given;
 	const char *values[NR_OPTIONS];
 	struct vgpu_guest_name guests[GUESTS_MAX];
 	const char *names[GUESTS_MAX];
@@ -56,9 +60,6 @@ struct options {
 	char **more;
 	size_t nr_more;
 };
-
-/* Return the name of an option, without its dashes. */
-const char *option_name(int option);
 
 static inline bool option_given(const struct options *options, int option)
 {
@@ -98,6 +99,10 @@ int cmd_limit(const char *guest, const struct options *options);
 int cmd_reload(const char *unused, const struct options *options);
 int cmd_diff(const char *unused, const struct options *options);
 int cmd_doctor(const char *side, const struct options *options);
+int cmd_list(const char *unused, const struct options *options);
+int cmd_status(const char *unused, const struct options *options);
+int cmd_completion(const char *what, const struct options *options);
+int cmd_help(const char *name, const struct options *options);
 
 struct exposure;
 
@@ -220,6 +225,9 @@ bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, ui
 void print_pairs_json(const char *key, ...) __attribute__((sentinel));
 /* Print an object with one member, an array of these lines. */
 void print_lines_json(const char *key, const char *lines);
+/* Print a command, or all of them, with their options. @command: NULL: all. */
+struct command;
+void print_commands_json(const struct command *command);
 /* Print an error as a JSON object to standard error. */
 void print_error_json(int status, const char *reason, const char *message);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "shared/number.h"
 #include "vgpuctl.h"
 
@@ -129,36 +130,27 @@ static int window_qemu_args(struct vgpu_agent *agent, const struct vgpu_window_r
 	return ret;
 }
 
-/**
- * struct verb - a command after "vgpuctl window"
- * @name: name of the command
- * @options: bit mask of the options that the command may have, beside --json and --socket
- * @needed: bit mask of those of @options without which the command fails
- * @run: runs the command; returns an exit status
- */
-static const struct verb {
-	const char *name;
-	unsigned int options;
-	unsigned int needed;
-	int (*run)(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-		   const struct options *options);
-} window_verbs[] = {
-	{ "create", ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER),
+const struct verb window_verbs[] = {
+	{ "create", "make the window of a guest",
+	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER),
 	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE), window_create },
-	{ "drain", ALLOW(OPT_TO), ALLOW(OPT_TO), window_drain },
-	{ "fill", ALLOW(OPT_TO), ALLOW(OPT_TO), window_fill },
-	{ "destroy", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO), window_destroy },
-	{ "list", 0, 0, window_list },
-	{ "qemu-args", ALLOW(OPT_TO) | ALLOW(OPT_MEMORY), ALLOW(OPT_TO), window_qemu_args },
+	{ "drain", "have the guest move its mappings out of the window",
+	  ALLOW(OPT_TO), ALLOW(OPT_TO), window_drain },
+	{ "fill", "let the guest use the window again",
+	  ALLOW(OPT_TO), ALLOW(OPT_TO), window_fill },
+	{ "destroy", "take the window away",
+	  ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO), window_destroy },
+	{ "list", "list all windows", 0, 0, window_list },
+	{ "qemu-args", "print QEMU's arguments for the window",
+	  ALLOW(OPT_TO) | ALLOW(OPT_MEMORY), ALLOW(OPT_TO), window_qemu_args },
+	{ .name = NULL },
 };
 
-#define NR_VERBS	(sizeof(window_verbs) / sizeof(window_verbs[0]))
-
 /* Print a usage error that names the first of these options. */
-static int window_option_error(const char *verb, const char *how, unsigned int which)
+static int window_option_error(const char *verb, const char *how, uint64_t which)
 {
-	return fail(EXIT_USAGE, "window %s %s --%s (vgpuctl --help)", verb, how,
-		    option_name(__builtin_ctz(which)));
+	return fail(EXIT_USAGE, "window %s %s --%s (vgpuctl help window)", verb, how,
+		    option_name(option_first(which)));
 }
 
 int cmd_window(const char *name, const struct options *options)
@@ -169,17 +161,17 @@ int cmd_window(const char *name, const struct options *options)
 		.port = options->guests[0].port,
 		.owner = options->values[OPT_OWNER],
 	};
-	unsigned int given = options->given & ~(ALLOW(OPT_SOCKET) | ALLOW(OPT_JSON));
+	uint64_t given = options->given & ~(ALLOW(OPT_SOCKET) | ALLOW(OPT_JSON));
 	const struct verb *verb = window_verbs;
 	unsigned long long size;
 	struct vgpu_agent *agent;
 	int ret;
 
-	while (verb < window_verbs + NR_VERBS && strcmp(verb->name, name))
+	while (verb->name && strcmp(verb->name, name))
 		verb++;
-	if (verb == window_verbs + NR_VERBS)
+	if (!verb->name)
 		return fail(EXIT_USAGE,
-			    "window has no command %s: use create, drain, fill, destroy, list or qemu-args (vgpuctl --help)",
+			    "window has no command %s: use create, drain, fill, destroy, list or qemu-args (vgpuctl help window)",
 			    name);
 	if (given & ~verb->options)
 		return window_option_error(name, "has no", given & ~verb->options);
@@ -190,7 +182,7 @@ int cmd_window(const char *name, const struct options *options)
 	if (option_given(options, OPT_SIZE)) {
 		if (!number_parse_size(options->values[OPT_SIZE], &size) || !size)
 			return fail(EXIT_USAGE,
-				    "--size %s: give a number of bytes, or a number with K, M, G or T (vgpuctl --help)",
+				    "--size %s: give a number of bytes, or a number with K, M, G or T (vgpuctl help window)",
 				    options->values[OPT_SIZE]);
 		request.size = size;
 	}

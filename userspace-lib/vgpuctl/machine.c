@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+/* Commands list and status. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpuctl.h"
+
+static int show(const struct options *options, bool status)
+{
+	const char *given = options->values[OPT_SOCKET];
+	struct machine machine = { NULL };
+	struct vgpu_agent *agent;
+	int ret;
+
+	machine.is_guest = !vgpu_nodes(&machine.nodes, &machine.nr_nodes);
+	if (machine.is_guest)
+		vgpu_reach(&machine.reach, &machine.nr_reach);
+	ret = vgpu_agent_open(given, &agent);
+	if (!ret) {
+		ret = vgpu_agent_status(agent, &machine.host);
+		if (ret)
+			ret = agent_failed(agent, ret);
+		vgpu_agent_close(agent);
+	} else if (ret != -ENOENT && ret != -ECONNREFUSED) {
+		ret = open_failed(given ? given : VGPU_AGENT_SOCKET, ret);
+	} else if (!machine.is_guest || given) {
+		ret = fail(EXIT_NO_VGPU,
+			   "this machine is neither a host (vgpud does not run) nor a guest (vgpu_guest is not loaded): 'systemctl start vgpud' or 'modprobe vgpu_guest'");
+	} else {
+		ret = 0;
+	}
+	if (!ret && status && machine.host && exposures_find(machine.host, &machine.exposures))
+		ret = fail(EXIT_FAILED, "%s", strerror(ENOMEM));
+	if (!ret && option_given(options, OPT_JSON))
+		print_machine_json(&machine, status);
+	else if (!ret)
+		print_machine(&machine, status);
+	if (!ret)
+		ret = reach_status(&machine, option_given(options, OPT_JSON));
+	exposures_free(machine.exposures, machine.host ? machine.host->nr_windows : 0);
+	vgpu_host_info_free(machine.host);
+	vgpu_nodes_free(machine.nodes, machine.nr_nodes);
+	vgpu_reach_free(machine.reach, machine.nr_reach);
+	return ret;
+}
+
+int cmd_list(const char *unused, const struct options *options)
+{
+	(void)unused;
+	return show(options, false);
+}
+
+int cmd_status(const char *unused, const struct options *options)
+{
+	(void)unused;
+	return show(options, true);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* Options of the command line. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "vgpuctl.h"
+
+/* Longest word that is compared with others. */
+#define WORD_MAX	24
+
+const char *option_name(int option)
+{
+	return options_words[option].name;
+}
+
+int option_first(uint64_t options)
+{
+	return __builtin_ctzll(options);
+}
+
+/* Count the letters that have to be inserted, removed, replaced or swapped to make b of a. */
+static unsigned int distance(const char *a, const char *b)
+{
+	unsigned int cost[WORD_MAX + 1][WORD_MAX + 1], best;
+	const size_t m = strlen(a), n = strlen(b);
+	size_t i, j;
+
+	if (m > WORD_MAX || n > WORD_MAX)
+		return WORD_MAX;
+	for (i = 0; i <= m; i++)
+		cost[i][0] = i;
+	for (j = 0; j <= n; j++)
+		cost[0][j] = j;
+	for (i = 1; i <= m; i++)
+		for (j = 1; j <= n; j++) {
+			best = cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			if (cost[i - 1][j] + 1 < best)
+				best = cost[i - 1][j] + 1;
+			if (cost[i][j - 1] + 1 < best)
+				best = cost[i][j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    cost[i - 2][j - 2] + 1 < best)
+				best = cost[i - 2][j - 2] + 1;
+			cost[i][j] = best;
+		}
+	return cost[m][n];
+}
+
+const char *word_near(const char *word, const char *const *words)
+{
+	/* A third of the letters may be wrong. */
+	unsigned int least = strlen(word) / 3 + 1, now;
+	const char *found = NULL;
+	size_t len;
+
+	for (; *words; words++) {
+		/* A beginning of a word, which has no other letters, is near it. */
+		len = strlen(word);
+		now = len > 2 && !strncmp(*words, word, len) ? 0 : distance(word, *words);
+		if (now < least) {
+			least = now;
+			found = *words;
+		}
+	}
+	return found;
+}
+
+/* Print an error: @word, which may end in =VALUE, is no option. Return: an exit status. */
+static int no_option(const char *word)
+{
+	const char *names[NR_OPTIONS], *near;
+	char *name = strndup(word, strcspn(word, "="));
+	int i, ret;
+
+	for (i = 1; i < NR_OPTIONS; i++)
+		names[i - 1] = option_name(i);
+	names[NR_OPTIONS - 1] = NULL;
+	near = name ? word_near(name + strspn(name, "-"), names) : NULL;
+	ret = fail(EXIT_USAGE, "there is no option %s%s%s%s (vgpuctl --help)", name ? name : word,
+		   near ? ": did you mean --" : "", near ? near : "", near ? "?" : "");
+	free(name);
+	return ret;
+}
+
+/* Handle an option. Return: 0 or an exit status. */
+static int take_option(int opt, struct options *options)
+{
+	/*
+	 * A second value of an option is refused, because either of the two may be the one
+	 * meant.
+	 */
+	if (optarg && opt != OPT_TO && option_given(options, opt))
+		return fail(EXIT_USAGE, "--%s is given twice: give this option once",
+			    option_name(opt));
+	options->given |= ALLOW(opt);
+	if (opt == OPT_TO)
+		return guests_add(options, optarg);
+	options->values[opt] = optarg;
+	return 0;
+}
+
+/* Return the argument in which getopt_long() found the last option. */
+static const char *option_word(char **argv)
+{
+	return optarg && optarg == argv[optind - 1] ? argv[optind - 2] : argv[optind - 1];
+}
+
+int options_take(int argc, char **argv, struct options *options)
+{
+	struct option table[NR_OPTIONS] = { { NULL, 0, NULL, 0 } };
+	int opt, ret, index;
+	const char *word;
+	size_t i;
+
+	for (i = 1; i < NR_OPTIONS; i++)
+		table[i - 1] = (struct option){ options_words[i].name,
+			options_words[i].operand ? required_argument : no_argument, NULL, i };
+	opterr = 0;
+	for (;;) {
+		index = -1;
+		opt = getopt_long(argc, argv, ":hV", table, &index);
+		if (opt < 0)
+			return 0;
+		word = option_word(argv);
+		if (opt == ':')
+			return fail(EXIT_USAGE, "--%s needs a value: --%s %s (vgpuctl --help)",
+				    option_name(optopt), option_name(optopt),
+				    options_words[optopt].operand);
+		if (opt == '?' && optopt > 0 && optopt < NR_OPTIONS)
+			return fail(EXIT_USAGE,
+				    "--%s takes no value: leave out what follows the = (vgpuctl --help)",
+				    option_name(optopt));
+		if (opt == '?' && optopt)
+			return fail(EXIT_USAGE, "there is no option -%c (vgpuctl --help)", optopt);
+		/* Refuse abbreviations, which getopt_long() takes and scripts should not use. */
+		if (opt == '?' ||
+		    (index >= 0 && strcspn(word + 2, "=") != strlen(table[index].name)))
+			return no_option(word);
+		if (opt == 'h' || opt == 'V')
+			opt = opt == 'h' ? OPT_HELP : OPT_VERSION;
+		ret = take_option(opt, options);
+		if (ret)
+			return ret;
+	}
+}
