@@ -11,7 +11,8 @@ class _Result(unittest.TextTestResult):
 
     def stopTest(self, test):
         super().stopTest(test)
-        bad = any(failed is test for failed, _ in self.failures + self.errors)
+        # A part of a test (subTest) has the test as its test_case.
+        bad = any(getattr(failed, "test_case", failed) is test for failed, _ in self.failures + self.errors)
         print(f"{'not ok' if bad else 'ok'} {self.testsRun} - {self.name}: {test.id().partition('.')[2]}", flush=True)
 
 

@@ -106,7 +106,7 @@ static int run_refused(const struct refusal *refusal, const char *command, char 
  * what it needs.
  */
 #define VGPUD	"vgpud --config " CONF " --exports-dir /nonexistent --socket /run/vgpud-needs.sock"
-#define BESIDE	"vgpud: another vgpud is running"
+#define BESIDE	"vgpud: another vgpud is running: end that one first (systemctl stop vgpud)"
 
 static bool config_write(const char *limits)
 {

@@ -480,7 +480,7 @@ TEST(exports_with_mistakes)
 		{ "window = 4G\n", 0, "" },
 		{ "window = 1024G\nwindow-user = root\n", 0, "" },
 		{ "window = 8K\n", 0, "" },
-		{ "window = 4K\n", 3, "test.conf:4: [a]: window: '4K': the size of a window must be 8 KiB to 1 TiB" },
+		{ "window = 4K\n", 3, "test.conf:4: [a]: window: '4K': the size of a window must be a power of two from 8 KiB to 1 TiB" },
 		{ "window = 2048G\n", 3, "8 KiB to 1 TiB" },
 		{ "window = 0\n", 3, "8 KiB to 1 TiB" },
 		{ "\n\nwindow = 3G\n", 3, "test.conf:6: [a]: window: '3G': the size of a window must be a power of two" },

@@ -180,7 +180,9 @@ int main(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, ENGINE_FD_SHARED,
 		      0);
 	if (shared == MAP_FAILED)
-		check(-errno, "shared memory");
+		check(-errno, errno == EBADF ?
+		      "only vgpud starts this program (systemctl start vgpud): shared memory" :
+		      "shared memory");
 	close(ENGINE_FD_SHARED);
 	check(start_read(), "limits");
 	wire_limits = (struct vgpu_wire_limits) {

@@ -45,7 +45,7 @@ struct vgpu_agent;
  * @agent: filled in: the connection
  *
  * Return: 0, -ENOENT or -ECONNREFUSED (no agent runs), -EACCES, -EAGAIN (the agent has too many
- * clients), -ENOMEM.
+ * clients), -ENAMETOOLONG, -ENOMEM.
  */
 int vgpu_agent_open(const char *path, struct vgpu_agent **agent);
 

@@ -12,6 +12,8 @@
 
 #include "client.h"
 
+/* Words for an answer that is no answer of this version of vgpud. */
+#define MALFORMED	"the answer of vgpud is malformed: is vgpud of the same version (vgpud --version), and restarted since?"
 /* Size of the longest answer, with many guests and many programs. */
 #define ANSWER_MAX	(16U << 20)
 /* Seconds after which an agent that does not answer is given up. */
@@ -31,7 +33,7 @@ VGPU_PUBLIC int vgpu_agent_open(const char *path, struct vgpu_agent **agent)
 	if (!path)
 		path = VGPU_AGENT_SOCKET;
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return -ENOENT;
+		return -ENAMETOOLONG;
 	strcpy(addr.sun_path, path);
 
 	*agent = calloc(1, sizeof(**agent));
@@ -77,13 +79,13 @@ static const char *no_answer_words(int error)
 {
 	switch (error) {
 	case -ETIMEDOUT:
-		return "vgpud does not answer";
+		return "vgpud does not answer: 'journalctl -u vgpud' may say why, 'systemctl restart vgpud' helps";
 	case -ENOMEM:
 		return "out of memory";
 	case -EPROTO:
-		return "the answer of vgpud is too long";
+		return "the answer of vgpud is too long: are vgpud and this program of the same version?";
 	default:
-		return "vgpud closed the connection";
+		return "vgpud closed the connection: 'journalctl -u vgpud' may say why; try again";
 	}
 }
 
@@ -192,12 +194,12 @@ static int check_answer(struct vgpu_agent *agent, struct json_object *answer)
 	int error;
 
 	if (!json_object_object_get_ex(answer, "ok", &ok))
-		return fail(agent, -EPROTO, "the answer of vgpud is malformed");
+		return fail(agent, -EPROTO, MALFORMED);
 	if (json_object_get_boolean(ok))
 		return 0;
 	if (!json_object_object_get_ex(answer, "errno", &number) ||
 	    !json_object_object_get_ex(answer, "message", &message))
-		return fail(agent, -EPROTO, "the answer of vgpud is malformed");
+		return fail(agent, -EPROTO, MALFORMED);
 	error = json_object_get_int(number);
 	return fail(agent, error > 0 && error < 4096 ? -error : -EPROTO,
 		    json_object_get_string(message));
@@ -221,7 +223,7 @@ int agent_ask(struct vgpu_agent *agent, struct json_object *request,
 	*answer = json_tokener_parse(line);
 	free(line);
 	if (!*answer)
-		return fail(agent, -EPROTO, "the answer of vgpud is malformed");
+		return fail(agent, -EPROTO, MALFORMED);
 	ret = check_answer(agent, *answer);
 	if (ret)
 		json_object_put(*answer);

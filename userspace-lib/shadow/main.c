@@ -34,6 +34,8 @@ static void give_up(unsigned long start, unsigned long end)
 	sys_exit_if(sys2(__NR_munmap, start, end - start), SHADOW_EXIT_MAP);
 	ret = sys_mmap(start, end - start, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		       SHADOW_FD_FILE, start);
+	if (ret == -EBADF)
+		sys_end_by_hand();
 	sys_exit_if(ret != (long)start, SHADOW_EXIT_DEMAND);
 }
 

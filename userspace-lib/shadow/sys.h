@@ -53,6 +53,16 @@ static inline void sys_exit_if(_Bool failed, int status)
 		sys_exit_group(status);
 }
 
+/* Say that this program is not for people, and end: only vgpud gives it the files that it needs. */
+static inline _Noreturn void sys_end_by_hand(void)
+{
+	static const char words[] =
+		"only vgpud starts this program: run 'systemctl start vgpud'\n";
+
+	sys3(__NR_write, 2, (long)words, sizeof(words) - 1);
+	sys_exit_group(2);
+}
+
 static inline long sys_mmap(unsigned long addr, unsigned long len, int prot, int flags, int fd,
 			    unsigned long offset)
 {

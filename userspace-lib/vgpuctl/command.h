@@ -108,8 +108,6 @@ const char *option_name(int option);
 int option_first(uint64_t options);
 /* Handle all options, and sort the other arguments to the end. Return: 0 or an exit status. */
 int options_take(int argc, char **argv, struct options *options);
-/* Return the one of several words, ended by NULL, that @word may have been meant for, or NULL. */
-const char *word_near(const char *word, const char *const *words);
 
 /* --- help.c: texts about commands ---------------------------------------------- */
 

@@ -4,10 +4,14 @@
  * device.
  */
 #include <errno.h>
+#include <grp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
 #include "vgpuctl.h"
 
@@ -78,26 +82,49 @@ int open_agent(const struct options *options, struct vgpu_agent **agent)
 	const char *given = options->values[OPT_SOCKET], *path = given ? given : VGPU_AGENT_SOCKET;
 	int ret = vgpu_agent_open(path, agent);
 
-	switch (ret) {
-	case 0:
-		return 0;
-	case -ENOENT:
-	case -ECONNREFUSED:
-		return fail(EXIT_NO_VGPU,
-			    "vgpud does not run on this machine (%s): start it with 'systemctl start vgpud'",
-			    path);
-	default:
-		return open_failed(path, ret);
-	}
+	return ret ? open_failed(path, ret) : 0;
+}
+
+/* Print an error: the user may not open the socket. Return: an exit status. */
+static int open_denied(const char *path)
+{
+	struct group *group = NULL;
+	struct stat stat;
+
+	if (!lstat(path, &stat) && S_ISSOCK(stat.st_mode) && stat.st_gid)
+		group = getgrgid(stat.st_gid);
+	if (group)
+		return fail(EXIT_DENIED,
+			    "%s: only root and members of the group '%s' may ask vgpud: use sudo, or join the group ('usermod -aG %s USER') and log in again",
+			    path, group->gr_name, group->gr_name);
+	return fail(EXIT_DENIED, "%s: only root may ask vgpud: use sudo", path);
 }
 
 int open_failed(const char *path, int error)
 {
-	if (error == -EACCES)
-		return fail(EXIT_DENIED,
-			    "%s: only root and members of the group of this socket may ask vgpud",
+	struct stat stat;
+
+	switch (error) {
+	case -EACCES:
+		return open_denied(path);
+	case -ENOENT:
+	case -ECONNREFUSED:
+		if (!lstat(path, &stat) && !S_ISSOCK(stat.st_mode))
+			return fail(EXIT_USAGE, "%s is no socket: give vgpud's control socket with --socket, or leave --socket out",
+				    path);
+		return fail(EXIT_NO_VGPU,
+			    "vgpud does not run on this machine (%s): start it with 'systemctl start vgpud'",
 			    path);
-	return fail(exit_status(error), "%s: %s", path, strerror(-error));
+	case -ENAMETOOLONG:
+		return fail(EXIT_USAGE, "--socket: the path has more than %zu characters: give a shorter one",
+			    sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
+	case -EAGAIN:
+		return fail(EXIT_FAILED, "%s: too many programs ask vgpud at once: try again",
+			    path);
+	default:
+		return fail(exit_status(error), "%s: %s: see 'systemctl status vgpud'", path,
+			    strerror(-error));
+	}
 }
 
 int agent_failed(struct vgpu_agent *agent, int error)
@@ -128,9 +155,9 @@ static const char *refused_words(int error)
 	case EACCES:
 		return "the connection does not come from a port below 1024: does a bridge hide this guest's port? See any-port in vgpud(8)";
 	case EBUSY:
-		return "an older connection of this guest still exists";
+		return "an older connection of this guest still exists: wait, or see 'vgpuctl status' there";
 	case EMFILE:
-		return "the host has no room for another guest";
+		return "the host has no room for another guest: see 'journalctl -u vgpud' there";
 	default:
 		return strerror(error);
 	}

@@ -88,7 +88,7 @@ int cmd_export(const char *path, const struct options *options)
 	int ret;
 
 	if (!options->nr_guests)
-		return fail(EXIT_USAGE, "export needs --to CID (vgpuctl --help)");
+		return fail(EXIT_USAGE, "export needs --to GUEST, such as --to 3 (vgpuctl help export)");
 	request.others = options->guests + 1;
 	request.nr_others = options->nr_guests - 1;
 	if (option_given(options, OPT_NVIDIA)) {
@@ -96,7 +96,7 @@ int cmd_export(const char *path, const struct options *options)
 				      ALLOW(OPT_READ_ONLY) | ALLOW(OPT_PROFILE) |
 				      ALLOW(OPT_AUDIT)))
 			return fail(EXIT_USAGE,
-				    "--nvidia can be combined only with --to and --any-port (vgpuctl --help)");
+				    "--nvidia can be combined only with --to and --any-port (vgpuctl help export)");
 		ret = parse_card(path, &request.card);
 		return ret ? ret : export_agent(options, &request);
 	}
@@ -107,7 +107,9 @@ int cmd_export(const char *path, const struct options *options)
 	if (path[0] != '/') {
 		real = realpath(path, NULL);
 		if (!real)
-			return fail(exit_status(-errno), "%s: %s", path, strerror(errno));
+			return fail(exit_status(-errno),
+				    "%s: %s: give the path of a device file, such as /dev/dri/renderD128",
+				    *path ? path : "''", strerror(errno));
 	}
 	request.path = real ? real : path;
 	ret = export_agent(options, &request);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "shared/word.h"
 #include "vgpuctl.h"
 
 /* Order of the options in help texts. An option that is missing here comes last. */

@@ -63,7 +63,7 @@ static int take_changes(const struct options *options, struct vgpu_limit_change 
 	for (i = 0; i < options->nr_more; i++) {
 		at = strchr(options->more[i], '=');
 		if (!at || at == options->more[i])
-			return fail(EXIT_USAGE, "limit: %s: give KEY=VALUE (vgpuctl --help)",
+			return fail(EXIT_USAGE, "limit: %s: give KEY=VALUE, such as sessions=32 (vgpuctl help limit)",
 				    options->more[i]);
 		*at = '\0';
 		changes[i].name = options->more[i];
@@ -86,9 +86,10 @@ int cmd_limit(const char *guest, const struct options *options)
 	int ret;
 
 	if (options->nr_more > CHANGES_MAX)
-		return fail(EXIT_USAGE, "limit: give at most %d limits", CHANGES_MAX);
+		return fail(EXIT_USAGE, "limit: give at most %d limits, and the others by another command",
+			    CHANGES_MAX);
 	if (request.save && !options->nr_more)
-		return fail(EXIT_USAGE, "--save needs KEY=VALUE (vgpuctl --help)");
+		return fail(EXIT_USAGE, "--save needs KEY=VALUE, such as sessions=32 (vgpuctl help limit)");
 	ret = guest_parse(guest, &request.name, &request.guest);
 	if (!ret)
 		ret = take_changes(options, changes);

@@ -22,9 +22,9 @@ static int show(const struct options *options, bool status)
 		if (ret)
 			ret = agent_failed(agent, ret);
 		vgpu_agent_close(agent);
-	} else if (ret != -ENOENT && ret != -ECONNREFUSED) {
+	} else if (given || (ret != -ENOENT && ret != -ECONNREFUSED)) {
 		ret = open_failed(given ? given : VGPU_AGENT_SOCKET, ret);
-	} else if (!machine.is_guest || given) {
+	} else if (!machine.is_guest) {
 		ret = fail(EXIT_NO_VGPU,
 			   "this machine is neither a host (vgpud does not run) nor a guest (vgpu_guest is not loaded): 'systemctl start vgpud' or 'modprobe vgpu_guest'");
 	} else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* vgpuctl: shows and changes what a host exports, and shows the devices of a guest. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +168,15 @@ static int run_command(const struct command *command, int argc, char **argv,
 	return ret ? ret : command->run(operand, options);
 }
 
+/* Write what stdout still holds, for example to a file. Return: 0 or an exit status. */
+static int finish_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	return fail(EXIT_FAILED, "the output could not be written: %s: make room there, or give another file",
+		    strerror(errno ? errno : EIO));
+}
+
 int main(int argc, char **argv)
 {
 	static struct options options;
@@ -192,12 +202,11 @@ int main(int argc, char **argv)
 	if (optind == argc) {
 		if (!option_given(&options, OPT_JSON))
 			help_print(stderr);
-		else
-			fail(EXIT_USAGE, "a command is missing (vgpuctl help)");
-		return EXIT_USAGE;
+		return fail(EXIT_USAGE, "a command is missing: 'vgpuctl help' lists all, 'vgpuctl list' is a first one");
 	}
 	command = command_find(argv[optind]);
 	if (!command)
 		return help_no_command(argv[optind]);
-	return run_command(command, argc - optind - 1, argv + optind + 1, &options);
+	ret = run_command(command, argc - optind - 1, argv + optind + 1, &options);
+	return ret ? ret : finish_output();
 }

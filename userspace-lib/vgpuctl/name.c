@@ -33,7 +33,7 @@ int guest_parse(const char *word, const char **name, struct vgpu_guest_name *gue
 	if (*name || number_parse_guest(word, &guest->cid, &guest->port))
 		return 0;
 	return fail(EXIT_USAGE,
-		    "%s is no guest: give the guest's context id, a number from 1 to 4294967294, and a port if need be, or the guest's name: 3, 3:22590, web",
+		    "'%s' is no guest: give the guest's context id, a number from 1 to 4294967294, and a port if need be, or the guest's name: 3, 3:22590, web",
 		    word);
 }
 
@@ -44,7 +44,7 @@ int guests_add(struct options *options, const char *word)
 	int ret;
 
 	if (at == GUESTS_MAX)
-		return fail(EXIT_USAGE, "--to: give at most %d guests", GUESTS_MAX);
+		return fail(EXIT_USAGE, "--to: give at most %d guests, and the others by another command", GUESTS_MAX);
 	ret = guest_parse(word, &options->names[at], &options->guests[at]);
 	if (ret)
 		return ret;

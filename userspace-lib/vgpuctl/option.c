@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "shared/word.h"
 #include "vgpuctl.h"
-
-/* Longest word that is compared with others. */
-#define WORD_MAX	24
 
 const char *option_name(int option)
 {
@@ -18,53 +16,6 @@ const char *option_name(int option)
 int option_first(uint64_t options)
 {
 	return __builtin_ctzll(options);
-}
-
-/* Count the letters that have to be inserted, removed, replaced or swapped to make b of a. */
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int cost[WORD_MAX + 1][WORD_MAX + 1], best;
-	const size_t m = strlen(a), n = strlen(b);
-	size_t i, j;
-
-	if (m > WORD_MAX || n > WORD_MAX)
-		return WORD_MAX;
-	for (i = 0; i <= m; i++)
-		cost[i][0] = i;
-	for (j = 0; j <= n; j++)
-		cost[0][j] = j;
-	for (i = 1; i <= m; i++)
-		for (j = 1; j <= n; j++) {
-			best = cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-			if (cost[i - 1][j] + 1 < best)
-				best = cost[i - 1][j] + 1;
-			if (cost[i][j - 1] + 1 < best)
-				best = cost[i][j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    cost[i - 2][j - 2] + 1 < best)
-				best = cost[i - 2][j - 2] + 1;
-			cost[i][j] = best;
-		}
-	return cost[m][n];
-}
-
-const char *word_near(const char *word, const char *const *words)
-{
-	/* A third of the letters may be wrong. */
-	unsigned int least = strlen(word) / 3 + 1, now;
-	const char *found = NULL;
-	size_t len;
-
-	for (; *words; words++) {
-		/* A beginning of a word, which has no other letters, is near it. */
-		len = strlen(word);
-		now = len > 2 && !strncmp(*words, word, len) ? 0 : distance(word, *words);
-		if (now < least) {
-			least = now;
-			found = *words;
-		}
-	}
-	return found;
 }
 
 /* Print an error: @word, which may end in =VALUE, is no option. Return: an exit status. */
@@ -94,6 +45,9 @@ static int take_option(int opt, struct options *options)
 	if (optarg && opt != OPT_TO && option_given(options, opt))
 		return fail(EXIT_USAGE, "--%s is given twice: give this option once",
 			    option_name(opt));
+	if (optarg && !*optarg)
+		return fail(EXIT_USAGE, "--%s has an empty value: give --%s %s (vgpuctl --help)",
+			    option_name(opt), option_name(opt), options_words[opt].operand);
 	options->given |= ALLOW(opt);
 	if (opt == OPT_TO)
 		return guests_add(options, optarg);

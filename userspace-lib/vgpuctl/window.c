@@ -63,7 +63,7 @@ static int window_await_empty(struct vgpu_agent *agent, const struct vgpu_window
 			return 0;
 		usleep(100000);
 	}
-	return fail(EXIT_IN_USE, "%" PRIu64 " mappings of guest %" PRIu32 " are still in the window",
+	return fail(EXIT_IN_USE, "%" PRIu64 " mappings of guest %" PRIu32 " are still in the window: wait and try again, or end the guest's programs",
 		    bindings, request->cid);
 }
 
@@ -117,7 +117,7 @@ static int window_qemu_args(struct vgpu_agent *agent, const struct vgpu_window_r
 	to = open_memstream(&text, &len);
 	if (!to || !put_qemu_args(to, host, request->cid, request->port, memory))
 		ret = fail(EXIT_NOT_FOUND,
-			   "guest %" PRIu32 " has no window%s: 'vgpuctl window list' shows all windows",
+			   "guest %" PRIu32 " has no window%s: 'vgpuctl window list' shows all windows, 'vgpuctl window create' makes one",
 			   request->cid, memory ? " that shares the guest's memory" : "");
 	vgpu_host_info_free(host);
 	if (to)

@@ -140,10 +140,23 @@ static void check(int ret, const char *what)
 	check_or(ret, what, EXIT_FAILURE);
 }
 
-/* Check something that the settings ask for, and that another attempt would not find either. */
-static void check_setting(int ret, const char *what)
+/* Check the program of the shadows, which another attempt would not find either. */
+static void check_program(int ret)
 {
-	check_or(ret, what, EXIT_CONFIG);
+	if (!ret)
+		return;
+	log_error("%s: %s: install vgpu again, or give the program with --shadow or 'program' in [shadow]",
+		  settings.shadow, strerror(-ret));
+	exit(EXIT_CONFIG);
+}
+
+static void check_socket(int ret)
+{
+	if (!ret)
+		return;
+	log_error("control socket %s: %s: give another path with --socket or 'socket' in [agent]",
+		  settings.socket, strerror(-ret));
+	exit(EXIT_CONFIG);
 }
 
 static void make_run_dir(void)
@@ -153,25 +166,25 @@ static void make_run_dir(void)
 		check(-errno, RUN_DIR);
 }
 
+#define NOT_ROOT	"only root may run vgpud: start vgpud as root"
+
 static void open_engines(void)
 {
+	if (geteuid()) {
+		log_error(NOT_ROOT);
+		exit(EXIT_MODULE);
+	}
 	make_run_dir();
 	if (hostdev_open_engines(&guest_events))
 		exit(EXIT_MODULE);
 	log_info("user-space engines serve the guests");
 }
 
-#define NOT_ROOT	"only root may run vgpud: start vgpud as root"
-
 /* Start engines because the module is not there, unless the settings ask for the module. */
 static void do_without_module(void)
 {
 	if (settings.engine) {
 		log_error(VGPU_HOST_DEVICE " does not exist, but 'engine = kernel' needs the host module: load it (modprobe vgpu_host)");
-		exit(EXIT_MODULE);
-	}
-	if (geteuid()) {
-		log_error(NOT_ROOT);
 		exit(EXIT_MODULE);
 	}
 	log_warning(VGPU_HOST_DEVICE " does not exist, because the host module is not loaded (modprobe vgpu_host), so user-space engines serve the guests: set 'engine = user' in [agent] if this is intended, 'engine = kernel' to forbid it");
@@ -210,7 +223,7 @@ static void open_module(void)
 		do_without_module();
 		return;
 	case -EBUSY:
-		log_error("another vgpud is running");
+		log_error("another vgpud is running: end that one first (systemctl stop vgpud)");
 		break;
 	case -EACCES:
 	case -EPERM:
@@ -283,6 +296,7 @@ static void parse_options(int argc, char **argv, const char **config, bool *chec
 		}
 	}
 	if (optind != argc) {
+		fprintf(stderr, "vgpud: takes no argument: leave %s out\n", argv[optind]);
 		usage(stderr);
 		exit(EXIT_USAGE);
 	}
@@ -328,14 +342,16 @@ int main(int argc, char **argv)
 	make_run_dir();
 	if (cgroup_init())
 		return EXIT_CONFIG;
-	check_setting(spawn_init(), settings.shadow);
-	check_setting(confine_init(hostdev_is_engine()), "the confinement of guests' programs");
+	check_program(spawn_init());
+	/* confine_init() has said what is wrong. */
+	if (confine_init(hostdev_is_engine()))
+		return EXIT_CONFIG;
 	tsc_init();
 	hello_adopt();
 	hostdev_listen();
 	check(listener_get(settings.port), settings.vsock ?
 	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");
-	check_setting(control_init(), settings.socket);
+	check_socket(control_init());
 	check(uevents_init(), "device events");
 	reload_start();
 	hostdev_settle();

@@ -12,8 +12,10 @@
  * a second thread, closes the engines' files, as that may sleep in drivers.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -99,6 +101,11 @@ int main(void)
 	prctl(PR_SET_DUMPABLE, 0UL);
 	signal(SIGPIPE, SIG_IGN);
 	/* vgpud has sent KEEPER_START before it started the keeper. */
+	if (fcntl(agent.fd, F_GETFD) < 0) {
+		dprintf(STDERR_FILENO,
+			"only vgpud starts this program: run 'systemctl start vgpud'\n");
+		return 2;
+	}
 	if (packet_recv(agent.fd, &window, sizeof(window), &fd) != sizeof(window) ||
 	    window.type != KEEPER_START || loop_init() || closer_init() ||
 	    source_add(&agent, EPOLLIN) || qemu_init() || loop_run())

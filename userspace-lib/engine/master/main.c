@@ -47,9 +47,12 @@ void master_main(void)
 {
 	unsigned long device = device_of(MASTER_FD_NODE);
 	struct master_msg msg;
+	struct stat stat;
 	long ret;
 	int fd;
 
+	if (sys2(__NR_fstat, MASTER_FD_NODE, (long)&stat) == -EBADF)
+		sys_end_by_hand();
 	sys_exit_if(exec_forbid(), SHADOW_EXIT_SECCOMP);
 	/* exec made the process dumpable again. */
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);

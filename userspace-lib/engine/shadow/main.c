@@ -11,6 +11,7 @@
  * watches the sockets of lanes whose calls run. Each lane has a thread that makes its calls.
  * Another process with the same memory traces these threads.
  */
+#include <asm/stat.h>
 #include <linux/fcntl.h>
 #include <linux/prctl.h>
 
@@ -135,7 +136,10 @@ static void hear_lane(void)
 void shadow_main(const long *start)
 {
 	struct { int fd; short events, revents; } polls[2];
+	struct stat stat;
 
+	if (sys2(__NR_fstat, fd_engine, (long)&stat) == -EBADF)
+		sys_end_by_hand();
 	/*
 	 * exec made the process dumpable again. While the process is not dumpable, root owns this
 	 * file.

@@ -135,10 +135,11 @@ int cmd_doctor(const char *side, const struct options *options)
 	int ret;
 
 	if (side && strcmp(side, "host") && strcmp(side, "guest"))
-		return fail(EXIT_USAGE, "doctor examines a host or a guest, and no %s", side);
+		return fail(EXIT_USAGE, "doctor examines 'host' or 'guest', and no '%s' (vgpuctl help doctor)",
+			    side);
 	ret = root_init(&doctor.root, options->values[OPT_ROOT]);
 	if (ret)
-		return fail(exit_status(ret), "%s: %s", options->values[OPT_ROOT] ?
+		return fail(exit_status(ret), "%s: %s: give the root directory of a system", options->values[OPT_ROOT] ?
 			    options->values[OPT_ROOT] : "/", strerror(-ret));
 	settings_read(&doctor.root, &doctor.settings);
 	no_memory = !hypervisors_find(&doctor.root, &doctor.hypervisors);

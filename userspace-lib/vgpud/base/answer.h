@@ -14,7 +14,7 @@
  * @text: words of the message, without a newline
  */
 struct answer {
-	char text[256];
+	char text[320];
 };
 
 /**

@@ -20,6 +20,7 @@
 #include "config/guestfile.h"
 #include "shared/log.h"
 #include "shared/number.h"
+#include "shared/word.h"
 
 #ifndef LIBEXECDIR
 #define LIBEXECDIR "/usr/libexec/vgpu"
@@ -229,15 +230,15 @@ static int sockets_line(struct settings_file *file, const struct ini_line *line,
 
 	if (!strcmp(line->name, "owner")) {
 		if (file->owner)
-			return answer_say(words, -EINVAL, "this setting is given twice");
+			return answer_say(words, -EINVAL, "this setting is given twice: remove one of the lines");
 		file->owner = true;
 		if (*line->value && !unixsock_owner(line->value))
 			return 0;
-		return answer_say(words, -EINVAL, "there is no user '%s'", line->value);
+		return answer_say(words, -EINVAL, "there is no user '%s': give the name or the UID of one", line->value);
 	}
 	/* CIDs 0 to 2 are the hypervisor, the machine itself and its host. */
 	if (!number_parse(line->name, &cid) || cid < 3 || cid >= UINT_MAX)
-		return answer_say(words, -EINVAL, "'%s' is not the context id of a guest",
+		return answer_say(words, -EINVAL, "'%s' is not the context id of a guest: give a number such as 3",
 				  line->name);
 	if (!unixsock_add(cid, line->value, &why))
 		return 0;
@@ -249,9 +250,34 @@ static int limits_line(struct settings_file *file, const struct ini_line *line, 
 		       struct answer *words)
 {
 	if (file->limits[limit])
-		return answer_say(words, -EINVAL, "this setting is given twice");
+		return answer_say(words, -EINVAL, "this setting is given twice: remove one of the lines");
 	file->limits[limit] = line->number;
 	return limits_parse(&settings.limits, limit, line->value, words);
+}
+
+/* Say that there is no setting of this name, or no section, and which one may be meant. */
+static int say_unknown(const struct ini_line *line, struct answer *words)
+{
+	static const char *const sections[] = { "agent", "limits", "shadow", "sockets", NULL };
+	const char *names[sizeof(keys) / sizeof(keys[0]) + LIMITS_MAX + 1], *near;
+	const bool limits = !strcmp(line->section, "limits");
+	size_t i, nr = 0;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!strcmp(keys[i].section, line->section))
+			names[nr++] = keys[i].name;
+	if (!nr) {
+		near = word_near(line->section, sections);
+		return answer_say(words, -EINVAL, "there is no setting of that name, as there is no section [%s]%s%s%s (vgpud(8) has all)",
+				  line->section, near ? ": did you mean [" : "", near ? near : "",
+				  near ? "]?" : "");
+	}
+	for (i = 0; limits && limits_name(i); i++)
+		names[nr++] = limits_name(i);
+	names[nr] = NULL;
+	near = word_near(line->name, names);
+	return answer_say(words, -EINVAL, "there is no setting of that name%s%s%s (vgpud(8) has all)",
+			  near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int settings_line(struct settings_file *file, const struct ini_line *line,
@@ -271,11 +297,11 @@ static int settings_line(struct settings_file *file, const struct ini_line *line
 		if (strcmp(keys[i].section, line->section) || strcmp(keys[i].name, line->name))
 			continue;
 		if (file->lines[i])
-			return answer_say(words, -EINVAL, "this setting is given twice");
+			return answer_say(words, -EINVAL, "this setting is given twice: remove one of the lines");
 		file->lines[i] = line->number;
 		return set_key(&keys[i], line->value, words);
 	}
-	return answer_say(words, -EINVAL, "there is no setting of that name");
+	return say_unknown(line, words);
 }
 
 static void read_line(void *data, const struct ini_line *line)
@@ -382,7 +408,8 @@ int config_read(const char *path, bool must_exist)
 	groups_default();
 	ret = ini_read(path, read_line, &file);
 	if (ret && (ret != -ENOENT || must_exist)) {
-		log_error("%s: cannot be read: %s", path, strerror(-ret));
+		log_error("%s: cannot be read: %s: run vgpud as root, or give another file with --config",
+			  path, strerror(-ret));
 		return -EINVAL;
 	}
 	settings_check(&file);

@@ -38,7 +38,7 @@ static int section_begin(struct guest_sections *list, const char *path,
 	if (!guest_name_ok(name))
 		return answer_say(words, -EINVAL, "a guest's name has 1 to 31 characters of A-Z a-z 0-9 . _ -, is no number, and does not begin with . or -");
 	if (section)
-		return answer_say(words, -EEXIST, "the guest has a section at %s:%u already",
+		return answer_say(words, -EEXIST, "the guest has a section at %s:%u already: give another name, or put both together",
 				  section->file, section->line);
 	section = calloc(1, sizeof(*section));
 	if (section)
@@ -56,7 +56,7 @@ static int section_begin(struct guest_sections *list, const char *path,
 static int set_cid(struct guest_section *section, const char *value, struct answer *words)
 {
 	if (section->cid)
-		return answer_say(words, -EINVAL, "this setting is given twice");
+		return answer_say(words, -EINVAL, "this setting is given twice: remove one of the lines");
 	if (number_parse_guest(value, &section->cid, &section->port))
 		return 0;
 	section->cid = 0;
@@ -71,9 +71,9 @@ static int set(struct guest_section *section, const struct ini_line *line, struc
 	if (!strcmp(line->name, "cid"))
 		return set_cid(section, line->value, words);
 	if (limit < 0)
-		return answer_say(words, -EINVAL, "there is no setting of that name");
+		return limits_say_unknown(line->name, "there is no setting of that name", words);
 	if (section->limits.given & 1U << limit)
-		return answer_say(words, -EINVAL, "this setting is given twice");
+		return answer_say(words, -EINVAL, "this setting is given twice: remove one of the lines");
 	section->limits.given |= 1U << limit;
 	return limits_parse(&section->limits.values, limit, line->value, words);
 }
@@ -140,7 +140,7 @@ unsigned int guestfile_read(const char *path, struct guest_sections *sections,
 	int ret = ini_read(path, read_line, &reading);
 
 	if (ret) {
-		text_add(words, "%s: %s", path, strerror(-ret));
+		text_add(words, "%s: %s: give it to root, with mode 0644", path, strerror(-ret));
 		reading.mistakes++;
 	}
 	return reading.mistakes;

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/limits.h"
 #include "shared/number.h"
+#include "shared/word.h"
 
 /* PART: a percentage of the machine's memory can be given; GROUP: the kernel limits a group. */
 enum { BYTES = 1, WIDE = 2, PART = 4, GROUP = 8 };
@@ -97,6 +98,19 @@ static void set(struct limits *limits, unsigned int limit, uint64_t value)
 		*(uint32_t *)member = value;
 }
 
+int limits_say_unknown(const char *name, const char *what, struct answer *words)
+{
+	const char *names[LIMITS_MAX + 1], *near;
+	unsigned int i;
+
+	for (i = 0; limits_name(i); i++)
+		names[i] = limits_name(i);
+	names[i] = NULL;
+	near = word_near(name, names);
+	return answer_say(words, -EINVAL, "%s%s%s%s (vgpud(8) has all)", what,
+			  near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 int limits_parse(struct limits *limits, unsigned int limit, const char *text,
 		 struct answer *words)
 {
@@ -109,8 +123,9 @@ int limits_parse(struct limits *limits, unsigned int limit, const char *text,
 				  (unsigned long long)row->max);
 	if (!(row->flags & PART) &&
 	    (!number_parse_size(text, &number) || number < row->min || number > row->max))
-		return answer_say(words, -EINVAL, "'%s' is not a number from %llu to %llu", text,
-				  (unsigned long long)row->min, (unsigned long long)row->max);
+		return answer_say(words, -EINVAL, "'%s' is not a number from %llu to %llu%s", text,
+				  (unsigned long long)row->min, (unsigned long long)row->max,
+				  limits_in_bytes(limit) ? " (K, M, G or T may follow it)" : "");
 	set(limits, limit, number);
 	return 0;
 }

@@ -73,6 +73,8 @@ struct limits_given {
 int limits_find(const char *name);
 /* Return the name of a limit; NULL: no limit has this number or a higher one. */
 const char *limits_name(unsigned int limit);
+/* Say @what, and which limit @name may be meant for. Return: -EINVAL. */
+int limits_say_unknown(const char *name, const char *what, struct answer *words);
 /* Return true if the limit counts bytes. */
 bool limits_in_bytes(unsigned int limit);
 /* Return true if the kernel applies the limit to the guest's control group. */

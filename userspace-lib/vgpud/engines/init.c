@@ -142,7 +142,7 @@ static int lock_take(void)
 		return 0;
 	ret = -errno;
 	if (ret == -EWOULDBLOCK)
-		log_error("another vgpud is running");
+		log_error("another vgpud is running: end that one first (systemctl stop vgpud)");
 	else
 		log_error("%s: %s", LOCK_FILE, strerror(-ret));
 	if (fd >= 0)

@@ -129,7 +129,7 @@ int cards_export(struct export_spec *spec, int card, struct answer *answer)
 
 	set_find(&set, card);
 	if (!set.nr)
-		return answer_say(answer, -ENOENT, "NVIDIA's driver has no card here: there is no /dev/nvidia0 and no other /dev/nvidiaN");
+		return answer_say(answer, -ENOENT, "NVIDIA's driver has no card here: there is no /dev/nvidia0 and no other /dev/nvidiaN: load the driver (modprobe nvidia, nvidia-modprobe -c 0 -u)");
 	had = calloc(set.nr * spec->nr_guests, sizeof(*had));
 	if (!had)
 		return answer_say(answer, -ENOMEM, "out of memory");
@@ -220,7 +220,7 @@ int cards_check_unexport(int card, uint32_t cid, uint32_t port, enum removal how
 	uint32_t whose = cid, by = port ? port : settings.port;
 
 	if (!set_next_guest(card, &whose, &by))
-		return answer_say(answer, -ENOENT, "no such card of NVIDIA's is exported%s",
+		return answer_say(answer, -ENOENT, "no such card of NVIDIA's is exported%s: 'vgpuctl list' shows all exports",
 				  cid ? " to that guest" : "");
 	if (how != REMOVE_UNUSED)
 		return 0;

@@ -62,16 +62,16 @@ int export_check_path(const struct export_spec *spec, struct answer *answer)
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)
 			return answer_say(answer, -EINVAL, "a path must not have blanks or control characters");
 	if (spec->path[0] != '/')
-		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
+		return answer_say(answer, -EINVAL, "'%s': give an absolute path, such as /dev/dri/renderD128", spec->path);
 	return 0;
 }
 
 int export_check_terms(const struct export_spec *spec, struct answer *answer)
 {
 	if (spec->audit && spec->read_only)
-		return answer_say(answer, -EINVAL, "audit cannot be combined with read-only: it would let guests change the device");
+		return answer_say(answer, -EINVAL, "audit cannot be combined with read-only, as it would let guests change the device: remove one of the two");
 	if (spec->audit && !export_spec_limits(spec))
-		return answer_say(answer, -EINVAL, "audit means nothing without a profile or a list of ioctls");
+		return answer_say(answer, -EINVAL, "audit means nothing without a profile or a list of ioctls: give one as well");
 	return 0;
 }
 

@@ -52,7 +52,8 @@ int export_open(const struct export_spec *spec, struct device *device, struct an
 		return answer_say(answer, -ENOTTY, "%s belongs to VFIO, iommufd or vhost and cannot be exported: such a device can go on using memory that a guest's program has freed",
 				  spec->path);
 	if (fd < 0)
-		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
+		return answer_say(answer, fd, "%s: %s%s", spec->path, strerror(-fd), fd == -ENOENT ?
+				  ": is the path right, and the device's driver loaded?" : "");
 	if (device->kind == VGPU_EXPORT_NVIDIA && nvidia_is_divided(device->title)) {
 		close(fd);
 		return answer_say(answer, -ENOTTY, "%s is divided into MIG instances, which cannot be exported: remove them with 'nvidia-smi mig -dci' and 'nvidia-smi mig -dgi'",

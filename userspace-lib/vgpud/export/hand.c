@@ -138,7 +138,7 @@ int export_check_remove(const char *name, uint32_t cid, uint32_t port, enum remo
 	if (cid) {
 		grant = export_grant(export, cid, port ? port : settings.port);
 		if (!grant)
-			return answer_say(answer, -ENOENT, "%s is not exported to guest %u:%u", name,
+			return answer_say(answer, -ENOENT, "%s is not exported to guest %u:%u: 'vgpuctl list' shows who may use it", name,
 				   cid, port ? port : settings.port);
 	}
 	return how == REMOVE_UNUSED ? export_check_unused(export, grant, answer) : 0;

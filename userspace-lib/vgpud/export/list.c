@@ -51,7 +51,7 @@ static int list_fits(const struct export_spec *spec, const struct device *device
 	if (!(spec->profiles & ~PROFILE_ALL) || ioctls_known(device->kind, device->driver))
 		return 0;
 	profile_words(spec->profiles, words);
-	return answer_say(answer, -EOPNOTSUPP, "the ioctls of %s, which has the driver %s, are not known: the profile %s means nothing here, so give allow-ioctls= instead",
+	return answer_say(answer, -EOPNOTSUPP, "the ioctls of %s, which has the driver %s, are not known: the profile %s means nothing here, so give allow-ioctls= in a file of exports.d instead",
 			  spec->path, device->driver, words);
 }
 

@@ -15,9 +15,9 @@
 const char *window_size_mistake(uint64_t size)
 {
 	if (size < 2 * 4096 || size > 1ULL << 40)
-		return "the size of a window must be 8 KiB to 1 TiB";
+		return "the size of a window must be a power of two from 8 KiB to 1 TiB, such as 4G";
 	if (size & (size - 1))
-		return "the size of a window must be a power of two, as PCI requires";
+		return "the size of a window must be a power of two, as PCI requires, such as 4G";
 	return NULL;
 }
 
@@ -25,7 +25,7 @@ int window_owner_say(struct answer *words, int error, const char *owner)
 {
 	switch (error) {
 	case -EINVAL:
-		return answer_say(words, -ENOENT, "there is no user '%s'", owner);
+		return answer_say(words, -ENOENT, "there is no user '%s': give the name or the UID of one", owner);
 	case -ENOENT:
 		return answer_say(words, error, "there is no user '%s' in /etc/passwd: give its UID",
 				  owner);
@@ -65,7 +65,8 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 				 path);
 		return 0;
 	case -EEXIST:
-		return answer_say(words, ret, "guest %u already has a window", spec->cid);
+		return answer_say(words, ret, "guest %u already has a window: use it, or take it away with 'vgpuctl window destroy'",
+				  spec->cid);
 	case -EPERM:
 		return answer_say(words, ret, "guest %u cannot have a window: " NESTED_ADVICE, spec->cid);
 	default:
@@ -79,7 +80,10 @@ int window_drain(uint32_t cid, uint32_t port, bool drain, struct answer *words)
 	int ret = hostdev_window_drain(cid, port ? port : settings.port, drain);
 
 	if (ret == -ENOENT)
-		return answer_say(words, ret, "guest %u has no window", cid);
+		return answer_say(words, ret, "guest %u has no window: 'vgpuctl window list' shows all windows",
+				  cid);
+	if (ret == -EOPNOTSUPP)
+		return answer_say(words, ret, "a window of a user-space engine cannot be drained: end the guest's programs, or use 'window destroy --force'");
 	return ret ? answer_say(words, ret, "the window could not be changed: %s",
 				strerror(-ret)) : 0;
 }
@@ -92,7 +96,8 @@ int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words
 	case 0:
 		return 0;
 	case -ENOENT:
-		return answer_say(words, ret, "guest %u has no window", cid);
+		return answer_say(words, ret, "guest %u has no window: 'vgpuctl window list' shows all windows",
+				  cid);
 	case -EBUSY:
 		return answer_say(words, ret, hostdev_is_engine() ?
 				  "the hypervisor of guest %u is connected to the window: end the hypervisor, or use --force" :

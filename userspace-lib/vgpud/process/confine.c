@@ -310,5 +310,9 @@ int confine_init(bool engines)
 		log_error("%s: %s", EMPTY_DIR, strerror(errno));
 		return -errno;
 	}
-	return filters_init(engines);
+	ret = filters_init(engines);
+	if (ret)
+		log_error("seccomp: %s: the filters of system calls cannot be made: this needs CONFIG_SECCOMP_FILTER and libseccomp 2.5",
+			  strerror(-ret));
+	return ret;
 }

@@ -83,6 +83,7 @@ int spawn_open(enum spawn_kind kind)
 	struct program *program = &programs[kind];
 	const char *slash = strrchr(settings.shadow, '/');
 	char path[4096];
+	int ret;
 
 	if (program->fd >= 0)
 		return 0;
@@ -91,8 +92,10 @@ int spawn_open(enum spawn_kind kind)
 	program->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (program->fd >= 0)
 		return 0;
-	log_error("%s: %s", path, strerror(errno));
-	return -errno;
+	ret = -errno;
+	log_error("%s: %s: install vgpu again, or give the programs' directory with --shadow or 'program' in [shadow]",
+		  path, strerror(-ret));
+	return ret;
 }
 
 int pair_open(int pair[2])

@@ -144,7 +144,8 @@ static int list_files(struct plan *plan, struct text *words)
 	int ret = confs_each(settings.exports_dir, add_file, plan);
 
 	if (ret)
-		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
+		text_add(words, "%s: %s: make this directory, or give another one (exports-dir)",
+				 settings.exports_dir, strerror(-ret));
 	/* A missing directory counts as empty, unless files asked for exports before. */
 	return ret == -ENOENT && !any_by_file() ? 0 : ret;
 }
@@ -208,7 +209,8 @@ static int read_exports(struct plan *plan, struct text *words)
 	mistakes = drop_mistaken(plan);
 	ret = cards_plan(&plan->sections, &plan->cards);
 	if (ret) {
-		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
+		text_add(words, "%s: %s: make this directory, or give another one (exports-dir)",
+				 settings.exports_dir, strerror(-ret));
 		return ret;
 	}
 	ret = check_cards(plan, words);

@@ -18,6 +18,7 @@
 #include "reload/plan.h"
 #include "reload/section.h"
 #include "shared/number.h"
+#include "shared/word.h"
 
 void plan_mistake(struct text *words, struct plan_file *file, unsigned int line,
 		  const char *section, const char *fmt, ...)
@@ -54,13 +55,13 @@ static int for_each_word(const char *text, struct export_spec *spec, struct answ
 			ret = fn(spec, word, words);
 		}
 	free(copy);
-	return any ? ret : answer_say(words, -EINVAL, "the list is empty");
+	return any ? ret : answer_say(words, -EINVAL, "the list is empty: give a word, or remove the line");
 }
 
 static int set_path(struct export_spec *spec, const char *value, struct answer *words)
 {
 	if (strlen(value) >= sizeof(spec->path))
-		return answer_say(words, -ENAMETOOLONG, "a path has up to 63 bytes");
+		return answer_say(words, -ENAMETOOLONG, "a path has up to 63 bytes: give a shorter one, such as a symbolic link");
 	strcpy(spec->path, value);
 	return 0;
 }
@@ -70,7 +71,7 @@ static int add_card(struct export_spec *spec, const char *word, struct answer *w
 	unsigned long long card;
 
 	if (!number_parse(word, &card) || card >= NVIDIA_CARDS)
-		return answer_say(words, -EINVAL, "'%s' is not the number of a card", word);
+		return answer_say(words, -EINVAL, "'%s' is not the number of a card: give N of /dev/nvidiaN", word);
 	if (cards_have(&spec->cards, card))
 		return answer_say(words, -EEXIST, "card %llu is named twice", card);
 	cards_add(&spec->cards, card);
@@ -132,7 +133,7 @@ static int find_new_ioctl(struct export_spec *spec, const char *word, const uint
 	size_t i;
 
 	if (find_ioctl(word, number, &table))
-		return answer_say(words, -EINVAL, "'%s' is neither the number nor the name of an ioctl",
+		return answer_say(words, -EINVAL, "'%s' is neither the number nor the name of an ioctl: vgpu-exports(5) says what may be given",
 				  word);
 	spec->ioctls_named |= table;
 	for (i = 0; i < nr; i++)
@@ -288,6 +289,19 @@ struct reading {
 	struct text *words;
 };
 
+static int say_unknown(const char *name, struct answer *words)
+{
+	const char *names[NR_SETTINGS + 1], *near;
+	size_t i;
+
+	for (i = 0; i < NR_SETTINGS; i++)
+		names[i] = section_settings[i].name;
+	names[i] = NULL;
+	near = word_near(name, names);
+	return answer_say(words, -EINVAL, "there is no such setting%s%s%s (vgpu-exports(5) has all)",
+			  near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static void read_setting(struct reading *reading, const struct ini_line *line)
 {
 	struct export_spec *spec = reading->spec;
@@ -298,9 +312,9 @@ static void read_setting(struct reading *reading, const struct ini_line *line)
 	while (key < NR_SETTINGS && strcmp(section_settings[key].name, line->name))
 		key++;
 	if (key == NR_SETTINGS)
-		ret = answer_say(&words, -EINVAL, "there is no such setting");
+		ret = say_unknown(line->name, &words);
 	else if (reading->given & 1U << key && !section_settings[key].is_list)
-		ret = answer_say(&words, -EEXIST, "this setting is given twice");
+		ret = answer_say(&words, -EEXIST, "this setting is given twice: remove one of the lines");
 	else
 		ret = set_value(&section_settings[key], spec, line->value, &words);
 	if (ret)
@@ -337,7 +351,7 @@ static void read_section(struct reading *reading, const struct ini_line *line)
 	}
 	if (other)
 		plan_mistake(reading->words, reading->file, line->number, line->section,
-			     "the name is taken by %s:%u", other->file->name, other->line);
+			     "the name is taken by %s:%u: give another name", other->file->name, other->line);
 	spec = calloc(1, sizeof(*spec));
 	if (!spec) {
 		plan_mistake(reading->words, reading->file, line->number, line->section,
@@ -379,5 +393,5 @@ void plan_read_file(struct plan *plan, struct plan_file *file, struct text *word
 	if (!ret)
 		return;
 	file->mistakes++;
-	text_add(words, "%s: %s", file->name, strerror(-ret));
+	text_add(words, "%s: %s: give it to root, with mode 0644", file->name, strerror(-ret));
 }

@@ -20,7 +20,7 @@
 /* Most lines about a user's requests that led to nothing, in ten seconds. */
 #define FAILURES	10
 /* Words for a user who is not root, where no group may change things. */
-#define ONLY_ROOT	"only root may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show"
+#define ONLY_ROOT	"only root may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show: use sudo"
 
 /**
  * struct control_group - the group whose members may change things
@@ -36,7 +36,7 @@ struct control_group {
 
 /* The group in force, and the one that asker_plan() has found. */
 static struct control_group group, planned;
-static char denied[160] = ONLY_ROOT;
+static char denied[320] = ONLY_ROOT;
 
 int asker_plan(struct answer *words)
 {
@@ -63,8 +63,8 @@ bool asker_take(void)
 	group = planned;
 	if (group.known)
 		snprintf(denied, sizeof(denied),
-			 "only root and members of the group '%.40s' may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show",
-			 settings.control_group);
+			 "only root and members of the group '%.40s' may change anything, or see more than 'vgpuctl list' and 'vgpuctl status' show: use sudo, or join the group (usermod -aG %.40s USER) and log in again",
+			 settings.control_group, settings.control_group);
 	else
 		strcpy(denied, ONLY_ROOT);
 	return !same;

@@ -149,7 +149,7 @@ static struct json_object *change_run(struct json_object *request, const char *o
 		return request_limit(request, who);
 	if (!strcmp(op, "reload"))
 		return do_reload(who);
-	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is vgpud older than the program that asks?");
+	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is vgpud older than the program that asks? Then restart it (systemctl restart vgpud)");
 }
 
 /* Return the message of an answer that is an error; NULL: the answer is none. */

@@ -124,7 +124,7 @@ struct json_object *request_export(struct json_object *request, const char *who)
 	if (!guest_ok(request))
 		return answer_error(-EINVAL, "an export needs a guest");
 	if (path && strlen(path) >= sizeof(spec.path))
-		return answer_error(-ENAMETOOLONG, "the path is too long: up to 63 bytes");
+		return answer_error(-ENAMETOOLONG, "the path is too long: give one of up to 63 bytes, such as a symbolic link");
 	if (path)
 		strcpy(spec.path, path);
 	if (name && (strlen(name) >= sizeof(spec.name) || !name[0]))

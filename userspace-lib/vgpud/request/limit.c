@@ -174,7 +174,7 @@ static int read_set(struct json_object *request, struct limits_given *given, uin
 	json_object_object_foreach(set, name, value) {
 		limit = limits_find(name);
 		if (limit < 0)
-			return answer_say(words, -EINVAL, "there is no limit '%s'", name);
+			return limits_say_unknown(name, "there is no such limit", words);
 		if (!json_is_text(value))
 			return answer_say(words, -EINVAL, "%s: the value is no string without zero bytes", name);
 		if (!json_object_get_string_len(value)) {
@@ -223,16 +223,18 @@ static struct json_object *list_notes(const struct peer *peer, const struct limi
 	bool more, less;
 	unsigned int i;
 
-	for (i = 0; peer && peer->state == PEER_UP && limits_name(i); i++) {
+	for (i = 0; limits_name(i); i++) {
 		more = limits_get(new, i) > limits_get(old, i);
 		less = limits_get(new, i) < limits_get(old, i);
-		if ((more && IS_ONE_OF(limits_name(i), told)) ||
+		if ((more || less) && limits_of_group(i) && !cgroup_used())
+			add_note(notes, limits_name(i), "has no effect: guests have no control groups ('cgroups' in [shadow])");
+		else if (!peer || peer->state != PEER_UP)
+			continue;
+		else if ((more && IS_ONE_OF(limits_name(i), told)) ||
 		    (less && !strcmp(limits_name(i), "call-bytes")))
 			add_note(notes, limits_name(i), "applies when the guest connects anew");
 		else if (more && hostdev_is_engine() && IS_ONE_OF(limits_name(i), tables))
 			add_note(notes, limits_name(i), "applies to programs that start from now on");
-		else if ((more || less) && limits_of_group(i) && !cgroup_used())
-			add_note(notes, limits_name(i), "has no effect: guests have no control groups");
 		else if ((more || less) && hostdev_is_engine() &&
 			 IS_ONE_OF(limits_name(i), cards_only))
 			add_note(notes, limits_name(i), "has an effect only on cards of NVIDIA's driver with a user-space engine");
