@@ -231,6 +231,10 @@ AGENT = (
     ("a limit out of range", "vgpuctl limit 3 sessions=0", 2, "'0' is not a number", "from 1 to"),
     ("limits of a guest without a name", "vgpuctl limit 3 sessions=4 --save", 2, "guest with a name", "give it a section"),
     ("a limit without effect", "vgpuctl limit 3 memory=1G", 0, "memory: has no effect", "'cgroups' in \\[shadow\\]"),
+    ("nothing of that name", "vgpuctl show nosuch", 5, "no export, guest or device called nosuch", "vgpuctl list"),
+    ("a frozen guest without a name", "vgpuctl freeze web", 5, "no guest 'web'", "section \\[guest NAME\\]"),
+    ("a guest that is not connected", "vgpuctl evict 3", 5, "guest 3:22586 is not connected", "vgpuctl status"),
+    ("an unknown guest that is evicted", "vgpuctl evict web", 5, "no guest 'web'", "section \\[guest NAME\\]"),
     ("a small window", "vgpuctl window create --to 4 --size 5", 2, "size of a window", "from 8 KiB to 1 TiB"),
     ("a huge window", "vgpuctl window create --to 4 --size 9T", 2, "size of a window", "from 8 KiB to 1 TiB"),
     ("a window's owner who is not there", "vgpuctl window create --to 4 --size 4G --owner nosuch", 5, "no user 'nosuch'", "give"),
@@ -252,6 +256,8 @@ DENIED = (
     ("a reload", "vgpuctl reload"),
     ("a comparison", "vgpuctl diff"),
     ("a window", "vgpuctl window create --to 4 --size 4G"),
+    ("a frozen guest", "vgpuctl freeze 3"),
+    ("an evicted guest", "vgpuctl evict 3"),
     ("a guest's name", "vgpuctl export /dev/zero --to web"),
 )
 
@@ -438,6 +444,32 @@ class Agent(Case):
         """Failures that vgpud reports."""
         self.assertEqual(0, shell("vgpuctl window create --to 3 --size 4G").returncode)
         self.expect_failures(AGENT)
+
+    def test_show(self):
+        """One export, or one guest, is shown alone."""
+        for command in ("export /dev/zero --to 4", "window create --to 3 --size 4G", "window create --to 4 --size 4G"):
+            self.assertEqual(0, shell("vgpuctl " + command).returncode)
+        for name, exports, windows in (("null", ["null"], []), ("3", ["null"], [3]), ("4:22586", ["zero"], [4])):
+            host = json.loads(shell("vgpuctl --json show " + name).stdout)["host"]
+            self.assertEqual([exports, windows], [[export["name"] for export in host["exports"]],
+                                                  [window["cid"] for window in host["windows"]]])
+            text = shell("vgpuctl show " + name).stdout
+            self.assertEqual(exports, [export for export in ("null", "zero") if f"/dev/{export}" in text])
+
+    def test_freeze(self):
+        """A frozen guest has weight 0, and then that of the settings again."""
+        write(DIR + "/guests.d/web.conf", "[guest web]\ncid = 3\ndevice-weight = 7\n")
+        self.assertEqual(0, shell("vgpuctl reload").returncode)
+        for command, weight in (("freeze web", 0), ("thaw 3", 7)):
+            self.assertEqual(0, shell("vgpuctl " + command).returncode)
+            limits = json.loads(shell("vgpuctl --json limit web").stdout)["limits"]
+            self.assertEqual([weight], [limit["value"] for limit in limits if limit["name"] == "device-weight"])
+
+    def test_completion(self):
+        """vgpud says which words there are."""
+        for what, words in (("exports", {"null"}), ("guests", {"3"}), ("names", {"null", "3"})):
+            self.assertEqual(words, set(shell("vgpuctl completion " + what).stdout.split()))
+        self.assertIn("sessions=", shell("vgpuctl completion limits 3").stdout.split())
 
     def test_files(self):
         """Mistakes in files that are read again."""

@@ -219,6 +219,31 @@ TEST_F_TIMEOUT(files, files_are_taken, 240)
 	close(a);
 }
 
+/* A guest that is evicted loses its files, and gets the devices again when it has connected anew. */
+TEST_F_TIMEOUT(files, a_guest_is_evicted, 240)
+{
+	uint64_t end;
+	int fd;
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "1", ""));
+	ASSERT_TRUE(reload());
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try(fd, VGPU_MOCK_IOC_NOOP, NULL));
+	EXPECT_EQ(6, tool_run("vgpuctl evict 1")->status);
+	EXPECT_EQ(0, try(fd, VGPU_MOCK_IOC_NOOP, NULL));
+	EXPECT_EQ(0, tool_run("vgpuctl evict 1 --force")->status);
+	for (end = tool_now_ms() + WAIT_MS; !try(fd, VGPU_MOCK_IOC_NOOP, NULL) && tool_now_ms() < end;)
+		usleep(20000);
+	EXPECT_EQ(ENODEV, try(fd, VGPU_MOCK_IOC_NOOP, NULL));
+	EXPECT_EQ(0, close(fd));
+
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, try(fd, VGPU_MOCK_IOC_NOOP, NULL));
+	close(fd);
+}
+
 /* --- sleepers ------------------------------------------------------------------------- */
 
 /* Calls that a program sleeps in until its device is taken. */

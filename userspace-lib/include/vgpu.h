@@ -314,6 +314,20 @@ struct vgpu_limit_request {
 };
 
 /**
+ * vgpu_agent_evict - end the connection of a guest, and all that its programs have open
+ * @agent: connection to the agent
+ * @name: name of the guest in the agent's settings; NULL: @guest says which one
+ * @guest: the guest, if @name is NULL
+ * @force: true: also if programs of the guest use devices, which they lose
+ *
+ * What is exported to the guest stays exported, so the guest may connect again.
+ *
+ * Return: 0, -ENOENT (no such guest, or it is not connected), -EBUSY (programs use devices), -EPERM.
+ */
+int vgpu_agent_evict(struct vgpu_agent *agent, const char *name,
+		     const struct vgpu_guest_name *guest, bool force);
+
+/**
  * vgpu_agent_limit - change limits of a guest
  * @agent: connection to the agent
  * @request: the limits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests to the host's agent about limits of guests. */
+/* Requests to the host's agent about guests: their limits, and their end. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -48,6 +48,19 @@ static void read_limit(struct json_object *object, struct vgpu_limit_info *limit
 	limit->use = json_object_get_int64(member(object, "use"));
 	limit->most = json_object_get_int64(member(object, "most"));
 	limit->bytes = json_object_get_boolean(member(object, "bytes"));
+}
+
+VGPU_PUBLIC int vgpu_agent_evict(struct vgpu_agent *agent, const char *name,
+				 const struct vgpu_guest_name *guest, bool force)
+{
+	struct json_object *request = request_new("evict", name, guest), *answer;
+	int ret;
+
+	json_object_object_add(request, "force", json_object_new_boolean(force));
+	ret = agent_ask(agent, request, &answer);
+	if (!ret)
+		json_object_put(answer);
+	return ret;
 }
 
 VGPU_PUBLIC int vgpu_agent_limits(struct vgpu_agent *agent, const char *name,

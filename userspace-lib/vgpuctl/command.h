@@ -25,6 +25,7 @@ enum value {
 	VALUE_EXPORT,		/* names of exports */
 	VALUE_GUEST,		/* guests by number and name */
 	VALUE_LIMIT,		/* limits of the guest that the argument before names */
+	VALUE_SHOWN,		/* exports, guests and devices */
 	VALUE_COMMAND,		/* commands of vgpuctl */
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Commands list and status. */
+/* Commands list, status and show. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vgpuctl.h"
 
-static int show(const struct options *options, bool status)
+/* Show the machine. @name: export, guest or device that is shown alone; NULL: all of them. */
+static int show(const struct options *options, bool status, const char *name)
 {
 	const char *given = options->values[OPT_SOCKET];
 	struct machine machine = { NULL };
@@ -32,11 +33,13 @@ static int show(const struct options *options, bool status)
 	}
 	if (!ret && status && machine.host && exposures_find(machine.host, &machine.exposures))
 		ret = fail(EXIT_FAILED, "%s", strerror(ENOMEM));
-	if (!ret && option_given(options, OPT_JSON))
+	if (!ret && name)
+		ret = machine_show_one(&machine, name, option_given(options, OPT_JSON));
+	else if (!ret && option_given(options, OPT_JSON))
 		print_machine_json(&machine, status);
 	else if (!ret)
 		print_machine(&machine, status);
-	if (!ret)
+	if (!ret && !name)
 		ret = reach_status(&machine, option_given(options, OPT_JSON));
 	exposures_free(machine.exposures, machine.host ? machine.host->nr_windows : 0);
 	vgpu_host_info_free(machine.host);
@@ -48,11 +51,16 @@ static int show(const struct options *options, bool status)
 int cmd_list(const char *unused, const struct options *options)
 {
 	(void)unused;
-	return show(options, false);
+	return show(options, false, NULL);
 }
 
 int cmd_status(const char *unused, const struct options *options)
 {
 	(void)unused;
-	return show(options, true);
+	return show(options, true, NULL);
+}
+
+int cmd_show(const char *name, const struct options *options)
+{
+	return show(options, true, name);
 }

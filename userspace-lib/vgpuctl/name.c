@@ -27,10 +27,15 @@ static bool is_same(const struct options *options, size_t i, size_t j)
 	       options->guests[i].port == options->guests[j].port;
 }
 
-int guest_parse(const char *word, const char **name, struct vgpu_guest_name *guest)
+bool guest_is(const char *word, const char **name, struct vgpu_guest_name *guest)
 {
 	*name = is_name(word) ? word : NULL;
-	if (*name || number_parse_guest(word, &guest->cid, &guest->port))
+	return *name || number_parse_guest(word, &guest->cid, &guest->port);
+}
+
+int guest_parse(const char *word, const char **name, struct vgpu_guest_name *guest)
+{
+	if (guest_is(word, name, guest))
 		return 0;
 	return fail(EXIT_USAGE,
 		    "'%s' is no guest: give the guest's context id, a number from 1 to 4294967294, and a port if need be, or the guest's name: 3, 3:22590, web",

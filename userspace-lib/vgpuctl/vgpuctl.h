@@ -83,6 +83,8 @@ int agent_failed(struct vgpu_agent *agent, int error);
 
 /* --- name.c: guests by name ------------------------------------------------ */
 
+/* Check whether a word can be a guest, and parse it as guest_parse() does. */
+bool guest_is(const char *word, const char **name, struct vgpu_guest_name *guest);
 /* Parse a guest, a name or numbers; *@name is NULL then. Return: 0 or an exit status. */
 int guest_parse(const char *word, const char **name, struct vgpu_guest_name *guest);
 /* Add the guest of a --to, by number or name. Return: 0 or an exit status. */
@@ -100,6 +102,10 @@ int cmd_reload(const char *unused, const struct options *options);
 int cmd_diff(const char *unused, const struct options *options);
 int cmd_doctor(const char *side, const struct options *options);
 int cmd_list(const char *unused, const struct options *options);
+int cmd_show(const char *name, const struct options *options);
+int cmd_freeze(const char *guest, const struct options *options);
+int cmd_thaw(const char *guest, const struct options *options);
+int cmd_evict(const char *guest, const struct options *options);
 int cmd_status(const char *unused, const struct options *options);
 int cmd_completion(const char *what, const struct options *options);
 int cmd_help(const char *name, const struct options *options);
@@ -125,6 +131,14 @@ struct machine {
 	struct vgpu_reach_info **reach;
 	size_t nr_reach;
 };
+
+/* --- show.c ----------------------------------------------------------------- */
+
+/*
+ * Print the export, guest or device of a name. The order of the machine's lists changes. Return: an
+ * exit status.
+ */
+int machine_show_one(const struct machine *machine, const char *name, bool json);
 
 /* --- error.c: reasons why a guest has no device ---------------------------- */
 

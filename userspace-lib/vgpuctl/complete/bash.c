@@ -78,6 +78,9 @@ static void put_bash_offer(enum value value, const char *words)
 	case VALUE_GUEST:
 		fputs("_vgpuctl_offer -W \"$(_vgpuctl_said guests)\" -- \"$word\"", stdout);
 		break;
+	case VALUE_SHOWN:
+		fputs("_vgpuctl_offer -W \"$(_vgpuctl_said names)\" -- \"$word\"", stdout);
+		break;
 	case VALUE_LIMIT:
 		fputs("_vgpuctl_offer -W \"$(_vgpuctl_said limits \"$first\")\" -- \"$word\"",
 		      stdout);

@@ -91,12 +91,31 @@ static int print_limit_words(struct vgpu_agent *agent, const char *guest)
 	return 0;
 }
 
+/* Print the names of this guest's devices. Return: true if this is a guest. */
+static bool print_nodes(void)
+{
+	struct vgpu_node_info **nodes;
+	size_t nr, i;
+
+	if (vgpu_nodes(&nodes, &nr))
+		return false;
+	for (i = 0; i < nr; i++)
+		puts(nodes[i]->name);
+	vgpu_nodes_free(nodes, nr);
+	return true;
+}
+
 static int print_words(const char *what, const struct options *options)
 {
+	const bool all = !strcmp(what, "names"), guest = all && print_nodes();
 	struct vgpu_host_info *host;
 	struct vgpu_agent *agent;
-	int ret = open_agent(options, &agent);
+	int ret;
 
+	/* A guest need not be a host. */
+	if (guest && vgpu_agent_open(options->values[OPT_SOCKET], &agent))
+		return 0;
+	ret = guest ? 0 : open_agent(options, &agent);
 	if (ret)
 		return ret;
 	if (options->nr_more) {
@@ -108,9 +127,9 @@ static int print_words(const char *what, const struct options *options)
 	if (ret) {
 		ret = agent_failed(agent, ret);
 	} else {
-		if (!strcmp(what, "exports"))
+		if (all || !strcmp(what, "exports"))
 			print_exports(host);
-		else
+		if (all || !strcmp(what, "guests"))
 			print_guest_words(host);
 		vgpu_host_info_free(host);
 	}
@@ -125,8 +144,9 @@ int cmd_completion(const char *what, const struct options *options)
 		void (*print)(void);
 		size_t nr_more;
 	} kinds[] = {
-		{ "bash", complete_print_bash, 0 }, { "zsh", complete_print_zsh, 0 }, { "fish", complete_print_fish, 0 },
-		{ "exports", NULL, 0 }, { "guests", NULL, 0 }, { "limits", NULL, 1 },
+		{ "bash", complete_print_bash, 0 }, { "zsh", complete_print_zsh, 0 },
+		{ "fish", complete_print_fish, 0 }, { "exports", NULL, 0 }, { "guests", NULL, 0 },
+		{ "names", NULL, 0 }, { "limits", NULL, 1 },
 	};
 	size_t i;
 
@@ -144,6 +164,6 @@ int cmd_completion(const char *what, const struct options *options)
 		return EXIT_SUCCESS;
 	}
 	return fail(EXIT_USAGE,
-		    "there is no completion for %s: use bash, zsh, fish, exports, guests or limits (vgpuctl help completion)",
+		    "there is no completion for %s: use bash, zsh, fish, exports, guests, names or limits (vgpuctl help completion)",
 		    what);
 }

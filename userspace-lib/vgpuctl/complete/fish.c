@@ -48,6 +48,9 @@ static void put_fish_words(enum value value, const char *words)
 	case VALUE_GUEST:
 		fputs(" -a '(__vgpuctl_said guests)'", stdout);
 		break;
+	case VALUE_SHOWN:
+		fputs(" -a '(__vgpuctl_said names)'", stdout);
+		break;
 	case VALUE_LIMIT:
 		fputs(" -a '(__vgpuctl_said limits (__vgpuctl_words)[2])'", stdout);
 		break;

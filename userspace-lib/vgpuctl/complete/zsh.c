@@ -49,6 +49,9 @@ static void put_zsh_action(enum value value, const char *words)
 	case VALUE_GUEST:
 		fputs(" _vgpuctl_said guests", stdout);
 		break;
+	case VALUE_SHOWN:
+		fputs(" _vgpuctl_said names", stdout);
+		break;
 	case VALUE_LIMIT:
 		fputs(" _vgpuctl_said limits \"$words[2]\"", stdout);
 		break;

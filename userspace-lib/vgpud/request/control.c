@@ -147,6 +147,8 @@ static struct json_object *change_run(struct json_object *request, const char *o
 		return request_window_destroy(request, who);
 	if (!strcmp(op, "limit"))
 		return request_limit(request, who);
+	if (!strcmp(op, "evict"))
+		return request_evict(request, who);
 	if (!strcmp(op, "reload"))
 		return do_reload(who);
 	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is vgpud older than the program that asks? Then restart it (systemctl restart vgpud)");
