@@ -144,6 +144,7 @@ lint: prepare ## check code and documents (W=1, sparse, checkpatch, shellcheck, 
 	@$(harness)/lint
 
 docs: prepare ## make web pages and manual pages of the documents (build/docs/)
+	@$(harness)/compatibility.py --write
 	@$(foreach kind,html man,sphinx-build -q -E -n -W --keep-going -d build/docs/doctrees -b $(kind) \
 		Documentation build/docs/$(kind) &&) echo "build/docs/html/index.html build/docs/man"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Finds mistakes in the documents that Sphinx does not see: long lines of text, paths of files and
-cases of tests that are not there, and source files that the map does not name. Prints one line for
-each mistake."""
+cases of tests that are not there, source files that the map does not name, and a table of drivers
+that is older than the schemas. Prints one line for each mistake."""
 
 import os
 import re
@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+import compatibility
 import ordeals
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -143,6 +144,8 @@ def main():
             print(f"{path}:{number}: {missing} is not there")
     for mistake in map_mistakes(read(MAP), files):
         print(f"{MAP}: {mistake}")
+    for mistake in compatibility.mistakes():
+        print(mistake)
 
 
 if __name__ == "__main__":
