@@ -34,6 +34,8 @@ ENV = os.environ | {"PATH": f"{OUT}/vgpuctl:{OUT}/vgpud:{LIBEXEC}:{os.environ['P
 SECONDS = 60
 NOBODY = "setpriv --reuid 65534 --regid 65534 --clear-groups "
 LONG = "/" + 80 * "x"
+# What vgpud says where the kernel, or a container, does not let engines run.
+CANNOT = "user-space engines cannot"
 GROUP = "root:x:0:\nvgpu:x:990:\n"
 
 CONF = f"""[agent]
@@ -123,7 +125,11 @@ ALONE = (
     ("settings that are not there", "vgpud --check --config /nonexistent", 3, "/nonexistent: cannot be read: No such", "another file with --config"),
     ("settings that are a directory", "vgpud --check --config /tmp", 3, "Is a directory", "another file with --config"),
     ("the host module that is not loaded", "vgpud --config {kernel}", 4, "/dev/vgpu-host does not exist", "modprobe vgpu_host"),
-    ("programs that are not there", "vgpud --config {good} --shadow /nonexistent/vgpu-shadow", 4, "vgpu-engine: No such file", "install vgpu again"),
+    ("programs that are not there", "vgpud --config {good} --shadow /nonexistent/vgpu-shadow", 4, "vgpu-keeper: No such file", "install vgpu again"),
+)
+
+# Failures that vgpud finds when its engines can run.
+START = (
     ("a control socket in no directory", "vgpud --config {good} --socket /nonexistent/s", 3, "control socket /nonexistent/s: No such", "--socket"),
     ("a long control socket", f"vgpud --config {{good}} --socket {LONG}{LONG}", 3, "File name too long", "another path with --socket"),
 )
@@ -341,6 +347,13 @@ class Files(Case):
         write(DIR + "/kernel.conf", "[agent]\nengine = kernel\n")
         self.expect_failures(ALONE)
 
+    def test_start(self):
+        """Failures of vgpud's start."""
+        said = shell(f"vgpud --config {self.good} --socket /nonexistent/s").stderr
+        if CANNOT in said:
+            self.skipTest(said.strip())
+        self.expect_failures(START)
+
     def test_no_rights(self):
         """Failures of users without rights."""
         self.may_become_nobody()
@@ -421,6 +434,8 @@ class Files(Case):
 class Agent(Case):
     def setUp(self):
         super().setUp()
+        # vgpud gives its socket to a group.
+        self.may_become_nobody()
         self.log = open(DIR + "/log", "w+", encoding="utf-8")
         self.agent = subprocess.Popen([OUT + "/vgpud/vgpud", "--config", self.good], stderr=self.log, env=ENV)
         self.addCleanup(self.end)
@@ -430,8 +445,8 @@ class Agent(Case):
         if self.agent.poll() is not None:
             self.log.seek(0)
             said = self.log.read()
-            if "user-space engines cannot" in said or "only root" in said:
-                self.skipTest(f"this kernel has no user-space engines: {said.strip()}")
+            if CANNOT in said:
+                self.skipTest(said.strip())
             self.fail(said)
         self.assertEqual(0, shell("vgpuctl export /dev/null --to 3").returncode)
 
@@ -479,7 +494,6 @@ class Agent(Case):
 
     def test_denied(self):
         """Failures of users who may not do it: for each, root or the group is the remedy."""
-        self.may_become_nobody()
         rows = [(deed, command, 4) for deed, command in DENIED]
         self.expect_failures([(*row, "only root and members of the group 'vgpu' may change", "use sudo, or join the group")
                               for row in rows], NOBODY)
