@@ -139,7 +139,7 @@ static int guest_add_dialers(void)
 	for (i = 0; i < nr_cid; i++)
 		for (j = 0; j < i; j++)
 			if (cid[i] == cid[j] && guest_port(i) == guest_port(j)) {
-				pr_err("host %u:%u is given twice by the parameters cid and port\n",
+				pr_err("host %u:%u is given twice by the parameters cid and port: give each host once\n",
 				       cid[i], guest_port(i));
 				return -EINVAL;
 			}

@@ -173,4 +173,30 @@ TEST_F(reasons, twice)
 	EXPECT_EQ(0, tool_run("test -d /sys/module/vgpu_guest/hosts/1:%d", PORT + 1)->status);
 }
 
+/*
+ * The log of the kernel says what is wrong with the module's parameters. (These are failures that
+ * need a module; errors_test.py has the others.)
+ */
+TEST_F(reasons, parameters)
+{
+	static const struct {
+		const char *parameters, *cause, *remedy;
+	} wrong[] = {
+		{ "cid=1,1", "host 1:22586 is given twice", "give each host once" },
+		{ "cid=host", "`host' invalid for parameter `cid'", "" },
+		{ "cid=1,2,3,4,5,6,7,8,9", "cid: can only take 8 arguments", "" },
+	};
+	const struct tool_run *run;
+	size_t i;
+
+	EXPECT_EQ(0, tool_run("rmmod vgpu_guest")->status);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		EXPECT_NE(0, tool_run("modprobe vgpu_guest %s", wrong[i].parameters)->status);
+		run = tool_run("dmesg | tail -n 5");
+		EXPECT_NE(NULL, strstr(run->out, wrong[i].cause)) TH_LOG("%s", run->out);
+		EXPECT_NE(NULL, strstr(run->out, wrong[i].remedy)) TH_LOG("%s", run->out);
+	}
+	EXPECT_EQ(0, tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status);
+}
+
 TEST_HARNESS_MAIN
