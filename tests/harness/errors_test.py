@@ -102,6 +102,8 @@ ALONE = (
     ("neither host nor guest", "vgpuctl doctor both", 2, "no 'both'", "'host' or 'guest'"),
     ("a system that is not there", "vgpuctl doctor --root /nonexistent", 5, "/nonexistent: No such file", "give the root directory"),
     ("a system that is a file", "vgpuctl doctor --root /etc/passwd", 1, "Not a directory", "give the root directory"),
+    ("a bench on no guest", "vgpuctl bench", 3, "this machine is none", "run it in a guest, or .modprobe vgpu_guest"),
+    ("no time for a bench", "vgpuctl bench --seconds 0", 2, "--seconds 0", "number from 1 to 3600"),
     ("a shell that is not known", "vgpuctl completion tcsh", 2, "no completion for tcsh", "use bash, zsh, fish"),
     ("limits of nobody for a shell", "vgpuctl completion limits", 2, "needs one GUEST", "vgpuctl help completion"),
     ("no vgpud", "vgpuctl reload", 3, "vgpud does not run", "systemctl start vgpud"),

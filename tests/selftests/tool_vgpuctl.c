@@ -656,6 +656,18 @@ TEST(files_are_refused)
 	close(sock);
 }
 
+/* bench compares a call with the transport alone, and says what it could not measure. */
+TEST(bench)
+{
+	const char *fwd = getenv("VGPU_FWD");
+
+	if (!tool_run("test -d /sys/module/vgpu_guest")->status) {
+		EXPECT_RUN(5, "vgpuctl list", "vgpuctl bench no-such-device --seconds 1");
+		EXPECT_RUN(0, "call of the device", "vgpuctl bench %s --seconds 1", fwd);
+		EXPECT_RUN(0, "\"median_us\":", "vgpuctl bench %s --seconds 1 --json", fwd);
+	}
+}
+
 TEST(guest_side)
 {
 	const char *node = getenv("VGPU_FWD"), *tier = getenv("VGPU_TIER");

@@ -55,6 +55,7 @@ const struct option_words options_words[NR_OPTIONS] = {
 		       "examine the system whose root directory is DIR, such as a\n"
 		       "mounted image, and not this one", VALUE_DIR },
 	[OPT_VERBOSE] = { "verbose", NULL, "say also what was examined and is right" },
+	[OPT_SECONDS] = { "seconds", "N", "time that the command takes (default: 20)" },
 	[OPT_HELP] = { "help", NULL, "print help for a command, or for all commands" },
 	[OPT_VERSION] = { "version", NULL, "print the version of vgpuctl" },
 };
@@ -114,6 +115,9 @@ const struct command commands[] = {
 	  ALLOW(OPT_ROOT) | ALLOW(OPT_VERBOSE), cmd_doctor,
 	  .summary = "say what is wrong and what to do",
 	  .value = VALUE_WORDS, .words = "host guest", .optional = true },
+	{ "bench", "bench [DEVICE] [--seconds N]\n", "a DEVICE", ALLOW(OPT_SECONDS), cmd_bench,
+	  .summary = "measure calls and memory of a device in this guest",
+	  .value = VALUE_SHOWN, .optional = true },
 	{ "completion", "completion bash | zsh | fish\n"
 	  "completion exports | guests | names\n"
 	  "completion limits GUEST\n",
