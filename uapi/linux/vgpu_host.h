@@ -5,9 +5,10 @@
  * A file of /dev/vgpu-host has one of four roles, which never changes:
  *
  * - the *agent* (vgpud): the first file to do VGPU_HOST_AGENT. The agent owns exports and
- *   peers. When the last reference of the file is closed, all exports and peers end, with every
- *   shadow, unless another file takes the agent over (VGPU_HOST_AGENT_ADOPT). read() returns
- *   struct vgpu_host_event, poll() reports when there is one;
+ *   peers. When the process that did so closes the file, or ends, all exports and peers end, with
+ *   every shadow, unless another file takes the agent over (VGPU_HOST_AGENT_ADOPT). Another process
+ *   that still has the file can do nothing with it. read() returns struct vgpu_host_event, poll()
+ *   reports when there is one;
  * - a *shadow*: a file made by VGPU_HOST_SHADOW and inherited by the shadow program. Closing
  *   the file ends the session;
  * - a *lane*: a file made by VGPU_SHADOW_LANE, kept by one thread;
@@ -32,11 +33,12 @@
 /* --- agent ---------------------------------------------------------------- */
 
 #define VGPU_HOST_AGENT_ADOPT	(1U << 0)	/* take over the agent whose file was closed */
+#define VGPU_HOST_AGENT_ASK	(1U << 1)	/* only say whether that is possible */
 
 /**
  * struct vgpu_host_agent - become the agent
  * @size: sizeof(struct vgpu_host_agent)
- * @flags: VGPU_HOST_AGENT_ADOPT, or 0
+ * @flags: VGPU_HOST_AGENT_ADOPT, VGPU_HOST_AGENT_ASK, or 0
  * @reserved_base: address of the range that shadows use for themselves, as in WELCOME; page
  *	aligned
  * @reserved_size: size of this range in bytes
@@ -54,6 +56,9 @@
  * (VGPU_HOST_EXPORT_ADOPT, VGPU_HOST_GRANT_ADOPT) end with VGPU_HOST_SETTLE. The agent itself may
  * do this ioctl, too, to change the times; nothing is taken over then. Without the flag, an agent
  * whose file was closed ends.
+ *
+ * With VGPU_HOST_AGENT_ASK the ioctl returns 0 if there is an agent to be taken over, and does
+ * nothing. The other members are not read.
  *
  * -EBUSY: there is an agent. -ENOENT: there is no agent to be taken over, or its reserved range
  * differs. -EPERM: the caller lacks CAP_SYS_ADMIN.

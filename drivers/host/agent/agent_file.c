@@ -99,18 +99,33 @@ static int agent_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
+/*
+ * Handle a close by one process. A child that the agent has just forked has the file, too, and may
+ * be kept from running by limits of its guest. So the agent leaves with its own process: the next
+ * one does not have to wait for the child, in which the file is dead from then on.
+ */
+static int agent_flush(struct file *file, fl_owner_t owner)
+{
+	struct vgpu_agent *agent = vgpu_agent_of(file);
+
+	if (agent)
+		vgpu_lasting_leave(agent, file, owner);
+	return 0;
+}
+
 static int agent_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_agent *agent = file->private_data;
 
 	if (agent)
-		vgpu_lasting_leave(agent);
+		vgpu_lasting_release(agent, file);
 	return 0;
 }
 
 static const struct file_operations agent_fops = {
 	.owner = THIS_MODULE,
 	.open = agent_open,
+	.flush = agent_flush,
 	.release = agent_release,
 	.unlocked_ioctl = vgpu_agent_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,

@@ -37,8 +37,10 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (args->flags & ~VGPU_HOST_AGENT_ADOPT)
+	if (args->flags & ~(VGPU_HOST_AGENT_ADOPT | VGPU_HOST_AGENT_ASK))
 		return -EOPNOTSUPP;
+	if (args->flags & VGPU_HOST_AGENT_ASK)
+		return vgpu_agent_ask();
 	if (!args->fetch_timeout_ms || args->fetch_timeout_ms > AGENT_FETCH_TIMEOUT_MAX_MS ||
 	    args->patience_ms > AGENT_PATIENCE_MAX_MS ||
 	    args->lasting_ms > AGENT_LASTING_MAX_MS ||
@@ -400,7 +402,7 @@ static int agent_change(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	const struct vgpu_host_agent *args = cmd->arg;
 
-	return args->flags & VGPU_HOST_AGENT_ADOPT ? agent_become(data, file, cmd) : -EBUSY;
+	return args->flags ? agent_become(data, file, cmd) : -EBUSY;
 }
 
 static const struct vgpu_cmd_op agent_ops[] = {

@@ -16,7 +16,7 @@
 #include "peer/grant.h"
 #include "peer/peer.h"
 
-void vgpu_lasting_end(struct vgpu_agent *agent)
+static void lasting_sweep(struct vgpu_agent *agent)
 {
 	struct vgpuh_export *export, *next;
 	struct vgpu_peer *peer;
@@ -31,6 +31,11 @@ void vgpu_lasting_end(struct vgpu_agent *agent)
 	mutex_unlock(&agent->lock);
 	/* A shadow ends when its note is gone, which holds the other end of its connection. */
 	vgpu_note_drop_all(agent);
+}
+
+void vgpu_lasting_end(struct vgpu_agent *agent)
+{
+	lasting_sweep(agent);
 	vgpu_agent_put(agent);
 }
 
@@ -69,14 +74,25 @@ static void lasting_end_some(struct vgpu_agent *agent)
 	mutex_unlock(&agent->lock);
 }
 
-void vgpu_lasting_leave(struct vgpu_agent *agent)
+void vgpu_lasting_leave(struct vgpu_agent *agent, const struct file *file, fl_owner_t owner)
 {
-	/* The agent may be taken over at once, and end, while its file is released. */
-	kref_get(&agent->ref);
-	if (vgpu_agent_leave(agent))
+	bool lasts;
+
+	/* The agent may be taken over at once, and end; the file's reference keeps its memory. */
+	if (!vgpu_agent_leave(agent, file, owner, &lasts))
+		return;
+	if (lasts)
 		lasting_end_some(agent);
 	else
 		vgpu_lasting_end(agent);
+}
+
+void vgpu_lasting_release(struct vgpu_agent *agent, const struct file *file)
+{
+	vgpu_lasting_leave(agent, file, NULL);
+	/* An ioctl by this file may have added something after the agent had ended. */
+	if (!vgpu_agent_is_current(agent))
+		lasting_sweep(agent);
 	vgpu_agent_put(agent);
 }
 

@@ -4,6 +4,7 @@
  */
 #include <linux/fs.h>
 #include <linux/jiffies.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "base/work.h"
@@ -44,6 +45,17 @@ static void agent_stay_locked(struct vgpu_agent *agent)
 		vgpu_agent_put(agent);
 }
 
+/* Give the agent to @file, and to the caller's table of files. The file gets a reference. */
+static void agent_give_locked(struct vgpu_agent *agent, struct file *file)
+{
+	lockdep_assert_held(&agent_mutex);
+	kref_get(&agent->ref);
+	agent->rest.owner = current->files;
+	WRITE_ONCE(agent->rest.file, file);
+	/* Pairs with vgpu_agent_of(). */
+	smp_store_release(&file->private_data, agent);
+}
+
 int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file, struct vgpu_agent **old)
 {
 	int ret = 0;
@@ -57,8 +69,7 @@ int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file, struct vgpu_
 		if (*old)
 			agent_stay_locked(*old);
 		agent_current = agent;
-		/* Pairs with vgpu_agent_of(). */
-		smp_store_release(&file->private_data, agent);
+		agent_give_locked(agent, file);
 	}
 	mutex_unlock(&agent_mutex);
 	return ret;
@@ -76,7 +87,7 @@ int vgpu_agent_adopt(struct file *file, const struct vgpu_agent *wanted,
 	if (!agent || agent->reserved_base != wanted->reserved_base ||
 	    agent->reserved_size != wanted->reserved_size) {
 		ret = -ENOENT;
-	} else if (file->private_data != agent) {
+	} else if (agent->rest.file != file) {
 		if (agent->rest.away && !file->private_data)
 			*adopted = agent;
 		else
@@ -92,20 +103,45 @@ int vgpu_agent_adopt(struct file *file, const struct vgpu_agent *wanted,
 	}
 	if (*adopted) {
 		agent_stay_locked(agent);
-		/* Pairs with vgpu_agent_of(). */
-		smp_store_release(&file->private_data, agent);
+		agent_give_locked(agent, file);
 	}
 	mutex_unlock(&agent_mutex);
 	return ret;
 }
 
-bool vgpu_agent_leave(struct vgpu_agent *agent)
+bool vgpu_agent_is_current(const struct vgpu_agent *agent)
 {
-	bool lasts;
+	bool is;
 
 	mutex_lock(&agent_mutex);
-	lasts = agent->rest.ms;
-	if (lasts) {
+	is = agent_current == agent;
+	mutex_unlock(&agent_mutex);
+	return is;
+}
+
+int vgpu_agent_ask(void)
+{
+	int ret = -ENOENT;
+
+	mutex_lock(&agent_mutex);
+	if (agent_current)
+		ret = agent_current->rest.away ? 0 : -EBUSY;
+	mutex_unlock(&agent_mutex);
+	return ret;
+}
+
+bool vgpu_agent_leave(struct vgpu_agent *agent, const struct file *file, fl_owner_t owner,
+		      bool *lasts)
+{
+	bool left;
+
+	mutex_lock(&agent_mutex);
+	left = agent->rest.file == file && (!owner || agent->rest.owner == owner);
+	if (!left)
+		goto out_unlock;
+	WRITE_ONCE(agent->rest.file, NULL);
+	*lasts = agent->rest.ms;
+	if (*lasts) {
 		agent->rest.away = true;
 		agent->rest.until = jiffies + msecs_to_jiffies(agent->rest.ms);
 		/* The work item holds this reference. */
@@ -116,8 +152,10 @@ bool vgpu_agent_leave(struct vgpu_agent *agent)
 	} else {
 		agent_current = NULL;
 	}
+
+out_unlock:
 	mutex_unlock(&agent_mutex);
-	return lasts;
+	return left;
 }
 
 struct vgpu_agent *vgpu_agent_expire(bool now)

@@ -5,6 +5,7 @@
 #ifndef _VGPU_HOST_AGENT_H
 #define _VGPU_HOST_AGENT_H
 
+#include <linux/fs.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -17,7 +18,6 @@
 
 #include <uapi/linux/vgpu_host.h>
 
-struct file;
 struct vgpuh_export;
 struct vgpu_peer;
 
@@ -32,6 +32,8 @@ struct vgpu_agent_event {
  * @ms: time in milliseconds for which the agent lasts without its file; 0: it does not
  * @lasted: true once @ms was not 0, so that shadows may outlive vgpud; read without the mutex
  * @away: true while the agent has no file, and another file may take it over
+ * @file: the agent's file, for comparison alone; NULL: none; read without the mutex
+ * @owner: table of files of the process that gave the agent @file, for comparison alone
  * @until: time in jiffies at which that ends
  * @work: work item that ends the agent then; holds a reference of the agent while it is queued
  *
@@ -41,6 +43,8 @@ struct vgpu_agent_rest {
 	u32 ms;
 	bool lasted;
 	bool away;
+	const struct file *file;
+	fl_owner_t owner;
 	unsigned long until;
 	struct delayed_work work;
 };
@@ -83,9 +87,10 @@ struct vgpu_agent {
 
 void vgpu_agent_put(struct vgpu_agent *agent);
 /*
- * Make @agent the current agent, and the private data of @file, which holds the caller's
- * reference from then on. *@old: out: the agent without a file that has to end now, with its
- * reference; or NULL. Return: 0; -EBUSY: there is an agent, or @file has become one.
+ * Make @agent the current agent, which holds the caller's reference from then on, and the private
+ * data of @file, which has a reference of its own. *@old: out: the agent without a file that has to
+ * end now, with the reference of the current agent; or NULL. Return: 0; -EBUSY: there is an agent,
+ * or @file has become one.
  */
 int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file, struct vgpu_agent **old);
 /**
@@ -98,14 +103,26 @@ int vgpu_agent_publish(struct vgpu_agent *agent, struct file *file, struct vgpu_
  */
 int vgpu_agent_adopt(struct file *file, const struct vgpu_agent *wanted,
 		     struct vgpu_agent **adopted);
-/*
- * Note that the agent's file is released. Return: true if the agent lasts, with the file's
- * reference; false: it has to end now, and is found no more.
+/* Return: false if @agent has ended. */
+bool vgpu_agent_is_current(const struct vgpu_agent *agent);
+/* Return: 0: there is an agent to be taken over; -EBUSY: it has a file; -ENOENT: there is none. */
+int vgpu_agent_ask(void);
+/**
+ * vgpu_agent_leave - take the agent from its file
+ * @agent: agent, of which the caller has a reference
+ * @file: file that is being closed
+ * @owner: table of files that closes @file; NULL: the last reference of @file is dropped
+ * @lasts: out: true if the agent waits for another file; false: the caller has to end it with the
+ *	reference of the current agent, and it is found no more
+ *
+ * Return: false if @file is not the agent's any more, or another process closes it; *@lasts is not
+ * set then.
  */
-bool vgpu_agent_leave(struct vgpu_agent *agent);
+bool vgpu_agent_leave(struct vgpu_agent *agent, const struct file *file, fl_owner_t owner,
+		      bool *lasts);
 /*
  * Find the agent without a file, if its time is over or @now is true; it is found no more then.
- * Return: the agent, with the reference of its file; or NULL.
+ * Return: the agent, with the reference of the current agent; or NULL.
  */
 struct vgpu_agent *vgpu_agent_expire(bool now);
 /* Queue @event for the reader of the agent's file. */

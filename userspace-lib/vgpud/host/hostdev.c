@@ -39,10 +39,6 @@ static struct source agent = { .fd = -1, .ready = hostdev_ready };
  */
 #define LASTING_MS	15000
 
-/* Attempts to become the agent while there is another one, and milliseconds between two. */
-#define BUSY_TRIES	20
-#define BUSY_MS		50
-
 /* True while what an earlier vgpud has left is being adopted. */
 static bool adopting;
 
@@ -116,7 +112,7 @@ static struct vgpu_host_agent agent_args(uint32_t lasting_ms)
 }
 
 /* Take over the agent that an earlier vgpud has left, or become a new one. */
-static int hostdev_try(struct vgpu_host_agent *arg)
+static int hostdev_become(struct vgpu_host_agent *arg)
 {
 	if (settings.lasting) {
 		arg->flags = VGPU_HOST_AGENT_ADOPT;
@@ -134,20 +130,6 @@ static int hostdev_try(struct vgpu_host_agent *arg)
 		}
 	}
 	return ioctl(agent.fd, VGPU_HOST_AGENT, arg) ? -errno : 0;
-}
-
-static int hostdev_become(struct vgpu_host_agent *arg)
-{
-	unsigned int tries = settings.lasting ? BUSY_TRIES : 0;
-	int ret;
-
-	/*
-	 * A child of an earlier vgpud has vgpud's files for a moment, until the child executes its
-	 * program.
-	 */
-	while ((ret = hostdev_try(arg)) == -EBUSY && tries--)
-		usleep(BUSY_MS * 1000);
-	return ret;
 }
 
 int hostdev_open(const struct host_events *handlers)
