@@ -16,14 +16,9 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "agent.h"
-#include "vgpu_mock.h"
-
-#include "kselftest_harness.h"
+#include "agent_lasting.h"
 
 #define PAGE		4096
-/* The module lets guests go on without vgpud for 15 s. */
-#define LASTING_MS	15000
 /* Signal that ends vgpud and leaves its guests to the next one. */
 #define LEAVE_SIGNAL	SIGUSR2
 
@@ -62,71 +57,6 @@ static bool await_waiter(int fd)
 		usleep(10000);
 	}
 	return false;
-}
-
-/* Starts a program that opens the device and makes a call. Return: its pid; it exits with errno. */
-static pid_t newcomer(const char *node)
-{
-	pid_t pid = fork();
-	int fd;
-
-	if (pid)
-		return pid;
-	prctl(PR_SET_NAME, "newcomer");
-	fd = open(node, O_RDWR);
-	_exit(fd < 0 || ioctl(fd, VGPU_MOCK_IOC_NOOP, 0) ? errno : 0);
-}
-
-static int result_of(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/* Waits for the answer of vgpud to @want, which begins a part of its status. */
-static bool await_status(const char *want)
-{
-	uint64_t end = tool_now_ms() + 40000;
-
-	while (!strstr(tool_status(), want)) {
-		if (tool_now_ms() >= end)
-			return false;
-		usleep(50000);
-	}
-	return true;
-}
-
-static bool await_agent(void)
-{
-	return await_status("\"sessions\"");
-}
-
-FIXTURE(lasting) {
-	char node[64];
-	int fd;
-};
-
-FIXTURE_SETUP(lasting)
-{
-	self->fd = -1;
-	if (!tool_has_host() || tool_user_engine())
-		SKIP(return, "needs the host's module in the same machine");
-	ASSERT_TRUE(agent_keep_exports());
-	/* The exports are those of the file from here on, as they have to be there again. */
-	ASSERT_TRUE(agent_start_with(getenv("VGPU_NAME"), "[agent]\nlasting = yes\n"));
-	self->fd = agent_open(getenv("VGPU_NAME"));
-	ASSERT_GE(self->fd, 0);
-	ASSERT_TRUE(agent_node(getenv("VGPU_NAME"), self->node));
-}
-
-FIXTURE_TEARDOWN(lasting)
-{
-	close(self->fd);
-	if (!tool_has_host() || tool_user_engine())
-		return;
-	EXPECT_TRUE(agent_start_with(getenv("VGPU_NAME"), ""));
-	EXPECT_TRUE(agent_write_env());
 }
 
 static void one_restart(struct __test_metadata *_metadata, int fd, int poll_fd, const char *node,

@@ -159,6 +159,24 @@ static void check_socket(int ret)
 	exit(EXIT_CONFIG);
 }
 
+/* Attempts to listen while a process of an earlier vgpud has its socket, and ms between two. */
+#define LISTEN_TRIES	100
+#define LISTEN_MS	20
+
+/*
+ * Listen for guests. A child of an earlier vgpud that crashed has its sockets until the child
+ * executes its program; it was killed by now, and ends soon.
+ */
+static int listen_for_guests(void)
+{
+	unsigned int tries = settings.lasting ? LISTEN_TRIES : 0;
+	int ret;
+
+	while ((ret = listener_get(settings.port)) == -EADDRINUSE && tries--)
+		usleep(LISTEN_MS * 1000);
+	return ret;
+}
+
 static void make_run_dir(void)
 {
 	umask(022);
@@ -349,7 +367,7 @@ int main(int argc, char **argv)
 	tsc_init();
 	hello_adopt();
 	hostdev_listen();
-	check(listener_get(settings.port), settings.vsock ?
+	check(listen_for_guests(), settings.vsock ?
 	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");
 	check_socket(control_init());
 	check(uevents_init(), "device events");

@@ -12,6 +12,7 @@
 #include "guest/peer.h"
 #include "guest/session.h"
 #include "host/hostdev.h"
+#include "process/leftover.h"
 #include "shared/log.h"
 
 union note {
@@ -57,7 +58,7 @@ static void peers_check(void)
 	}
 }
 
-void peers_adopt(void (*freed)(uint32_t cid, uint32_t port))
+static void notes_adopt(void (*freed)(uint32_t cid, uint32_t port))
 {
 	struct peer *peer = NULL;
 	uint32_t number = 0;
@@ -67,8 +68,6 @@ void peers_adopt(void (*freed)(uint32_t cid, uint32_t port))
 	size_t len;
 	int fd;
 
-	if (!hostdev_is_adopting())
-		return;
 	while (memset(&note, 0, sizeof(note)), len = sizeof(note),
 	       !hostdev_note_find(&number, &key, &note, &len, &fd)) {
 		if (!key) {
@@ -89,5 +88,46 @@ void peers_adopt(void (*freed)(uint32_t cid, uint32_t port))
 			break;
 	}
 	explicit_bzero(&note, sizeof(note));
-	peers_check();
+}
+
+static bool is_shadow_of(pid_t pid, const void *data)
+{
+	const struct peer *peer = data;
+	const struct session *session;
+
+	LIST_FOREACH(session, &peer->sessions, node)
+		if (session->pid == pid)
+			return true;
+	return false;
+}
+
+/* Handle a group that has processes. @data: function for struct peer's @freed. */
+static void group_found(const struct sandbox *left, int fd, void *data)
+{
+	void (**freed)(uint32_t cid, uint32_t port) = data;
+	struct peer *peer = left->keeper ? NULL : peer_find(left->cid, left->port);
+
+	if (peer) {
+		/*
+		 * These are a child that was just being started, or a shadow that the guest has
+		 * taken over, and that the module does not know.
+		 */
+		group_kill_some(fd, peer->sandbox.uid, is_shadow_of, peer);
+		return;
+	}
+	if (!left->keeper && peer_of_rest(left, fd, *freed))
+		return;
+	/* A keeper serves the vgpud that made it. Its user is kept if it may have that longer. */
+	group_kill(fd);
+	if (group_has_processes(fd))
+		sandbox_keep_user(&(struct sandbox){ 0 }, left->uid);
+}
+
+void peers_adopt(void (*freed)(uint32_t cid, uint32_t port))
+{
+	if (hostdev_is_adopting()) {
+		notes_adopt(freed);
+		peers_check();
+	}
+	leftover_each(group_found, &freed);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Peers: the list of guests that are connected or still have processes, with their user IDs. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +18,7 @@
 #include "guest/peer.h"
 #include "host/hostdev.h"
 #include "process/cgroup.h"
+#include "process/leftover.h"
 #include "shared/log.h"
 
 struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
@@ -33,6 +37,7 @@ static struct peer *peer_alloc(uint32_t cid, uint32_t port, bool trusted_port,
 	peer->state = PEER_NEW;
 	peer->freed = freed;
 	peer->since = time(NULL);
+	peer->rest.fd = -1;
 	LIST_INIT(&peer->sessions);
 	sandbox_init(&peer->sandbox, cid, port, false);
 	return peer;
@@ -140,6 +145,27 @@ struct peer *peer_adopt(uint32_t number, const struct peer_note *note, int epoll
 	return peer;
 }
 
+bool peer_of_rest(const struct sandbox *left, int group_fd,
+		  void (*freed)(uint32_t cid, uint32_t port))
+{
+	struct peer *peer = peer_alloc(left->cid, left->port, false, freed);
+	int fd = fcntl(group_fd, F_DUPFD_CLOEXEC, 0);
+
+	if (!peer || fd < 0 || sockets_open(&peer->sockets)) {
+		if (fd >= 0)
+			close(fd);
+		free(peer);
+		return false;
+	}
+	peer->sandbox.cgroup_fd = fd;
+	sandbox_keep_user(&peer->sandbox, left->uid);
+	peer->state = PEER_GONE;
+	LIST_INSERT_HEAD(&peers, peer, node);
+	log_limited(peer->cid, peer->port, "processes that an earlier vgpud has left are ended");
+	peer_reaped(peer);
+	return true;
+}
+
 void peer_drop(struct peer *peer)
 {
 	if (peer->state != PEER_UP)
@@ -159,6 +185,34 @@ void peer_gone(struct peer *peer)
 	exporters_review();
 }
 
+static void rest_changed(struct source *source, uint32_t events)
+{
+	(void)events;
+	peer_reaped(container_of(source, struct peer, rest));
+}
+
+/*
+ * Check whether the group of a peer that is gone has processes, such as a shadow of an earlier
+ * vgpud that was just being started. If so, kill them, and call peer_reaped() when they have ended.
+ */
+static bool peer_has_rest(struct peer *peer)
+{
+	int fd = peer->sandbox.cgroup_fd;
+
+	if (fd < 0 || !group_has_processes(fd))
+		return false;
+	group_kill(fd);
+	if (peer->rest.fd < 0) {
+		peer->rest.ready = rest_changed;
+		peer->rest.fd = group_events(fd);
+		if (peer->rest.fd < 0 || source_add(&peer->rest, EPOLLPRI))
+			log_guest(peer->cid, peer->port, "vgpud cannot wait for the end of its processes: %s",
+				  strerror(errno));
+	}
+	/* They may have ended by now. */
+	return peer->rest.fd < 0 || group_is_populated(peer->rest.fd);
+}
+
 void peer_reaped(struct peer *peer)
 {
 	void (*const freed)(uint32_t cid, uint32_t port) = peer->freed;
@@ -166,7 +220,7 @@ void peer_reaped(struct peer *peer)
 
 	/* A process that is left keeps the guest's control group from being removed. */
 	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions) ||
-	    master_has_uid(peer->sandbox.uid))
+	    master_has_uid(peer->sandbox.uid) || peer_has_rest(peer))
 		return;
 	peer_free(peer);
 	freed(cid, port);
@@ -176,6 +230,7 @@ void peer_free(struct peer *peer)
 {
 	LIST_REMOVE(peer, node);
 	hostdev_note(peer->noted, 0, NULL, 0, -1);
+	source_close(&peer->rest);
 	sandbox_close(&peer->sandbox);
 	sockets_close(&peer->sockets);
 	explicit_bzero(peer->secret, sizeof(peer->secret));

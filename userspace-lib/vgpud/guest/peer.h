@@ -18,6 +18,7 @@
 #include "guest/session.h"
 #include "guest/sockets.h"
 #include "process/sandbox.h"
+#include "shared/loop.h"
 
 enum peer_state {
 	PEER_NEW,	/* WELCOME not sent, or connection not handed over yet */
@@ -45,6 +46,7 @@ enum peer_state {
  * @ended: ring of the numbers of sessions that are over, which a late lane must not begin anew
  * @ended_next: number of entries written to @ended so far
  * @sockets: sockets of its connections that the host module, the engine or shadows have
+ * @rest: file that tells when the last process of its control group has ended; fd -1: not needed
  */
 struct peer {
 	LIST_ENTRY(peer) node;
@@ -64,6 +66,7 @@ struct peer {
 	uint64_t ended[SESSION_ENDED_MAX];
 	unsigned int ended_next;
 	struct sockets sockets;
+	struct source rest;
 };
 
 #define PEER_NOTE_VERSION	1
@@ -103,6 +106,13 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
  */
 struct peer *peer_adopt(uint32_t number, const struct peer_note *note, int epoll_fd,
 			void (*freed)(uint32_t cid, uint32_t port));
+/*
+ * Make a peer of which only processes are left, in a control group of an earlier vgpud, and kill
+ * them. The guest may return, and its user is another guest's, when they have ended. @left: guest
+ * and user; @group_fd: the group's file, which stays the caller's. Return: false: no memory.
+ */
+bool peer_of_rest(const struct sandbox *left, int group_fd,
+		  void (*freed)(uint32_t cid, uint32_t port));
 /* Hand the connection to the host module or an engine. Return: 0 or a negative errno. */
 int peer_start(struct peer *peer, int sock_fd, uint64_t features);
 /*

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/sysfs.h"
@@ -16,6 +18,9 @@
 
 /* Size of the text that lists the regions of device memory; the kernel shows one page. */
 #define REGIONS		4096
+
+/* Attribute of a group with the user of its processes. Only root can read it. */
+#define USER_MARK	"trusted.vgpu.user"
 
 /* Group that has the groups of all guests; -1: guests have no groups. */
 static int all_fd = -1;
@@ -129,10 +134,34 @@ bool cgroup_used(void)
 	return all_fd >= 0;
 }
 
+int cgroup_all(void)
+{
+	return all_fd;
+}
+
+uint32_t cgroup_user(int fd)
+{
+	char text[16];
+	ssize_t len = fgetxattr(fd, USER_MARK, text, sizeof(text) - 1);
+
+	text[len < 0 ? 0 : len] = '\0';
+	return strtoul(text, NULL, 10);
+}
+
+/* Mark a group with the user of its processes, for a later vgpud. */
+static void mark_user(int fd, unsigned int uid)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", uid);
+
+	if (uid && fsetxattr(fd, USER_MARK, text, len, 0))
+		log_seldom("control groups cannot be marked with their users: %s", strerror(errno));
+}
+
 static void group_name(const struct sandbox *sandbox, char name[48])
 {
-	snprintf(name, 48, "vgpu-%s-%u-%u", sandbox->keeper ? "keeper" : "guest", sandbox->cid,
-		 sandbox->port);
+	snprintf(name, 48, "%s-%u-%u", sandbox->keeper ? CGROUP_KEEPER : CGROUP_GUEST,
+		 sandbox->cid, sandbox->port);
 }
 
 int cgroup_limit(struct sandbox *sandbox, const struct group_limits *limits)
@@ -167,6 +196,7 @@ int cgroup_open(struct sandbox *sandbox)
 	sandbox->cgroup_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sandbox->cgroup_fd < 0)
 		goto err;
+	mark_user(sandbox->cgroup_fd, sandbox->uid);
 	ret = limit_group(sandbox->cgroup_fd, &sandbox->limits);
 	if (!ret)
 		return 0;

@@ -9,6 +9,11 @@
 #define VGPUD_CGROUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/* Beginnings of the names of groups of guests and of keepers. CID and port follow. */
+#define CGROUP_GUEST	"vgpu-guest"
+#define CGROUP_KEEPER	"vgpu-keeper"
 
 struct group_limits;
 struct sandbox;
@@ -20,6 +25,10 @@ struct sandbox;
 int cgroup_init(void);
 /* Return true if guests have groups. */
 bool cgroup_used(void);
+/* Return the file of the group of all guests, which stays open; -1: guests have no groups. */
+int cgroup_all(void);
+/* Return the user of the processes in a group, also of an earlier vgpud's; 0: unknown. */
+uint32_t cgroup_user(int fd);
 
 /* Make the group of a sandbox when it is first needed. Return: 0 or a negative errno. */
 int cgroup_open(struct sandbox *sandbox);
