@@ -244,7 +244,7 @@ printf '[shadow]\ncgroups = no\n' >/etc/vgpu/vgpud.conf
 check "no control groups: restart" systemctl restart vgpud
 check "no control groups: opens work" await 60 mock_opens
 check "no control groups: a shadow" hold
-check "no control groups: the unit's" grep -x '.*/vgpud.service' "/proc/$held/cgroup"
+check "no control groups: vgpud's" grep -x '.*/vgpud.service/agent' "/proc/$held/cgroup"
 check "no control groups: vgpuctl status" sh -c 'vgpuctl status | grep "no control groups"'
 let_go
 printf '[limits]\nmemory = 256M\n' >/etc/vgpu/vgpud.conf

@@ -29,9 +29,11 @@
 #include "handshake/handshake.h"
 #include "handshake/hello.h"
 #include "host/hostdev.h"
+#include "host/left.h"
 #include "process/cgroup.h"
 #include "process/confine.h"
 #include "process/hierarchy.h"
+#include "process/leftover.h"
 #include "process/own.h"
 #include "process/spawn.h"
 #include "reload/reload.h"
@@ -43,7 +45,7 @@
 #define RUN_DIR		"/run/vgpu"
 #define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
 
-/* Signal that ends vgpud, and leaves the guests to the next one. */
+/* Signal that ends vgpud, and with settings.lasting leaves the guests to the next one. */
 #define LEAVE_SIGNAL	SIGUSR2
 
 /* Exit statuses of vgpud(8). vgpud.service does not start vgpud again after one of these. */
@@ -53,6 +55,7 @@ static void usage(FILE *to)
 {
 	fputs("usage: vgpud [--config FILE] [--exports-dir DIR] [--socket PATH]\n"
 	      "             [--shadow PROGRAM] [--check] [--debug]\n"
+	      "       vgpud --clear\n"
 	      "       vgpud --help | --version\n"
 	      "\n"
 	      "The agent of a vgpu host: lets guests use the device files that are\n"
@@ -63,6 +66,7 @@ static void usage(FILE *to)
 	      "  --socket PATH       control socket (default " RUN_DIR "/vgpud.sock)\n"
 	      "  --shadow PROGRAM    the program of the processes that make guests' calls\n"
 	      "  --check             check settings and exports, print mistakes, and end\n"
+	      "  --clear             in vgpud.service: end processes that vgpud has left\n"
 	      "  --debug             log more\n", to);
 }
 
@@ -106,8 +110,7 @@ static int signals_init(void)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	if (settings.lasting)
-		sigaddset(&set, LEAVE_SIGNAL);
+	sigaddset(&set, LEAVE_SIGNAL);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -256,9 +259,9 @@ static void open_module(void)
 
 /* Parse the command line. @given: set to the settings that the command line contains. */
 static void parse_options(int argc, char **argv, const char **config, bool *check_only,
-			  struct settings *given)
+			  bool *clear, struct settings *given)
 {
-	enum { OPT_CONFIG, OPT_EXPORTS, OPT_SOCKET, OPT_SHADOW, OPT_CHECK, OPT_DEBUG,
+	enum { OPT_CONFIG, OPT_EXPORTS, OPT_SOCKET, OPT_SHADOW, OPT_CHECK, OPT_CLEAR, OPT_DEBUG,
 	       OPT_HELP, OPT_VERSION };
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, OPT_CONFIG },
@@ -266,6 +269,7 @@ static void parse_options(int argc, char **argv, const char **config, bool *chec
 		{ "socket", required_argument, NULL, OPT_SOCKET },
 		{ "shadow", required_argument, NULL, OPT_SHADOW },
 		{ "check", no_argument, NULL, OPT_CHECK },
+		{ "clear", no_argument, NULL, OPT_CLEAR },
 		{ "debug", no_argument, NULL, OPT_DEBUG },
 		{ "help", no_argument, NULL, OPT_HELP },
 		{ "version", no_argument, NULL, OPT_VERSION },
@@ -297,6 +301,9 @@ static void parse_options(int argc, char **argv, const char **config, bool *chec
 		case OPT_CHECK:
 			*check_only = true;
 			break;
+		case OPT_CLEAR:
+			*clear = true;
+			break;
 		case OPT_DEBUG:
 			log_init(true);
 			break;
@@ -323,13 +330,16 @@ static void parse_options(int argc, char **argv, const char **config, bool *chec
 int main(int argc, char **argv)
 {
 	const char *config = NULL;
-	bool check_only = false;
+	bool check_only = false, clear = false;
 	struct settings given = { 0 };
 	struct answer words;
 	int ret;
 
 	log_init(false);
-	parse_options(argc, argv, &config, &check_only, &given);
+	parse_options(argc, argv, &config, &check_only, &clear, &given);
+	/* A mistake in the settings must not keep processes from being ended. */
+	if (clear)
+		return leftover_clear(guests_are_left()) ? EXIT_FAILURE : EXIT_SUCCESS;
 	if (config_read(config ? config : CONFIG_FILE, config))
 		return EXIT_CONFIG;
 	if (asker_plan(&words)) {

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -15,11 +16,10 @@
 #include "process/hierarchy.h"
 #include "shared/log.h"
 
-/* Group of all guests, and the group below the root that has it where there is no systemd. */
-#define ALL_GUESTS	"guests"
+/* Group below the root that has the group of all guests where there is no systemd. */
 #define BELOW_ROOT	"vgpu"
-/* Group of vgpud itself, beside the group of all guests. */
-#define AGENT		"agent"
+/* Group in which systemd runs commands of a unit beside its main process. */
+#define COMMANDS	".control"
 
 #define CONTROL		"cgroup.subtree_control"
 
@@ -115,16 +115,16 @@ static bool is_delegated(int fd)
 }
 
 /*
- * Check whether systemd has started vgpud in the child group (DelegateSubgroup= in vgpud.service,
- * systemd 254). If so, *@path is set to the group that systemd has delegated.
+ * Check whether systemd has started this process in the child group @name of a group that it has
+ * delegated. If so, *@path is set to that group.
  */
-static bool leave_subgroup(char *path)
+static bool leave_subgroup(char *path, const char *name)
 {
 	char *slash = strrchr(path, '/');
 	bool delegated;
 	int fd;
 
-	if (!slash || strcmp(slash + 1, AGENT))
+	if (!slash || strcmp(slash + 1, name))
 		return false;
 	*slash = '\0';
 	fd = group_open(AT_FDCWD, path);
@@ -140,13 +140,27 @@ bool hierarchy_may_last(void)
 {
 	char path[PATH_MAX + sizeof(CGROUP_ROOT)];
 
-	return !has_systemd() || (!own_group(path, sizeof(path)) && leave_subgroup(path));
+	/* vgpud.service has DelegateSubgroup=, which systemd has from version 254 on. */
+	return !has_systemd() || (!own_group(path, sizeof(path)) &&
+				  leave_subgroup(path, HIERARCHY_AGENT));
+}
+
+int hierarchy_unit(void)
+{
+	char path[PATH_MAX + sizeof(CGROUP_ROOT)];
+
+	/* systemd sets this variable for ExecStop= and ExecStopPost= alone. */
+	if (!getenv("SERVICE_RESULT") || own_group(path, sizeof(path)))
+		return -EPERM;
+	/* Without Delegate= the command is in the unit's own group. */
+	leave_subgroup(path, COMMANDS);
+	return group_open(AT_FDCWD, path);
 }
 
 /* Move vgpud into a child group: a group with children holds no processes, except the root. */
 static int take_over(int fd)
 {
-	int agent = group_make(fd, AGENT), ret;
+	int agent = group_make(fd, HIERARCHY_AGENT), ret;
 
 	if (agent < 0)
 		return agent;
@@ -258,13 +272,12 @@ int hierarchy_open(const char **why)
 	ret = own_group(path, sizeof(path));
 	if (ret)
 		return ret;
-	if (settings.lasting)
-		leave_subgroup(path);
+	leave_subgroup(path, HIERARCHY_AGENT);
 	place = place_open(path, why);
 	if (place < 0)
 		return place;
 	ret = enable(place, false, why);
-	all = ret ? ret : group_make(place, ALL_GUESTS);
+	all = ret ? ret : group_make(place, HIERARCHY_GUESTS);
 	close(place);
 	if (all < 0)
 		return all;

@@ -9,6 +9,9 @@
 #include <stdbool.h>
 
 #define CGROUP_ROOT	"/sys/fs/cgroup"
+/* Group of all guests, and the group of vgpud itself beside it. */
+#define HIERARCHY_GUESTS	"guests"
+#define HIERARCHY_AGENT		"agent"
 
 /*
  * Make the group "guests", whose children have all controllers that can be had. Its place is the
@@ -23,6 +26,12 @@ int hierarchy_open(const char **why);
  * group, which fails while that group has groups of guests, unless systemd makes a child group.
  */
 bool hierarchy_may_last(void);
+
+/*
+ * Open the group of the unit in whose ExecStopPost= this process runs. Return: its fd; -EPERM: this
+ * process runs in no such command.
+ */
+int hierarchy_unit(void);
 
 /* Write to a file of a group. Return: 0 or a negative errno. */
 int group_write(int dir_fd, const char *name, const char *text);

@@ -15,6 +15,11 @@
 #include "process/leftover.h"
 #include "process/sandbox.h"
 #include "shared/log.h"
+#include "shared/loop.h"
+
+/* Time in milliseconds for which killed processes may go on: a driver may be slow to let go. */
+#define CLEAR_MS	10000
+#define STEP_MS		20
 
 /* Most processes of one group that are killed one by one in one step. */
 #define PIDS_MAX	1024
@@ -77,6 +82,19 @@ static int group_find(int dir_fd, const char *name)
 	return openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Kill all processes of a group and of those below it. Return: 1 if there were any, else 0. */
+static unsigned int group_clear(int dir_fd, const char *name)
+{
+	int fd = group_find(dir_fd, name);
+	bool any = fd >= 0 && group_has_processes(fd);
+
+	if (any)
+		group_kill(fd);
+	if (fd >= 0)
+		close(fd);
+	return any;
+}
+
 unsigned int group_kill_some(int fd, uint32_t uid, bool (*keeps)(pid_t pid, const void *data),
 			     const void *data)
 {
@@ -120,6 +138,58 @@ static void children_each(int fd, void (*visit)(int fd, const char *name, void *
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
 			visit(fd, entry->d_name, data);
 	closedir(dir);
+}
+
+/* Kill the processes of a group that is no guest's. @data: number of groups that had some. */
+static void other_clear(int fd, const char *name, void *data)
+{
+	unsigned int *nr = data;
+
+	if (strncmp(name, CGROUP_GUEST "-", strlen(CGROUP_GUEST "-")))
+		*nr += group_clear(fd, name);
+}
+
+static bool is_self(pid_t pid, const void *data)
+{
+	(void)data;
+	return pid == getpid();
+}
+
+/* Kill what is to be killed below the unit's group. Return: the number of groups that had some. */
+static unsigned int unit_clear(int unit, bool keep)
+{
+	unsigned int nr = group_kill_some(unit, 0, is_self, NULL);
+	int all;
+
+	nr += group_clear(unit, HIERARCHY_AGENT);
+	if (!keep)
+		return nr + group_clear(unit, HIERARCHY_GUESTS);
+	/* Keepers serve the vgpud that made them. */
+	all = group_find(unit, HIERARCHY_GUESTS);
+	if (all < 0)
+		return nr;
+	children_each(all, other_clear, &nr);
+	close(all);
+	return nr;
+}
+
+int leftover_clear(bool keep)
+{
+	uint64_t end = now_ms() + CLEAR_MS;
+	int unit = hierarchy_unit();
+	unsigned int nr;
+
+	if (unit < 0) {
+		log_error("--clear is for ExecStopPost= of vgpud.service: its processes are not those that a shell may end");
+		return unit;
+	}
+	while ((nr = unit_clear(unit, keep)) && now_ms() < end)
+		usleep(STEP_MS * 1000);
+	close(unit);
+	if (!nr)
+		return 0;
+	log_warning("processes of guests do not end, as a driver is in a call of theirs");
+	return -EBUSY;
 }
 
 /*

@@ -12,6 +12,14 @@
 
 struct sandbox;
 
+/*
+ * Kill all processes that are left in the groups of vgpud.service, and wait for their ends, 10 s at
+ * most. @keep: true if guests wait for the next vgpud, so that the groups of guests stay. Only for
+ * the unit's ExecStopPost=, when no vgpud is in these groups. Return: 0 or a negative errno, and
+ * the reason was logged.
+ */
+int leftover_clear(bool keep);
+
 /**
  * leftover_each - find the groups that are left of an earlier vgpud
  * @found: called for each group that has processes, with the guest and the user of its processes (0: unknown) in
