@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/vm_sockets.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "agent_lasting.h"
@@ -217,6 +219,48 @@ TEST_F_TIMEOUT(lasting, flood_meanwhile, 120)
 	EXPECT_TRUE(await_agent());
 	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
 	EXPECT_EQ(0, result_of(newcomer(self->node)));
+}
+
+/* Waits for a uevent of a forwarded card about its displays. Return: it came. */
+static bool await_hotplug(int uevents)
+{
+	struct pollfd pfd = { .fd = uevents, .events = POLLIN };
+	uint64_t end = tool_now_ms() + 20000;
+	bool ours, hotplug;
+	char text[8192];
+	ssize_t len, at;
+
+	while (tool_now_ms() < end) {
+		if (poll(&pfd, 1, 1000) != 1)
+			continue;
+		len = recv(uevents, text, sizeof(text) - 1, 0);
+		text[len > 0 ? len : 0] = '\0';
+		ours = !strncmp(text, "change@", 7) && strstr(text, "vgpu");
+		for (hotplug = false, at = 0; at < len; at += strlen(text + at) + 1)
+			hotplug |= !strcmp(text + at, "HOTPLUG=1");
+		if (ours && hotplug)
+			return true;
+	}
+	return false;
+}
+
+/* The uevents of the time without vgpud are lost, so guests with a card look at its displays. */
+TEST_F_TIMEOUT(lasting, displays_meanwhile, 120)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int pidfd, uevents;
+
+	if (tool_run("vgpuctl list --json | grep -q '\"path\":.*/dev/dri/card'")->status)
+		SKIP(return, "no card is exported");
+	pidfd = agent_kill(SIGKILL);
+	ASSERT_GE(pidfd, 0);
+	ASSERT_TRUE(agent_gone(pidfd));
+	uevents = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+	ASSERT_EQ(0, bind(uevents, (struct sockaddr *)&addr, sizeof(addr)));
+	agent_run(NULL);
+	EXPECT_TRUE(await_agent());
+	EXPECT_TRUE(await_hotplug(uevents));
+	close(uevents);
 }
 
 TEST_HARNESS_MAIN

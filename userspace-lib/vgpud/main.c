@@ -382,6 +382,9 @@ int main(int argc, char **argv)
 	check_socket(control_init());
 	check(uevents_init(), "device events");
 	reload_start();
+	/* Those of the time without vgpud. */
+	if (hostdev_is_adopting())
+		uevents_lost();
 	hostdev_settle();
 	notify_manager("READY=1");
 	log_info("listening on %sport %u", settings.vsock ? "vsock " : "sockets of guests for ", settings.port);

@@ -126,8 +126,7 @@ static void uevent_change(const char *text, size_t len)
 		exports_change(rdev, &change);
 }
 
-/* Handle lost uevents: devices and displays may have changed. */
-static void uevents_lost(void)
+void uevents_lost(void)
 {
 	const struct vgpu_host_export_change change = {
 		.flags = VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE
