@@ -39,47 +39,51 @@ static void cut_comment(char *text)
 
 /*
  * Read the head of a section, [name]. @section gets a copy of the name, and its old value is
- * freed.
+ * freed. Return: 0, -EINVAL (a mistake), -ENOMEM.
  */
-static const char *read_section(char *text, char **section)
+static int read_section(char *text, char **section)
 {
 	char *end = strchr(text, ']');
 
 	free(*section);
 	*section = NULL;
 	if (!end || end[1])
-		return "a section begins with [name] on a line of its own";
+		return -EINVAL;
 	*end = '\0';
 	*section = strdup(trim(text + 1));
-	return *section ? NULL : "out of memory";
+	return *section ? 0 : -ENOMEM;
 }
 
 /*
  * Parse the text of a line, which has no blanks around it, into @line. @section keeps the name
- * of the current section between lines.
+ * of the current section between lines. Return: 0 or -ENOMEM.
  */
-static void read_text(struct ini_line *line, char *text, char **section)
+static int read_text(struct ini_line *line, char *text, char **section)
 {
 	char *value;
+	int ret;
 
 	if (*text == '[') {
-		line->mistake = read_section(text, section);
+		ret = read_section(text, section);
 		line->section = *section ? *section : "";
-		return;
+		if (ret == -EINVAL)
+			line->mistake = "a section begins with [name] on a line of its own";
+		return ret == -ENOMEM ? ret : 0;
 	}
 	line->section = *section ? *section : "";
 	value = strpbrk(text, "=:");
 	if (!value || value == text) {
 		line->mistake = "this line is neither [section] nor name = value";
-		return;
+		return 0;
 	}
 	if (!*section) {
 		line->mistake = "this setting is in no section: put a line [section] above it";
-		return;
+		return 0;
 	}
 	*value = '\0';
 	line->name = trim(text);
 	line->value = trim(value + 1);
+	return 0;
 }
 
 int ini_read(const char *path, void (*fn)(void *data, const struct ini_line *line), void *data)
@@ -88,13 +92,13 @@ int ini_read(const char *path, void (*fn)(void *data, const struct ini_line *lin
 	char *memory = NULL, *section = NULL, *text;
 	size_t size = 0;
 	ssize_t len;
+	int ret = 0;
 	FILE *file;
-	int ret;
 
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
-	while ((len = getline(&memory, &size, file)) >= 0) {
+	while (!ret && (len = getline(&memory, &size, file)) >= 0) {
 		line = (struct ini_line){ .number = line.number + 1 };
 		text = memory;
 		/* Skip a byte order mark, which some editors write at the beginning of a file. */
@@ -110,11 +114,13 @@ int ini_read(const char *path, void (*fn)(void *data, const struct ini_line *lin
 		text = trim(text);
 		if (!*text || *text == '#')
 			continue;
-		read_text(&line, text, &section);
-		fn(data, &line);
+		ret = read_text(&line, text, &section);
+		if (!ret)
+			fn(data, &line);
 	}
 	/* If the end of the file was not reached, the rest of the file is not known. */
-	ret = feof(file) ? 0 : -errno;
+	if (!ret && !feof(file))
+		ret = -errno;
 	fclose(file);
 	free(memory);
 	free(section);

@@ -117,8 +117,8 @@ static int group_line(const char *name, uint32_t gid, const struct group **group
 	return -ENOENT;
 }
 
-/* Check whether a group is the main group of a user. */
-static bool is_main_group(uint32_t gid)
+/* Check whether a group is the main group of a user. Return: 1, 0 or a negative errno. */
+static int is_main_group(uint32_t gid)
 {
 	const struct passwd *user = NULL;
 	bool is = false;
@@ -127,10 +127,13 @@ static bool is_main_group(uint32_t gid)
 
 	for (i = 0; !is && i < sizeof(files) / sizeof(files[0]); i++) {
 		file = fopen(files[i], "re");
-		while (file && !is && (user = fgetpwent(file)))
+		if (!file && errno == ENOENT)
+			continue;
+		if (!file)
+			return -errno;
+		while (!is && (user = fgetpwent(file)))
 			is = user->pw_gid == gid;
-		if (file)
-			fclose(file);
+		fclose(file);
 	}
 	return is;
 }
@@ -150,8 +153,12 @@ int group_find(const char *name, uint32_t *gid, bool *has_members)
 		return ret;
 	if (!ret)
 		*gid = group->gr_gid;
-	*has_members = (!ret && group->gr_mem[0]) || is_main_group(*gid);
-	return 0;
+	*has_members = !ret && group->gr_mem[0];
+	if (*has_members)
+		return 0;
+	ret = is_main_group(*gid);
+	*has_members = ret > 0;
+	return ret < 0 ? ret : 0;
 }
 
 void user_name(uint32_t uid, char name[40])

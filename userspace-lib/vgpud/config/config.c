@@ -405,7 +405,10 @@ int config_read(const char *path, bool must_exist)
 	struct settings_file file = { .name = path };
 	int ret;
 
-	groups_default();
+	if (groups_default()) {
+		log_error("/proc/meminfo: cannot be read, or there is no memory for it");
+		return -EINVAL;
+	}
 	ret = ini_read(path, read_line, &file);
 	if (ret && (ret != -ENOENT || must_exist)) {
 		log_error("%s: cannot be read: %s: run vgpud as root, or give another file with --config",

@@ -148,9 +148,9 @@ unsigned long long room_threads(const struct limits *limits);
 
 /*
  * Set the limits of groups to their defaults, before the file is read. They depend on the size of
- * this machine.
+ * this machine. Return: 0, or -ENOMEM if the size cannot be read.
  */
-void groups_default(void);
+int groups_default(void);
 /* Compute the limits of the group of all guests that the file has left to vgpud. */
 void groups_complete(void);
 /* Return the limits of a guest's group, with those computed that are left to vgpud. */

@@ -79,19 +79,23 @@ static unsigned long long machine_tasks(void)
 	return ids;
 }
 
-void groups_default(void)
+int groups_default(void)
 {
 	const struct group_limits limits = {
 		.cpu_weight = WEIGHT_DEFAULT,
 		.io_weight = WEIGHT_DEFAULT,
 	};
 
+	/* 0 would mean that there is no limit. */
+	if (!machine_memory())
+		return -ENOMEM;
 	settings.limits.group = limits;
 	settings.limits.group.memory = memory_part(GUEST_PERCENT);
 	settings.all_groups = limits;
 	settings.all_groups.memory = memory_part(ALL_PERCENT);
 	settings.buffers.guest = memory_part(GUEST_BUFFERS);
 	settings.buffers.all = memory_part(ALL_BUFFERS);
+	return 0;
 }
 
 void groups_complete(void)

@@ -43,27 +43,34 @@ static struct peer *peer_alloc(uint32_t cid, uint32_t port, bool trusted_port,
 	return peer;
 }
 
-struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
-		      void (*freed)(uint32_t cid, uint32_t port))
+int peer_new(uint32_t cid, uint32_t port, bool trusted_port,
+	     void (*freed)(uint32_t cid, uint32_t port), struct peer **made)
 {
 	struct peer *peer = peer_alloc(cid, port, trusted_port, freed);
+	int ret;
 
 	if (!peer)
-		return NULL;
-	if (sockets_open(&peer->sockets))
+		return -ENOMEM;
+	ret = sockets_open(&peer->sockets);
+	if (ret)
 		goto err_free;
-	if (!sandbox_take_user(&peer->sandbox) ||
-	    getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret))
-		goto err_sandbox;
+	ret = -EMFILE;
+	if (!sandbox_take_user(&peer->sandbox))
+		goto err_close;
+	ret = -EIO;
+	if (getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret))
+		goto err_return_user;
 	LIST_INSERT_HEAD(&peers, peer, node);
-	return peer;
+	*made = peer;
+	return 0;
 
-err_sandbox:
+err_return_user:
 	sandbox_return_user(&peer->sandbox);
+err_close:
 	sockets_close(&peer->sockets);
 err_free:
 	free(peer);
-	return NULL;
+	return ret;
 }
 
 int peer_count_socket(struct peer *peer, int sock_fd)

@@ -97,9 +97,12 @@ struct peer_note {
 LIST_HEAD(peer_list, peer);
 extern struct peer_list peers;
 
-/* Make a peer; see struct peer for the arguments. Return: NULL: no memory, user ID or secret. */
-struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port,
-		      void (*freed)(uint32_t cid, uint32_t port));
+/*
+ * Make a peer; see struct peer for the arguments. @made: set to the peer. Return: 0, -EMFILE (no
+ * user ID is free), or another negative errno.
+ */
+int peer_new(uint32_t cid, uint32_t port, bool trusted_port,
+	     void (*freed)(uint32_t cid, uint32_t port), struct peer **made);
 /*
  * Take over a peer of an earlier vgpud. @number: its number in the host module; @epoll_fd: the
  * note's file. Return: NULL: no memory, or the user ID is taken; @epoll_fd stays the caller's then.

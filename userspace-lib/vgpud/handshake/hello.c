@@ -81,10 +81,10 @@ static void handshake_welcome(struct handshake *handshake)
 	if (!(features & VGPU_FEATURE_DEMAND))
 		features &= ~VGPU_FEATURE_WRITE_NAMED;
 
-	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS,
-			handshake_peer_gone);
-	if (!peer) {
-		handshake_refuse(handshake, EMFILE);
+	ret = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS,
+		       handshake_peer_gone, &peer);
+	if (ret) {
+		handshake_refuse(handshake, ret == -EMFILE ? EMFILE : ENOMEM);
 		return;
 	}
 	if (!send_welcome(handshake->source.fd, peer, features)) {
