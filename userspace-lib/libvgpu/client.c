@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "request.h"
+#include "shared/json.h"
 
 /* Words for an answer that is no answer of this version of vgpud. */
 #define MALFORMED	"the answer of vgpud is malformed: is vgpud of the same version (vgpud --version), and restarted since?"
@@ -205,25 +207,27 @@ static int check_answer(struct vgpu_agent *agent, struct json_object *answer)
 		    json_object_get_string(message));
 }
 
-int agent_ask(struct vgpu_agent *agent, struct json_object *request,
-	      struct json_object **answer)
+int agent_ask(struct vgpu_agent *agent, struct request *request, struct json_object **answer)
 {
+	const char *text = json_print(request->object, JSON_C_TO_STRING_PLAIN);
 	char *line = NULL;
-	int ret;
+	int ret = request->lost || !request->object || !text ? -ENOMEM : 0;
 
 	free(agent->message);
 	agent->message = NULL;
-	ret = send_line(agent, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN));
-	json_object_put(request);
+	if (!ret)
+		ret = send_line(agent, text);
+	json_object_put(request->object);
 	/* An agent that refuses a connection sends an answer before it closes the connection. */
 	if (!ret || ret == -ECONNRESET)
 		ret = receive_line(agent, &line);
 	if (ret)
 		return fail(agent, ret, no_answer_words(ret));
-	*answer = json_tokener_parse(line);
+	*answer = json_parse(line);
+	ret = errno == ENOMEM ? -ENOMEM : -EPROTO;
 	free(line);
 	if (!*answer)
-		return fail(agent, -EPROTO, MALFORMED);
+		return fail(agent, ret, ret == -ENOMEM ? no_answer_words(ret) : MALFORMED);
 	ret = check_answer(agent, *answer);
 	if (ret)
 		json_object_put(*answer);

@@ -7,17 +7,7 @@
 
 #include "vgpu.h"
 
-struct json_object;
-
 #define VGPU_PUBLIC __attribute__((visibility("default")))
-
-/*
- * Send a request and wait for the answer. The request is freed in any case (json_object_put()).
- * The caller frees the answer. Return: 0 and the answer; or the agent's error; or an error of the
- * connection.
- */
-int agent_ask(struct vgpu_agent *agent, struct json_object *request,
-	      struct json_object **answer);
 
 /* Sizes of the structs that programs fill in, as version 0.1 has them. */
 #define EXPORT_REQUEST_0_1	80

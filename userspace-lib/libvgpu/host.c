@@ -10,53 +10,29 @@
 
 #include "client.h"
 #include "counter.h"
+#include "request.h"
 
 /* --- requests ------------------------------------------------------------- */
 
-static struct json_object *request_new(const char *op)
+static void put_card(struct request *request, int card)
 {
-	struct json_object *request = json_object_new_object();
-
-	json_object_object_add(request, "op", json_object_new_string(op));
-	return request;
+	request_put(request, request->object, "nvidia", card == VGPU_NVIDIA_ALL ?
+		    json_object_new_boolean(true) : json_object_new_int(card));
 }
 
-static void put_string(struct json_object *request, const char *key, const char *value)
-{
-	if (value)
-		json_object_object_add(request, key, json_object_new_string(value));
-}
-
-static void put_number(struct json_object *request, const char *key, uint64_t value)
-{
-	if (value)
-		json_object_object_add(request, key, json_object_new_int64(value));
-}
-
-static void put_bool(struct json_object *request, const char *key, bool value)
-{
-	if (value)
-		json_object_object_add(request, key, json_object_new_boolean(value));
-}
-
-static void put_card(struct json_object *request, int card)
-{
-	json_object_object_add(request, "nvidia", card == VGPU_NVIDIA_ALL ?
-			       json_object_new_boolean(true) : json_object_new_int(card));
-}
-
-static void put_guests(struct json_object *request, const struct vgpu_guest_name *guests, size_t nr)
+static void put_guests(struct request *request, const struct vgpu_guest_name *guests, size_t nr)
 {
 	struct json_object *array = json_object_new_array(), *object;
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
 		object = json_object_new_object();
-		put_number(object, "cid", guests[i].cid);
-		put_number(object, "port", guests[i].port);
-		json_object_array_add(array, object);
+		request_put(request, object, "cid", json_object_new_int64(guests[i].cid));
+		if (guests[i].port)
+			request_put(request, object, "port", json_object_new_int64(guests[i].port));
+		request_append(request, array, object);
 	}
-	json_object_object_add(request, "guests", array);
+	request_put(request, request->object, "guests", array);
 }
 
 static const char *get_string(struct json_object *object, const char *key)
@@ -84,7 +60,7 @@ static bool get_bool(struct json_object *object, const char *key)
 }
 
 /* Send a request whose answer holds no data. The request is freed. */
-static int agent_tell(struct vgpu_agent *agent, struct json_object *request)
+static int agent_tell(struct vgpu_agent *agent, struct request *request)
 {
 	struct json_object *answer;
 	int ret = agent_ask(agent, request, &answer);
@@ -97,27 +73,28 @@ static int agent_tell(struct vgpu_agent *agent, struct json_object *request)
 VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 				  const struct vgpu_export_request *given, char name[32])
 {
-	struct json_object *request, *answer;
+	struct json_object *answer;
+	struct request request;
 	struct vgpu_export_request export;
 	int ret = request_copy(agent, &export, sizeof(export), EXPORT_REQUEST_0_1, given);
 
 	if (ret)
 		return ret;
 	request = request_new("export");
-	put_string(request, "path", export.path);
-	put_string(request, "name", export.name);
+	request_string(&request, "path", export.path);
+	request_string(&request, "name", export.name);
 	if (export.nvidia)
-		put_card(request, export.card);
-	put_number(request, "cid", export.cid);
-	put_number(request, "port", export.port);
-	put_guests(request, export.others, export.nr_others);
-	put_bool(request, "any_port", export.any_port);
-	put_bool(request, "master", export.master);
-	put_bool(request, "no_demand", export.no_demand);
-	put_bool(request, "read_only", export.read_only);
-	put_string(request, "profile", export.profile);
-	put_bool(request, "audit", export.audit);
-	ret = agent_ask(agent, request, &answer);
+		put_card(&request, export.card);
+	request_number(&request, "cid", export.cid);
+	request_number(&request, "port", export.port);
+	put_guests(&request, export.others, export.nr_others);
+	request_bool(&request, "any_port", export.any_port);
+	request_bool(&request, "master", export.master);
+	request_bool(&request, "no_demand", export.no_demand);
+	request_bool(&request, "read_only", export.read_only);
+	request_string(&request, "profile", export.profile);
+	request_bool(&request, "audit", export.audit);
+	ret = agent_ask(agent, &request, &answer);
 	if (ret)
 		return ret;
 	if (name)
@@ -130,19 +107,19 @@ VGPU_PUBLIC int vgpu_agent_unexport_from(struct vgpu_agent *agent,
 					 const struct vgpu_unexport_request *given)
 {
 	struct vgpu_unexport_request unexport;
-	struct json_object *request;
+	struct request request;
 	int ret = request_copy(agent, &unexport, sizeof(unexport), UNEXPORT_REQUEST_0_1, given);
 
 	if (ret)
 		return ret;
 	request = request_new("unexport");
-	put_string(request, "name", unexport.name);
+	request_string(&request, "name", unexport.name);
 	if (unexport.nvidia)
-		put_card(request, unexport.card);
-	put_guests(request, unexport.guests, unexport.nr_guests);
-	put_bool(request, "force", unexport.force);
-	put_bool(request, "now", unexport.now);
-	return agent_tell(agent, request);
+		put_card(&request, unexport.card);
+	put_guests(&request, unexport.guests, unexport.nr_guests);
+	request_bool(&request, "force", unexport.force);
+	request_bool(&request, "now", unexport.now);
+	return agent_tell(agent, &request);
 }
 
 VGPU_PUBLIC int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid,
@@ -174,7 +151,7 @@ VGPU_PUBLIC int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, u
  * name service: a name is resolved here and sent as numbers. The agent reports a user who is
  * unknown here, too.
  */
-static void put_owner(struct json_object *request, const char *owner)
+static void put_owner(struct request *request, const char *owner)
 {
 	const struct passwd *user = owner && !isdigit((unsigned char)owner[0]) ? getpwnam(owner) : NULL;
 	char ids[32];
@@ -184,7 +161,7 @@ static void put_owner(struct json_object *request, const char *owner)
 			 (unsigned long)user->pw_gid);
 		owner = ids;
 	}
-	put_string(request, "owner", owner);
+	request_string(request, "owner", owner);
 }
 
 /* Return the name of a user for whom the agent knows only a number. */
@@ -200,18 +177,19 @@ static const char *owner_name(const char *owner)
 VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
 					 const struct vgpu_window_request *given, char path[48])
 {
-	struct json_object *request, *answer;
+	struct json_object *answer;
+	struct request request;
 	struct vgpu_window_request window;
 	int ret = request_copy(agent, &window, sizeof(window), WINDOW_REQUEST_0_1, given);
 
 	if (ret)
 		return ret;
 	request = request_new("window-create");
-	put_number(request, "cid", window.cid);
-	put_number(request, "port", window.port);
-	put_number(request, "size", window.size);
-	put_owner(request, window.owner);
-	ret = agent_ask(agent, request, &answer);
+	request_number(&request, "cid", window.cid);
+	request_number(&request, "port", window.port);
+	request_number(&request, "size", window.size);
+	put_owner(&request, window.owner);
+	ret = agent_ask(agent, &request, &answer);
 	if (ret)
 		return ret;
 	snprintf(path, 48, "%s", get_string(answer, "path"));
@@ -222,30 +200,31 @@ VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
 VGPU_PUBLIC int vgpu_agent_window_drain(struct vgpu_agent *agent, uint32_t cid, uint32_t port,
 					bool drain)
 {
-	struct json_object *request = request_new("window-drain");
+	struct request request = request_new("window-drain");
 
-	put_number(request, "cid", cid);
-	put_number(request, "port", port);
-	put_bool(request, "drain", drain);
-	return agent_tell(agent, request);
+	request_number(&request, "cid", cid);
+	request_number(&request, "port", port);
+	request_bool(&request, "drain", drain);
+	return agent_tell(agent, &request);
 }
 
 VGPU_PUBLIC int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t port,
 					  bool force)
 {
-	struct json_object *request = request_new("window-destroy");
+	struct request request = request_new("window-destroy");
 
-	put_number(request, "cid", cid);
-	put_number(request, "port", port);
-	put_bool(request, "force", force);
-	return agent_tell(agent, request);
+	request_number(&request, "cid", cid);
+	request_number(&request, "port", port);
+	request_bool(&request, "force", force);
+	return agent_tell(agent, &request);
 }
 
 /* Send a request whose answer is a text, and return a copy of the text. */
 static int agent_ask_text(struct vgpu_agent *agent, const char *op, char **text)
 {
+	struct request request = request_new(op);
 	struct json_object *answer;
-	int ret = agent_ask(agent, request_new(op), &answer);
+	int ret = agent_ask(agent, &request, &answer);
 
 	if (ret)
 		return ret;
@@ -267,11 +246,12 @@ VGPU_PUBLIC int vgpu_agent_diff(struct vgpu_agent *agent, char **changes)
 VGPU_PUBLIC int vgpu_agent_find_guest(struct vgpu_agent *agent, const char *name,
 				      struct vgpu_guest_name *guest)
 {
-	struct json_object *request = request_new("guest"), *answer;
+	struct request request = request_new("guest");
+	struct json_object *answer;
 	int ret;
 
-	put_string(request, "name", name);
-	ret = agent_ask(agent, request, &answer);
+	request_string(&request, "name", name);
+	ret = agent_ask(agent, &request, &answer);
 	if (ret)
 		return ret;
 	guest->cid = get_number(answer, "cid");
@@ -413,11 +393,12 @@ static bool read_window(struct json_object *object, void *to)
 
 VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_info **info)
 {
+	struct request request = request_new("status");
 	struct json_object *answer;
 	struct vgpu_host_info *host;
 	int ret;
 
-	ret = agent_ask(agent, request_new("status"), &answer);
+	ret = agent_ask(agent, &request, &answer);
 	if (ret)
 		return ret;
 	host = calloc(1, sizeof(*host));

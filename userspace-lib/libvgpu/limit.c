@@ -7,20 +7,18 @@
 #include <string.h>
 
 #include "client.h"
+#include "request.h"
 
-static struct json_object *request_new(const char *op, const char *name,
-				       const struct vgpu_guest_name *guest)
+static struct request request_about(const char *op, const char *name,
+				    const struct vgpu_guest_name *guest)
 {
-	struct json_object *request = json_object_new_object();
+	struct request request = request_new(op);
 
-	json_object_object_add(request, "op", json_object_new_string(op));
-	if (name) {
-		json_object_object_add(request, "name", json_object_new_string(name));
-		return request;
+	request_string(&request, "name", name);
+	if (!name) {
+		request_number(&request, "cid", guest->cid);
+		request_number(&request, "port", guest->port);
 	}
-	json_object_object_add(request, "cid", json_object_new_int64(guest->cid));
-	if (guest->port)
-		json_object_object_add(request, "port", json_object_new_int64(guest->port));
 	return request;
 }
 
@@ -53,11 +51,12 @@ static void read_limit(struct json_object *object, struct vgpu_limit_info *limit
 VGPU_PUBLIC int vgpu_agent_evict(struct vgpu_agent *agent, const char *name,
 				 const struct vgpu_guest_name *guest, bool force)
 {
-	struct json_object *request = request_new("evict", name, guest), *answer;
+	struct request request = request_about("evict", name, guest);
+	struct json_object *answer;
 	int ret;
 
-	json_object_object_add(request, "force", json_object_new_boolean(force));
-	ret = agent_ask(agent, request, &answer);
+	request_bool(&request, "force", force);
+	ret = agent_ask(agent, &request, &answer);
 	if (!ret)
 		json_object_put(answer);
 	return ret;
@@ -67,12 +66,13 @@ VGPU_PUBLIC int vgpu_agent_limits(struct vgpu_agent *agent, const char *name,
 				  const struct vgpu_guest_name *guest,
 				  struct vgpu_limits_info **info)
 {
+	struct request request = request_about("limits", name, guest);
 	struct json_object *answer, *array;
 	struct vgpu_limits_info *limits;
 	size_t i;
 	int ret;
 
-	ret = agent_ask(agent, request_new("limits", name, guest), &answer);
+	ret = agent_ask(agent, &request, &answer);
 	if (ret)
 		return ret;
 	limits = calloc(1, sizeof(*limits));
@@ -127,21 +127,22 @@ static char *join(struct json_object *array)
 VGPU_PUBLIC int vgpu_agent_limit(struct vgpu_agent *agent,
 				 const struct vgpu_limit_request *given, char **notes)
 {
-	struct json_object *object, *set, *answer;
-	struct vgpu_limit_request request;
+	struct json_object *set, *answer;
+	struct vgpu_limit_request limit;
+	struct request request;
 	size_t i;
-	int ret = request_copy(agent, &request, sizeof(request), LIMIT_REQUEST_0_1, given);
+	int ret = request_copy(agent, &limit, sizeof(limit), LIMIT_REQUEST_0_1, given);
 
 	if (ret)
 		return ret;
-	object = request_new("limit", request.name, &request.guest);
+	request = request_about("limit", limit.name, &limit.guest);
 	set = json_object_new_object();
-	for (i = 0; i < request.nr_changes; i++)
-		json_object_object_add(set, request.changes[i].name,
-				       json_object_new_string(request.changes[i].value));
-	json_object_object_add(object, "set", set);
-	json_object_object_add(object, "save", json_object_new_boolean(request.save));
-	ret = agent_ask(agent, object, &answer);
+	for (i = 0; i < limit.nr_changes; i++)
+		request_put(&request, set, limit.changes[i].name,
+			    json_object_new_string(limit.changes[i].value));
+	request_put(&request, request.object, "set", set);
+	request_bool(&request, "save", limit.save);
+	ret = agent_ask(agent, &request, &answer);
 	if (ret)
 		return ret;
 	*notes = join(member(answer, "notes"));

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "make.h"
 #include "vgpuctl.h"
 
 static bool as_json;
@@ -52,6 +53,16 @@ int fail(int status, const char *fmt, ...)
 		fprintf(stderr, "vgpuctl: %s\n", message ? message : strerror(ENOMEM));
 	free(message);
 	return status;
+}
+
+void end_without_memory(void)
+{
+	if (as_json)
+		fprintf(stderr, "{\"error\":{\"status\":%d,\"reason\":\"failed\",\"message\":\"out of memory\"}}\n",
+			EXIT_FAILED);
+	else
+		fprintf(stderr, "vgpuctl: out of memory\n");
+	exit(EXIT_FAILED);
 }
 
 int exit_status(int error)

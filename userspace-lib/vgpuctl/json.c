@@ -1,59 +1,56 @@
 // SPDX-License-Identifier: MIT
 /* State and results of vgpuctl as JSON objects. */
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "libvgpu/counter.h"
-#include "vgpuctl/command.h"
+#include "command.h"
+#include "make.h"
 #include "vgpuctl.h"
 
 static void put_string(struct json_object *object, const char *key, const char *value)
 {
 	/* Unknown and missing strings are null, never empty. */
-	json_object_object_add(object, key,
-			       value && *value ? json_object_new_string(value) : NULL);
+	make_member(object, key, value && *value ? make_string(value) : NULL);
 }
 
 static void put_number(struct json_object *object, const char *key, uint64_t value)
 {
-	json_object_object_add(object, key, json_object_new_int64(value));
+	make_member(object, key, make_number(value));
 }
 
 static void put_bool(struct json_object *object, const char *key, bool value)
 {
-	json_object_object_add(object, key, json_object_new_boolean(value));
+	make_member(object, key, make_bool(value));
 }
 
 static struct json_object *put_array(struct json_object *object, const char *key)
 {
-	struct json_object *array = json_object_new_array();
+	struct json_object *array = make_array();
 
-	json_object_object_add(object, key, array);
+	make_member(object, key, array);
 	return array;
 }
 
 static struct json_object *put_element(struct json_object *array)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 
-	json_object_array_add(array, object);
+	make_element(array, object);
 	return object;
 }
 
 static void print_json(struct json_object *object)
 {
 	put_number(object, "schema", JSON_SCHEMA);
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
+	make_print(stdout, object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 void print_pairs_json(const char *key, ...)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 	va_list args;
 
 	va_start(args, key);
@@ -63,30 +60,37 @@ void print_pairs_json(const char *key, ...)
 	print_json(object);
 }
 
+static void put_text(struct json_object *array, const char *text, size_t len)
+{
+	struct json_object *value = json_object_new_string_len(text, len);
+
+	if (!value)
+		end_without_memory();
+	make_element(array, value);
+}
+
 void print_lines_json(const char *key, const char *lines)
 {
-	struct json_object *object = json_object_new_object(), *array = put_array(object, key);
+	struct json_object *object = make_object(), *array = put_array(object, key);
 	const char *line, *end;
 
 	for (line = lines; *line; line = *end ? end + 1 : end) {
 		end = strchrnul(line, '\n');
-		json_object_array_add(array, json_object_new_string_len(line, end - line));
+		put_text(array, line, end - line);
 	}
 	print_json(object);
 }
 
 void print_error_json(int status, const char *reason, const char *message)
 {
-	struct json_object *object = json_object_new_object(), *error = json_object_new_object();
+	struct json_object *object = make_object(), *error = make_object();
 
-	json_object_object_add(object, "error", error);
+	make_member(object, "error", error);
 	put_number(error, "status", status);
 	put_string(error, "reason", reason);
 	put_string(error, "message", message);
 	put_number(object, "schema", JSON_SCHEMA);
-	fprintf(stderr, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-							       JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
+	make_print(stderr, object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 static void put_denials(struct json_object *to, const struct vgpu_grant_info *grant)
@@ -225,7 +229,7 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 
 void print_windows_json(const struct vgpu_host_info *host)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 
 	put_windows(object, host, NULL);
 	print_json(object);
@@ -238,7 +242,7 @@ static struct json_object *host_json(const struct machine *machine, bool status)
 
 	if (!host)
 		return NULL;
-	object = json_object_new_object();
+	object = make_object();
 	put_string(object, "version", host->version);
 	put_number(object, "pid", host->pid);
 	put_number(object, "port", host->port);
@@ -297,7 +301,7 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 
 	if (!machine->is_guest)
 		return NULL;
-	guest = json_object_new_object();
+	guest = make_object();
 	put_reach(guest, machine);
 	array = put_array(guest, "nodes");
 	for (i = 0; i < machine->nr_nodes; i++) {
@@ -323,7 +327,7 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 
 void print_limits_json(const struct vgpu_limits_info *info)
 {
-	struct json_object *object = json_object_new_object(), *array, *element;
+	struct json_object *object = make_object(), *array, *element;
 	const struct vgpu_limit_info *limit;
 	size_t i;
 
@@ -340,10 +344,10 @@ void print_limits_json(const struct vgpu_limits_info *info)
 		element = put_element(array);
 		put_string(element, "name", limit->name);
 		put_number(element, "value", limit->limit);
-		json_object_object_add(element, "use", limit->used ?
-				       json_object_new_int64(limit->use) : NULL);
-		json_object_object_add(element, "most", limit->used ?
-				       json_object_new_int64(limit->most) : NULL);
+		make_member(element, "use", limit->used ?
+				       make_number(limit->use) : NULL);
+		make_member(element, "most", limit->used ?
+				       make_number(limit->most) : NULL);
 		put_string(element, "from", limit->origin);
 	}
 	print_json(object);
@@ -351,10 +355,10 @@ void print_limits_json(const struct vgpu_limits_info *info)
 
 void print_machine_json(const struct machine *machine, bool status)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 
-	json_object_object_add(object, "host", host_json(machine, status));
-	json_object_object_add(object, "guest", guest_json(machine, status));
+	make_member(object, "host", host_json(machine, status));
+	make_member(object, "guest", guest_json(machine, status));
 	print_json(object);
 }
 
@@ -367,7 +371,7 @@ static void put_option_names(struct json_object *to, uint64_t options)
 
 	for (opt = 1; opt < NR_OPTIONS; opt++)
 		if (options & ALLOW(opt))
-			json_object_array_add(array, json_object_new_string(option_name(opt)));
+			make_element(array, make_string(option_name(opt)));
 }
 
 static void put_command(struct json_object *array, const struct command *command)
@@ -390,7 +394,7 @@ static void put_command(struct json_object *array, const struct command *command
 
 void print_commands_json(const struct command *command)
 {
-	struct json_object *object = json_object_new_object(), *array, *element;
+	struct json_object *object = make_object(), *array, *element;
 	const struct command *at;
 	int opt;
 

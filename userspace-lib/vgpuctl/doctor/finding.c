@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Findings of vgpuctl's doctor: what is wrong and what to do, in words or as JSON. */
-#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vgpuctl/doctor/finding.h"
+#include "vgpuctl/make.h"
 
 static const char *const kinds[] = {
 	[FINDING_ERROR] = "error",
@@ -108,26 +108,26 @@ void findings_print(const struct findings *findings, bool verbose)
 
 static void put(struct json_object *to, const char *key, const char *value)
 {
-	json_object_object_add(to, key, value && *value ? json_object_new_string(value) : NULL);
+	make_member(to, key, value && *value ? make_string(value) : NULL);
 }
 
 /* Print findings of these kinds as an array. */
 static void put_findings(struct json_object *to, const char *key, const struct findings *findings,
 			 enum finding_kind first, enum finding_kind last)
 {
-	struct json_object *array = json_object_new_array(), *object;
+	struct json_object *array = make_array(), *object;
 	const struct finding *finding;
 	enum finding_kind kind;
 	size_t i;
 
-	json_object_object_add(to, key, array);
+	make_member(to, key, array);
 	for (kind = first; kind <= last; kind++)
 		for (i = 0; i < findings->nr; i++) {
 			finding = &findings->list[i];
 			if (finding->kind != kind)
 				continue;
-			object = json_object_new_object();
-			json_object_array_add(array, object);
+			object = make_object();
+			make_element(array, object);
 			put(object, "name", finding->name);
 			put(object, "kind", kinds[kind]);
 			put(object, "about", finding->about);
@@ -138,18 +138,16 @@ static void put_findings(struct json_object *to, const char *key, const struct f
 
 void findings_print_json(const struct findings *findings, bool host, bool guest)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 
-	json_object_object_add(object, "schema", json_object_new_int(DOCTOR_SCHEMA));
+	make_member(object, "schema", make_number(DOCTOR_SCHEMA));
 	put(object, "version", VGPU_VERSION);
-	json_object_object_add(object, "host", json_object_new_boolean(host));
-	json_object_object_add(object, "guest", json_object_new_boolean(guest));
+	make_member(object, "host", make_bool(host));
+	make_member(object, "guest", make_bool(guest));
 	put_findings(object, "findings", findings, FINDING_ERROR, FINDING_NOTE);
 	put_findings(object, "unseen", findings, FINDING_UNSEEN, FINDING_UNSEEN);
 	put_findings(object, "passed", findings, FINDING_PASSED, FINDING_PASSED);
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
+	make_print(stdout, object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 void findings_free(struct findings *findings)

@@ -24,6 +24,7 @@
 #include "request/other.h"
 #include "request/status.h"
 #include "request/window.h"
+#include "shared/json.h"
 #include "shared/log.h"
 #include "shared/loop.h"
 
@@ -36,6 +37,7 @@
 #define WORDS_MAX	224
 /* Time in milliseconds after which an idle connection is closed. */
 #define IDLE_MS		30000
+#define OUT_OF_MEMORY	"out of memory"
 
 /**
  * struct client - a connection to the control socket
@@ -115,15 +117,22 @@ static struct json_object *do_reload(const char *who)
 	if (who)
 		snprintf(by, sizeof(by), "vgpuctl (%s)", who);
 	ret = who ? control_reload(by, &words) : reload_diff(&words);
-	if (ret) {
+	/* A description that lacks a line would be wrong. */
+	if (!ret && !who && words.lost)
+		ret = -ENOMEM;
+	if (ret == -ENOMEM) {
+		answer = answer_error(ret, OUT_OF_MEMORY ": nothing was changed");
+	} else if (ret) {
 		text_add(&message, "%s\n%s", ret == -EIO ? "not all of it was done:" :
 			 "nothing was changed, as there are mistakes:",
-			 words.lines ? words.lines : strerror(-ret));
+			 words.lines ? words.lines : words.lost ? OUT_OF_MEMORY : strerror(-ret));
 		/* Cut off the newlines at the end of the message. */
 		while (message.len && message.lines[message.len - 1] == '\n')
 			message.lines[--message.len] = '\0';
-		answer = answer_error(ret, message.lines ? message.lines : "out of memory");
+		answer = answer_error(ret, message.lines ? message.lines : OUT_OF_MEMORY);
 	} else {
+		if (words.lost)
+			text_add(&words, OUT_OF_MEMORY ": not all changes are listed");
 		answer = answer_ok();
 		json_put_string(answer, "changes", words.lines ? words.lines : "");
 	}

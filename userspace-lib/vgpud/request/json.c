@@ -5,6 +5,7 @@
 
 #include "base/answer.h"
 #include "request/json.h"
+#include "shared/json.h"
 
 /* Types of members: SIZE is a number of bytes, ID a CID or port, and CARD a number or true. */
 enum type { TEXT, BOOL, SIZE, ID, CARD, ARRAY, OBJECT, TYPES };
@@ -112,7 +113,8 @@ void json_append(struct json_object *array, struct json_object *value)
 
 void json_put(struct json_object *object, const char *key, struct json_object *value)
 {
-	if (object && !json_object_object_add(object, key, value))
+	/* json-c would copy the key, and lose the copy if it has no memory for the member. */
+	if (object && !json_object_object_add_ex(object, key, value, JSON_C_OBJECT_KEY_IS_CONSTANT))
 		return;
 	lost = true;
 	json_object_put(value);
@@ -162,31 +164,6 @@ uint32_t json_get_number(struct json_object *request, const char *key)
 	return number < 1 || number >= UINT32_MAX ? 0 : number;
 }
 
-/*
- * json-c leaves out a member that it has no memory for, such as "read_only", and tells by errno
- * only. It resets errno when it reads a number, before it allocates: so errno is looked at after
- * each byte.
- */
-struct json_object *json_parse(const char *text)
-{
-	struct json_tokener *tokener = json_tokener_new();
-	struct json_object *value = NULL;
-	bool missing = false;
-
-	if (!tokener)
-		return NULL;
-	do {
-		errno = 0;
-		value = json_tokener_parse_ex(tokener, text, 1);
-		missing |= errno == ENOMEM;
-	} while (!value && json_tokener_get_error(tokener) == json_tokener_continue && *text++);
-	json_tokener_free(tokener);
-	if (!missing)
-		return value;
-	json_object_put(value);
-	return NULL;
-}
-
 struct json_object *answer_error(int error, const char *message)
 {
 	struct json_object *answer = json_make_object();
@@ -207,13 +184,10 @@ struct json_object *answer_ok(void)
 
 const char *json_text(struct json_object *answer)
 {
-	static const char nothing[] = "{\"ok\":false,\"errno\":12,\"message\":\"out of memory\"}";
-	const char *text;
+	static const char nothing[] = "{\"ok\":false,\"errno\":12,\"message\":\"out of memory for an answer: a change may have been made\"}";
+	const char *text = json_print(answer, JSON_C_TO_STRING_PLAIN);
 
-	/* json-c leaves out what it has no memory for, and tells by errno only. */
-	errno = 0;
-	text = json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN);
-	if (lost || !answer || !text || errno == ENOMEM)
+	if (lost || !answer || !text)
 		text = nothing;
 	lost = false;
 	return text;

@@ -42,9 +42,6 @@ bool json_get_bool(struct json_object *request, const char *key);
 /* Return a CID or port, 1 to 2^32-2; 0 if it is missing or out of range. */
 uint32_t json_get_number(struct json_object *request, const char *key);
 
-/* Parse a request. Return: the value, or NULL if the text is wrong or there is no memory. */
-struct json_object *json_parse(const char *text);
-
 /* Make the answer to a request that has failed with a negative errno. */
 struct json_object *answer_error(int error, const char *message);
 struct json_object *answer_ok(void);
