@@ -9,11 +9,13 @@
  * struct fail_alloc - allocations of a program
  * @nth: number of the next allocation that fails, which the program counts down; 0: none, or it
  *	has failed
- * @live: number of allocations that are not freed
+ * @say: not 0: the program shows the call of the allocation that fails (test)
+ * @children: not 0: allocations of its children count, too (test)
  */
 struct fail_alloc {
 	uint32_t nth;
-	int32_t live;
+	uint32_t say;
+	uint32_t children;
 };
 
 #endif /* FAIL_ALLOC_H */
