@@ -17,31 +17,41 @@
 #define CLASS_DIR	"/sys/class/vgpu"
 #define HOSTS_DIR	"/sys/module/vgpu_guest/hosts"
 
+#define LINE_SIZE	256
+
 /* Read a line of sysfs without its newline; "" if it cannot be read. */
-static char *read_text(const char *dir, const char *attribute)
+static void read_line(const char *dir, const char *attribute, char text[LINE_SIZE])
 {
-	char path[PATH_MAX], text[256] = "";
+	char path[PATH_MAX];
 	ssize_t len;
 	int fd;
 
+	text[0] = '\0';
 	snprintf(path, sizeof(path), "%s/%s", dir, attribute);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		len = read(fd, text, sizeof(text) - 1);
+		len = read(fd, text, LINE_SIZE - 1);
 		close(fd);
 		text[len > 0 ? len : 0] = '\0';
 		text[strcspn(text, "\n")] = '\0';
 	}
+}
+
+/* Return a copy of such a line; NULL: no memory. */
+static char *read_text(const char *dir, const char *attribute)
+{
+	char text[LINE_SIZE];
+
+	read_line(dir, attribute, text);
 	return strdup(text);
 }
 
 static uint64_t read_number(const char *dir, const char *attribute)
 {
-	char *text = read_text(dir, attribute);
-	uint64_t number = text ? strtoull(text, NULL, 10) : 0;
+	char text[LINE_SIZE];
 
-	free(text);
-	return number;
+	read_line(dir, attribute, text);
+	return strtoull(text, NULL, 10);
 }
 
 /*
@@ -60,6 +70,9 @@ static char *read_drm_node(const char *dir, const char *host_path)
 	kind = strcspn(base, "0123456789");
 	snprintf(path, sizeof(path), "%s/drm/drm", dir);
 	minors = opendir(path);
+	/* Any other error means that there is no such directory. */
+	if (!minors && errno == ENOMEM)
+		return NULL;
 	while (minors && (entry = readdir(minors)))
 		if (kind && !strncmp(entry->d_name, base, kind) &&
 		    isdigit((unsigned char)entry->d_name[kind]))
@@ -80,6 +93,8 @@ static char *read_class_node(const char *dir)
 	for (i = 0; !node[0] && i < sizeof(classes) / sizeof(classes[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s/uevent", dir, classes[i]);
 		file = fopen(path, "re");
+		if (!file && errno == ENOMEM)
+			return NULL;
 		while (file && fgets(line, sizeof(line), file))
 			if (sscanf(line, "DEVNAME=%255s", name) == 1)
 				snprintf(node, sizeof(node), "/dev/%s", name);
@@ -118,6 +133,8 @@ static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 
 	snprintf(path, sizeof(path), "%s/unknown_ioctls", dir);
 	file = fopen(path, "re");
+	if (!file && errno == ENOMEM)
+		return false;
 	while (file && ok && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "others %llu", &calls) == 1) {
 			node->unknown_others = calls;

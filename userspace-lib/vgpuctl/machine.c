@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "make.h"
 #include "vgpuctl.h"
 
 /* Show the machine. @name: export, guest or device that is shown alone; NULL: all of them. */
@@ -14,9 +15,13 @@ static int show(const struct options *options, bool status, const char *name)
 	struct vgpu_agent *agent;
 	int ret;
 
-	machine.is_guest = !vgpu_nodes(&machine.nodes, &machine.nr_nodes);
+	ret = vgpu_nodes(&machine.nodes, &machine.nr_nodes);
+	machine.is_guest = !ret;
 	if (machine.is_guest)
-		vgpu_reach(&machine.reach, &machine.nr_reach);
+		ret = vgpu_reach(&machine.reach, &machine.nr_reach);
+	/* Any other error means that the module is not loaded. */
+	if (ret == -ENOMEM)
+		end_without_memory();
 	ret = vgpu_agent_open(given, &agent);
 	if (!ret) {
 		ret = vgpu_agent_status(agent, &machine.host);
