@@ -569,6 +569,51 @@ class Programs(Agent):
         self.say(self.exhaust(lambda: self.vgpuctl(*words), judge))
 
 
+class OtherPrograms(Machine):
+    """vgpuctl where there is no vgpud."""
+
+    def put_sysfs(self):
+        """Makes what the guest's module shows in sysfs."""
+        node = {"name": "gpu", "host": "2:22586", "path": "/dev/dri/renderD128", "driver": "i915", "bus": "pci 0000:01:00.0",
+                "state": "up", "calls": 7, "unknown_ioctls": "0xc0106407 9\n0xc0206440 class 0x00000041 2\nothers 10",
+                "drm/drm/renderD129/dev": "226:129", "video4linux/uevent": "DEVNAME=video3"}
+        for name, text in node.items():
+            self.put(f"sys/class/vgpu/vgpu0/{name}", f"{text}\n")
+        for name, text in {"state": "connected", "error": 0}.items():
+            self.put(f"sys/module/vgpu_guest/hosts/2:22586/{name}", f"{text}\n")
+
+    def exhaust_command(self, command, step=1):
+        def run():
+            return subprocess.run(command, capture_output=True, text=True, timeout=WAIT, check=False)
+
+        def judge(done, nth, hit):
+            self.done(done, (status, 1), nth, hit)
+            if "emory" not in done.stdout + done.stderr:
+                self.assertEqual(whole.stdout, done.stdout, f"allocation {nth}")
+        whole = self.plainly(run)
+        status = whole.returncode
+        self.assertIn(status, (0, 1), whole.stderr)
+        self.assertTrue(whole.stdout)
+        self.say(self.exhaust(run, judge, step))
+
+    @unittest.skipIf(os.geteuid(), "mounts need root")
+    def test_guest(self):
+        self.put_sysfs()
+        for words in ("list", "list --json", "status --json"):
+            self.exhaust_command(["unshare", "--mount", "--propagation", "private", "/bin/sh", "-ec",
+                                  f"mount -t tmpfs vgpu /sys; cp -r {self.dir}/sys/. /sys; exec {VGPUCTL} {words}"],
+                                 step=1)
+
+    def test_doctor(self):
+        for name, text in {"proc/sys/kernel/osrelease": "6.12.9\n", "proc/cpuinfo": "flags\t\t: fpu pku\n",
+                           "proc/77/cmdline": "qemu-system-x86_64\0-device\0vhost-vsock-pci,guest-cid=3\0",
+                           "etc/group": "vgpu:x:990:\n", "etc/vgpu/vgpud.conf": "[agent]\nengine = kernel\n",
+                           "etc/vgpu/exports.d/gpu.conf": "[gpu]\npath = /dev/dri/renderD128\nto = 3\n",
+                           "sys/module/vgpu_host/initstate": "live\n"}.items():
+            self.put(f"root/{name}", text)
+        self.exhaust_command([VGPUCTL, "doctor", "--json", "--root", self.path("root"), "host"], step=MANY)
+
+
 if __name__ == "__main__":
     del sys.argv[1:4]
     main("agent_alloc")
