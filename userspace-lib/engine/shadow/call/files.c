@@ -136,26 +136,30 @@ struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy,
 }
 
 /* Asks the engine for a file that is not here yet. */
-static struct file_entry *file_fetch(struct lane *lane, u32 object)
+static int file_fetch(struct lane *lane, u32 object, struct file_entry **file)
 {
 	struct request request = {
 		.msg = { .type = ESHADOW_FIND, .object = object },
 		.fd = -1,
 	};
+	int ret;
 
-	return channel_ask(lane, &request) ? NULL : request.file;
+	ret = channel_ask(lane, &request);
+	*file = ret ? NULL : request.file;
+	if (*file)
+		return 0;
+	/* Without an error there was no memory for the file that the engine has sent. */
+	return !ret || ret == -ENOMEM ? -ENOMEM : -EBADF;
 }
 
-struct file_entry *file_find(struct lane *lane, u32 object)
+int file_find(struct lane *lane, u32 object, struct file_entry **file)
 {
-	struct file_entry *file;
-
 	lock_take(&files_lock);
-	file = entry_find(object);
-	if (file)
-		file->users++;
+	*file = entry_find(object);
+	if (*file)
+		(*file)->users++;
 	lock_drop(&files_lock);
-	return file ?: file_fetch(lane, object);
+	return *file ? 0 : file_fetch(lane, object, file);
 }
 
 struct file_entry *file_of_device(u64 rdev, u32 *from)

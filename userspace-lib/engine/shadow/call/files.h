@@ -43,10 +43,10 @@ struct file_entry {
 
 void files_init(void);
 /*
- * Finds the file of an object, and counts the caller in @users until file_put(). Return: the
- * file, or NULL if there is no such object.
+ * Finds the file of an object, and counts the caller in @users until file_put(). @file: set to the
+ * file, or to NULL. Return: 0, -EBADF (there is no such object) or -ENOMEM.
  */
-struct file_entry *file_find(struct lane *lane, u32 object);
+int file_find(struct lane *lane, u32 object, struct file_entry **file);
 /*
  * Finds a file of a device among the files that this process has already, and counts the caller in
  * @users until file_put(). @rdev: number of the device. @from: place in the table to begin at, 0 for

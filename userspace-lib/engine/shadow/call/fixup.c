@@ -74,11 +74,10 @@ int fixups_place(struct call *call)
 			memcpy(field_of(call, fixup), &value, sizeof(u32));
 			break;
 		case VGPU_FIXUP_FD_IN:
-			call->fixups.files[i] = file_find(call->lane, le32_to_cpu(fixup->target));
-			if (!call->fixups.files[i]) {
-				ret = -EBADF;
+			ret = file_find(call->lane, le32_to_cpu(fixup->target),
+					&call->fixups.files[i]);
+			if (ret)
 				break;
-			}
 			call->fixups.fds[i] = call->fixups.files[i]->fd;
 			memcpy(field_of(call, fixup), &call->fixups.fds[i], sizeof(s32));
 			break;

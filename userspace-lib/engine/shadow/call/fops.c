@@ -114,9 +114,9 @@ static long open_file(struct call *call, const struct eshadow_policy *policy, u3
  */
 static void hold_file(struct lane *lane, u32 object)
 {
-	struct file_entry *file = file_find(lane, object);
+	struct file_entry *file;
 
-	if (file)
+	if (!file_find(lane, object, &file))
 		file_put(file);
 }
 

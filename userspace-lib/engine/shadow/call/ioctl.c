@@ -276,9 +276,9 @@ static int prepare(struct call *call, u32 cmd, u64 *arg, __le64 **shared_flags,
 		*arg = call->segs[0].addr;
 		break;
 	case VGPU_IOCTL_ARG_FD:
-		call->arg_file = file_find(call->lane, le64_to_cpu(args->arg));
-		if (!call->arg_file)
-			return -EBADF;
+		ret = file_find(call->lane, le64_to_cpu(args->arg), &call->arg_file);
+		if (ret)
+			return ret;
 		*arg = call->arg_file->fd;
 		break;
 	default:

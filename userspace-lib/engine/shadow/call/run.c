@@ -110,9 +110,9 @@ static s64 call_do(struct call *call)
 		return call_refuse(call, ret);
 	/* FDINFO may come by a shadow that does not have the file, so the engine answers it. */
 	if (msg->object && op != VGPU_OP_CLOSE && op != VGPU_OP_FDINFO) {
-		call->file = file_find(lane, le32_to_cpu(msg->object));
-		if (!call->file)
-			return call_refuse(call, -EBADF);
+		ret = file_find(lane, le32_to_cpu(msg->object), &call->file);
+		if (ret)
+			return call_refuse(call, ret);
 		lane->no_demand = call->file->no_demand;
 		call_set_f_flags(call->file, le32_to_cpu(msg->f_flags));
 	}
