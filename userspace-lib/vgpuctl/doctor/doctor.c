@@ -146,7 +146,8 @@ int cmd_doctor(const char *side, const struct options *options)
 	ask_agent(&doctor, options);
 	read_release(&doctor);
 	examine(&doctor, side);
-	no_memory |= doctor.settings.no_memory || doctor.findings.no_memory;
+	no_memory |= doctor.settings.no_memory || doctor.findings.no_memory ||
+		     doctor.agent_error == -ENOMEM;
 	if (no_memory)
 		ret = fail(EXIT_FAILED, "%s", strerror(ENOMEM));
 	else if (option_given(options, OPT_JSON))

@@ -49,7 +49,9 @@ void finding_add(struct findings *findings, enum finding_kind kind, const char *
 	finding = &list[findings->nr++];
 	finding->kind = kind;
 	finding->name = name;
-	finding->about = plain(strdup(about));
+	finding->about = strdup(about);
+	if (finding->about)
+		plain(finding->about);
 	finding->remedy = NULL;
 	va_start(args, fmt);
 	finding->problem = words(fmt, args);

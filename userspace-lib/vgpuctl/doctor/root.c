@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "vgpuctl/doctor/root.h"
+#include "vgpuctl/make.h"
 
 #define READ_MAX	(4UL << 20)
 
@@ -80,6 +81,8 @@ char *root_read(const struct root *root, const char *path, size_t *size)
 		return NULL;
 	}
 	text = malloc(room);
+	if (!text)
+		end_without_memory();
 	/* Only regular files are read, as reading from a device may do something. */
 	while (text && !fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		got = read(fd, text + len, room - 1 - len);
@@ -88,9 +91,11 @@ char *root_read(const struct root *root, const char *path, size_t *size)
 		len += got;
 		if (len < room - 1)
 			continue;
-		more = room >= READ_MAX ? NULL : realloc(text, room * 2);
-		if (!more)
+		if (room >= READ_MAX)
 			break;
+		more = realloc(text, room * 2);
+		if (!more)
+			end_without_memory();
 		text = more;
 		room *= 2;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Settings of vgpud, as its files say. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,16 +143,23 @@ static void begin_export(struct reader *reader, const char *name)
 	struct settings *settings = reader->settings;
 	struct wanted *exports = list_more(settings, settings->exports, settings->nr_exports,
 					   sizeof(*exports));
+	struct wanted *export;
 
 	reader->export = NULL;
 	if (!exports)
 		return;
 	settings->exports = exports;
-	reader->export = &exports[settings->nr_exports++];
-	reader->export->file = strdup(reader->path);
-	reader->export->name = strdup(name);
-	if (!reader->export->file || !reader->export->name)
+	export = &exports[settings->nr_exports];
+	export->file = strdup(reader->path);
+	export->name = strdup(name);
+	if (!export->file || !export->name) {
+		free(export->file);
+		free(export->name);
 		settings->no_memory = true;
+		return;
+	}
+	settings->nr_exports++;
+	reader->export = export;
 }
 
 static void export_line(void *data, const struct ini_line *line)
@@ -177,6 +185,7 @@ static void export_line(void *data, const struct ini_line *line)
 		number_parse_size(line->value, &reader->export->window);
 	} else if (!strcmp(line->name, "to")) {
 		words = strdup(line->value);
+		reader->settings->no_memory |= !words;
 		for (word = words ? strtok_r(words, ", \t", &rest) : NULL; word;
 		     word = strtok_r(NULL, ", \t", &rest))
 			add_guest(reader, word);
@@ -199,7 +208,7 @@ static int read_file(struct reader *reader, const char *path)
 	reader->path = path;
 	reader->export = NULL;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		ini_read(link, reader->fn, reader);
+		reader->settings->no_memory |= ini_read(link, reader->fn, reader) == -ENOMEM;
 	close(fd);
 	return 0;
 }
