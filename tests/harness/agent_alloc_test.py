@@ -25,7 +25,8 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from alloc_case import REPORT, Alloc
+from alloc_case import Alloc
+from deny_case import Deny
 from unit_tap import main
 
 VGPUD, VGPUCTL, LIBEXEC = sys.argv[1:4]
@@ -81,7 +82,16 @@ MISTAKES = {
 
 HDR = struct.Struct("<IHHQ")
 HELLO, WELCOME, REFUSE, LANE, LANE_READY, EXPORT_ADD, SESSION_CLOSE = 1, 2, 3, 4, 5, 0x10, 0x14
+CALL, REPLY, ACK = 0x20, 0x21, 0x22
+OPEN, CLOSE, READ = 1, 2, 4
+SEG_OUT = 2
+# Size of a reply without its header.
+REPLY_SIZE = 72
 MAGIC = 0x75706776
+# System calls of a shadow that need memory: mmap, mprotect, mremap, clone, eventfd2, epoll_create1,
+# pkey_mprotect, memfd_secret; and the upper half of its code's addresses (shadow/layout.h).
+CALLS = (9, 10, 25, 56, 290, 291, 329, 447)
+SHADOW_UPPER = 0x3e00
 
 
 def send(sock, data):
@@ -180,7 +190,10 @@ class Agent(Machine):
             self.agent = subprocess.Popen(
                 ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-ec",
                  f"mount -t tmpfs -o mode=755 vgpu /run; exec {shlex.join(self.vgpud())}"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment())
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment(), preexec_fn=self.prepare)
+
+    def prepare(self):
+        """Runs in the child that becomes vgpud."""
 
     def environment(self):
         return os.environ
@@ -385,8 +398,8 @@ class Reloads(Agent):
         self.say(self.exhaust(lambda: self.ask({"op": "reload"}), judge))
 
 
-class Guests(Agent):
-    """Connections of a guest."""
+class Connections(Agent):
+    """A guest that connects."""
 
     refusals = (ENOMEM,)
 
@@ -438,7 +451,12 @@ class Guests(Agent):
             message = self.take(sock)
             if not message:
                 break
-            nr += message[0] == EXPORT_ADD
+            if message[0] != EXPORT_ADD:
+                continue
+            nr += 1
+            number, _, _, *device = struct.unpack_from("<IIQII", message[1])
+            if device == [1, 5]:
+                self.zero = number
         return nr
 
     def greet(self):
@@ -457,6 +475,10 @@ class Guests(Agent):
             self.assertEqual(REFUSE, answer[0], f"allocation {nth}")
             self.assertIn(struct.unpack_from("<I", answer[1])[0], self.refusals, f"allocation {nth}")
         self.hits["refused" if answer else "ended"] += 1
+
+
+class Guests(Connections):
+    """Connections of a guest for which vgpud has no memory."""
 
     def test_hello(self):
         def judge(result, nth, hit):
@@ -504,6 +526,94 @@ class Guests(Agent):
         self.refusals = (ENOMEM, ENODEV)
         self.count_children(True)
         self.say(self.exhaust(do, judge, step=CHILDREN))
+
+
+class Shadows(Connections):
+    """System calls of a user-space engine's shadow for which the kernel has no memory. All memory of a
+    shadow is its own, as it has no libc."""
+
+    # A refusal of vgpud's, or none: the shadow has ended.
+    refusals = (ENOMEM, ENODEV)
+
+    def setUp(self):
+        self.deny = Deny(CALLS, SHADOW_UPPER)
+        super().setUp()
+        self.deny.begin()
+
+    def prepare(self):
+        self.deny.prepare()
+
+    def environment(self):
+        return {key: value for key, value in os.environ.items() if key != "VGPU_FAIL_ALLOC"}
+
+    def arm(self, nth):
+        return self.deny.arm(nth)
+
+    def call(self, lane, op, args=b"", number=0, segs=b""):
+        """Makes a call on a lane; returns its result and the number of its object, or None."""
+        lane[1] += 1
+        size = HDR.size + 32 + 48 + len(segs)
+        send(lane[0], HDR.pack(size, CALL, 0, lane[1]) + struct.pack("<HHIIHHQQ", op, 0, number, 0, len(segs) // 16, 0, 0, 0) +
+             args.ljust(48, b"\0") + segs)
+        message = self.take(lane[0])
+        if not message:
+            return None
+        self.assertEqual(REPLY, message[0])
+        result, _, _, nr = struct.unpack_from("<qQIH", message[1])
+        if nr:
+            lane[0].sendall(HDR.pack(HDR.size, ACK, 0, lane[1]))
+        return result, struct.unpack_from("<I", message[1], REPLY_SIZE)[0] if nr else 0
+
+    def program(self):
+        """A program that opens a device, reads it and closes it. Returns the results up to one that is
+        an error, or None where the connection has ended."""
+        results = []
+        sock, answer = self.lane(self.secret, self.session)
+        if not answer or answer[0] != LANE_READY:
+            return [None]
+        lane = [sock, 0]
+        reply = self.call(lane, OPEN, struct.pack("<II", self.zero, os.O_RDWR))
+        results.append(reply and reply[0])
+        if reply and not reply[0]:
+            number = reply[1]
+            reply = self.call(lane, READ, number=number, segs=struct.pack("<QII", 0x10000, 4096, SEG_OUT))
+            results.append(reply and reply[0])
+            reply = self.call(lane, CLOSE, number=number)
+            results.append(reply and reply[0])
+        # Another thread of the program has another lane.
+        other, answer = self.lane(self.secret, self.session)
+        results.append(0 if answer and answer[0] == LANE_READY else None)
+        other.close()
+        sock.close()
+        return results
+
+    def test_program(self):
+        good = [0, 4096, 0, 0]
+
+        def ended():
+            """Ends the session, and waits for its end."""
+            self.seq += 1
+            self.control.sendall(HDR.pack(HDR.size + 8, SESSION_CLOSE, 0, self.seq) + struct.pack("<Q", self.session))
+            self.await_is(lambda: not self.ask({"op": "status"})["guests"][0]["counters"]["sessions"],
+                          "a session does not end")
+
+        def do():
+            self.session += 1
+            return self.program()
+
+        def judge(results, nth, hit):
+            self.assertIsNone(self.agent.poll(), f"call {nth} ended vgpud: {self.get('log')}")
+            for result, wanted in zip(results, good):
+                self.assertIn(result, (wanted, None, -ENOMEM) if hit else (wanted,), f"call {nth}, number {self.deny.failed}: {results}")
+            self.hits["ok" if results == good else "lost" if None in results else "error"] += 1
+            ended()
+            self.assertEqual(good, do(), f"after call {nth}")
+            ended()
+
+        self.control, answer, _ = self.greet()
+        self.secret = answer[1][16:48]
+        self.session = self.seq = 0
+        self.say(self.exhaust(do, judge))
 
 
 class Programs(Agent):
@@ -611,7 +721,7 @@ class OtherPrograms(Machine):
                            "etc/vgpu/exports.d/gpu.conf": "[gpu]\npath = /dev/dri/renderD128\nto = 3\n",
                            "sys/module/vgpu_host/initstate": "live\n"}.items():
             self.put(f"root/{name}", text)
-        self.exhaust_command([VGPUCTL, "doctor", "--json", "--root", self.path("root"), "host"], step=MANY)
+        self.exhaust_command([VGPUCTL, "doctor", "--json", "--root", self.path("root"), "host"])
 
 
 if __name__ == "__main__":
