@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A host does not take the bytes that a program has written to device memory. The guest's module
- * does not send them for ever. The test is the host.
+ * A host does not take the bytes that a program has written to device memory, or does not give
+ * those that it reads. The guest's module does not try for ever. The test is the host.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "host_played.h"
 
@@ -32,6 +34,8 @@ enum answer {
 };
 
 static enum answer answer;
+/* Errno with which READ_PAGES is answered; 0: it gets bytes. */
+static int refusal;
 /* Number of WRITE_PAGES that have come. */
 static unsigned int writes;
 
@@ -72,6 +76,10 @@ static bool serve_call(int lane, const struct vgpu_call *call)
 		reply->out.mmap.flags = htole32(MAP_FLAGS);
 		break;
 	case VGPU_OP_READ_PAGES:
+		if (refusal) {
+			reply->result = htole64(-refusal);
+			break;
+		}
 		reply->result = call->args.pages.len;
 		len += le64toh(call->args.pages.len);
 		if (len > sizeof(msg))
@@ -130,6 +138,21 @@ static void *accept_lanes(void *unused)
 	}
 }
 
+/* Begins to be the guest's host. Return: the device is open; or -1. */
+static int begin(void)
+{
+	struct vgpu_export_add add;
+	pthread_t thread;
+
+	if (host_begin())
+		return -1;
+	fill_export(&add, "played", NULL);
+	add.kind = htole32(VGPU_EXPORT_PLAIN);
+	if (!send_all(&add, sizeof(add)) || pthread_create(&thread, NULL, accept_lanes, NULL))
+		return -1;
+	return tool_open_export("played");
+}
+
 FIXTURE(flush) {
 	int fd;
 };
@@ -160,19 +183,11 @@ FIXTURE_VARIANT_ADD(flush, close) {
 
 FIXTURE_SETUP(flush)
 {
-	struct vgpu_export_add add;
-	pthread_t thread;
-
 	self->fd = -1;
 	if (native())
 		SKIP(return, "nothing is forwarded");
 	answer = variant->answer;
-	ASSERT_EQ(host_begin(), 0);
-	fill_export(&add, "played", NULL);
-	add.kind = htole32(VGPU_EXPORT_PLAIN);
-	ASSERT_TRUE(send_all(&add, sizeof(add)));
-	ASSERT_EQ(pthread_create(&thread, NULL, accept_lanes, NULL), 0);
-	self->fd = tool_open_export("played");
+	self->fd = begin();
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -213,6 +228,94 @@ TEST_F_TIMEOUT(flush, is_not_taken, 180)
 	if (variant->ends)
 		EXPECT_EQ(ENODEV, errno);
 	munmap((void *)memory, PAGE);
+}
+
+FIXTURE(fetch) {
+	int fd;
+};
+
+FIXTURE_VARIANT(fetch) {
+	int refusal;
+	bool copies;	/* the kernel reads the memory, and not the program */
+	int end;	/* signal that ends the program, or 0 */
+};
+
+FIXTURE_VARIANT_ADD(fetch, again) {
+	.refusal = EAGAIN,
+	.end = SIGBUS,
+};
+
+FIXTURE_VARIANT_ADD(fetch, late) {
+	.refusal = ETIMEDOUT,
+	.end = SIGBUS,
+};
+
+FIXTURE_VARIANT_ADD(fetch, interrupted) {
+	.refusal = EINTR,
+	.end = SIGALRM,
+};
+
+FIXTURE_VARIANT_ADD(fetch, interrupted_copy) {
+	.refusal = EINTR,
+	.copies = true,
+};
+
+FIXTURE_SETUP(fetch)
+{
+	self->fd = -1;
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	refusal = variant->refusal;
+	self->fd = begin();
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(fetch)
+{
+	close(self->fd);
+	host_end();
+}
+
+/* Reads a page of the device in a process that an alarm ends. Return: status of its end. */
+static int read_page(bool copies)
+{
+	const struct rlimit none = { 0 };
+	volatile char *memory;
+	int status = -1, fds[2];
+	pid_t pid = fork();
+
+	if (pid) {
+		uint64_t end = tool_now_ms() + PATIENCE_MS;
+
+		while (!waitpid(pid, &status, WNOHANG) && tool_now_ms() < end)
+			usleep(20000);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return status;
+	}
+	setrlimit(RLIMIT_CORE, &none);
+	signal(SIGBUS, SIG_DFL);
+	memory = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, tool_open_export("played"), 0);
+	if (memory == MAP_FAILED || pipe(fds))
+		_exit(1);
+	if (!copies) {
+		alarm(2);
+		_exit(2 + memory[0]);
+	}
+	_exit(write(fds[1], (const void *)memory, 1) == -1 && errno == EFAULT ? 0 : 3);
+}
+
+/*
+ * The host's errno is not one that means something to the module: again, or too late. If the host
+ * is interrupted for ever, a signal ends the program's access, and the kernel's fails in time.
+ */
+TEST_F_TIMEOUT(fetch, is_not_answered, 120)
+{
+	int status = read_page(variant->copies);
+
+	TH_LOG("status %#x", status);
+	EXPECT_TRUE(variant->end ? WIFSIGNALED(status) && WTERMSIG(status) == variant->end :
+		    WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
 PLAYED_MAIN

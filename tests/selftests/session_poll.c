@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 
 #include "host_played.h"
 
@@ -33,6 +35,8 @@ static uint32_t poll_number;
  * that one comes with the same number, and gets an event with that number, the last event.
  */
 static uint32_t late_number;
+/* True if each POLL is answered with -EINTR: the host's thread was interrupted. */
+static bool interrupted;
 
 /* Sends a POLL_EVENT. Context: the lock is held. */
 static void send_event(uint32_t number, uint32_t flags, uint32_t revents)
@@ -56,9 +60,11 @@ static void await(const unsigned int *what, unsigned int number)
 		pthread_cond_wait(&changed, &lock);
 }
 
-static void serve_poll(const struct vgpu_call *call)
+static void serve_poll(const struct vgpu_call *call, struct vgpu_reply *reply)
 {
 	polls++;
+	if (interrupted)
+		reply->result = htole64(-EINTR);
 	poll_number = le32toh(call->args.poll.number);
 	if (!late_number)
 		return;
@@ -125,7 +131,7 @@ static void *serve(void *data)
 			opened.object.f_flags = htole32(O_RDWR);
 			break;
 		case VGPU_OP_POLL:
-			serve_poll(&call);
+			serve_poll(&call, &opened.reply);
 			break;
 		case VGPU_OP_IOCTL:
 			serve_ioctl(&call, &opened.reply);
@@ -291,6 +297,29 @@ TEST_F_TIMEOUT(answers, of_an_ioctl_before_an_event, 60)
 	tell(poll_number, VGPU_POLL_ANSWER, POLLIN);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(arg, POLLIN);
+}
+
+static void on_alarm(int signr)
+{
+}
+
+/* A host says for ever that it was interrupted. The program's poll asks again until a signal. */
+TEST_F_TIMEOUT(answers, that_it_was_interrupted, 60)
+{
+	const struct itimerval often = { { 0, 100000 }, { 0, 100000 } }, never = { };
+	const struct sigaction action = { .sa_handler = on_alarm };
+
+	interrupted = true;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	EXPECT_EQ(look(self->fd, 0), -1);
+	EXPECT_EQ(errno, EINTR);
+	setitimer(ITIMER_REAL, &never, NULL);
+	pthread_mutex_lock(&lock);
+	EXPECT_GT(polls, 1);
+	interrupted = false;
+	pthread_mutex_unlock(&lock);
+	EXPECT_EQ(look(self->fd, 0), 0);
 }
 
 PLAYED_MAIN

@@ -15,6 +15,7 @@
  */
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/sched/signal.h>
 
 #include "compat.h"
 #include "file/ahead.h"
@@ -121,7 +122,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_session *session;
 	struct vgpu_guest_call xcall;
-	bool again;
+	bool interrupted;
 	int ret;
 
 	session = vgpu_session_current(object->host, 0);
@@ -136,15 +137,18 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 		xcall.msg.args.poll.flags = cpu_to_le32(flags);
 		xcall.msg.args.poll.number = cpu_to_le32(number);
 		ret = vgpu_op_run(session, object, &xcall);
-		/* -EINTR: the shadow's thread was stopped or frozen, which is no signal here. */
-		again = !ret && (s64)xcall.result == -EINTR && !fatal_signal_pending(current);
+		/*
+		 * -EINTR: the shadow's thread was stopped or frozen, which is no signal here. A
+		 * host may say so for ever, so a signal of the program ends that.
+		 */
+		interrupted = !ret && (s64)xcall.result == -EINTR;
 		if (!ret && xcall.result)
-			ret = -EIO;
+			ret = interrupted ? -EINTR : -EIO;
 		if (!ret)
 			*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents) &
 				VGPU_READY_EVENTS;
 		vgpu_guest_call_fini(&xcall);
-	} while (again);
+	} while (interrupted && !signal_pending(current));
 	vgpu_session_put(session);
 	return ret;
 }

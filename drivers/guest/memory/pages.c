@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* READ_PAGES and WRITE_PAGES: see pages.h. */
 #include <linux/errno.h>
+#include <linux/sched/signal.h>
 #include <linux/uio.h>
 
+#include "base/deadline.h"
 #include "link/call.h"
 #include "memory/pages.h"
 
-s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
-			const struct kvec *vec, size_t nr, u32 len, u16 flags,
-			unsigned long deadline)
+/* Return: what the host's @result of a READ_PAGES call means to the caller. */
+static s64 pages_got(s64 result)
+{
+	/* Other errors of the host's must not look like those of this module. */
+	return result >= 0 || result == -ENOMEM || result == -EINTR ? result : -EFAULT;
+}
+
+/* Makes one call. @result: out: result of the host. Return: as vgpu_call_run(). */
+static int pages_read_once(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			   const struct kvec *vec, size_t nr, u32 len, u16 flags,
+			   unsigned long deadline, s64 *result)
 {
 	struct vgpu_guest_call xcall;
-	s64 ret;
+	int ret;
 
 	vgpu_guest_call_init(&xcall, VGPU_OP_READ_PAGES, 0);
 	xcall.msg.flags = cpu_to_le16(flags);
@@ -23,9 +33,31 @@ s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, 
 	vgpu_guest_call_seg(&xcall, NULL, len, VGPU_SEG_OUT, NULL);
 	xcall.out = vec;
 	xcall.nr_out = nr;
-	ret = vgpu_call_run(session, &xcall) ?: xcall.result;
+	ret = vgpu_call_run(session, &xcall);
+	*result = pages_got(xcall.result);
 	vgpu_guest_call_fini(&xcall);
 	return ret;
+}
+
+s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			const struct kvec *vec, size_t nr, u32 len, u16 flags,
+			unsigned long deadline)
+{
+	s64 result;
+	int ret;
+
+	/*
+	 * -EINTR: the host's thread was interrupted. A host may say so for ever, so a signal ends
+	 * the attempts of a fault that has no deadline: an instruction of the program runs again.
+	 */
+	do {
+		ret = pages_read_once(session, stats, addr, vec, nr, len, flags, deadline, &result);
+		if (ret || result != -EINTR)
+			return ret ?: result;
+		if (vgpu_deadline_passed(deadline))
+			return -ETIMEDOUT;
+	} while (deadline ? !fatal_signal_pending(current) : !signal_pending(current));
+	return -EINTR;
 }
 
 s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,

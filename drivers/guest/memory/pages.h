@@ -23,8 +23,8 @@ struct vgpu_wire_diff;
  * @deadline: time in jiffies at which the wait ends; 0: none (deadline.h)
  *
  * Context: process; waits killably. No lock but mmap_lock may be held.
- * Return: bytes read, a multiple of the page size, or -EFAULT, -EINTR (killed),
- * -ETIMEDOUT (@deadline has passed), -ENODEV, -ENOMEM.
+ * Return: bytes read, a multiple of the page size, or -EFAULT, -EINTR (killed, or a signal came
+ * and there is no deadline), -ETIMEDOUT (@deadline has passed), -ENODEV, -ENOMEM.
  */
 s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
 		    u32 len, unsigned long deadline);
