@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Corpus of a fuzzer, see corpus.h. */
 #include <dirent.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "corpus.h"
@@ -60,22 +61,67 @@ bool corpus_read(const char *path, struct input *input)
 	return true;
 }
 
-void corpus_load(const char *folder, void (*use)(struct input *input))
-{
-	static struct input input;
-	struct dirent **names;
-	char path[512];
-	int nr, i;
+/**
+ * struct stored - a file of a folder
+ * @size: size in bytes, or a random number
+ * @name: name
+ */
+struct stored {
+	uint64_t size;
+	char name[NAME_MAX + 1];
+};
 
-	nr = scandir(folder, &names, NULL, alphasort);
-	for (i = 0; i < nr; i++) {
+static int compare_stored(const void *one, const void *other)
+{
+	const struct stored *a = one, *b = other;
+
+	return a->size != b->size ? (a->size > b->size ? 1 : -1) : strcmp(a->name, b->name);
+}
+
+/* Return: the files of a folder, by their names; *@nr is their number. */
+static struct stored *list_stored(const char *folder, unsigned int *nr)
+{
+	struct dirent **names;
+	struct stored *list;
+	struct stat stat;
+	char path[512];
+	int found, i;
+
+	*nr = 0;
+	found = scandir(folder, &names, NULL, alphasort);
+	if (found < 0)
+		return NULL;
+	list = calloc(found + 1, sizeof(*list));
+	for (i = 0; i < found; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
-		if (names[i]->d_name[0] != '.' && corpus_read(path, &input) && input.len)
-			use(&input);
+		if (list && names[i]->d_name[0] != '.' && !lstat(path, &stat)) {
+			list[*nr].size = stat.st_size;
+			strcpy(list[(*nr)++].name, names[i]->d_name);
+		}
 		free(names[i]);
 	}
-	if (nr >= 0)
-		free(names);
+	free(names);
+	return list;
+}
+
+void corpus_load(const char *folder, bool shuffle, bool (*use)(struct input *input))
+{
+	static struct input input;
+	struct stored *list;
+	unsigned int nr, i;
+	char path[512];
+
+	list = list_stored(folder, &nr);
+	for (i = 0; shuffle && i < nr; i++)
+		list[i].size = draw();
+	if (list)
+		qsort(list, nr, sizeof(*list), compare_stored);
+	for (i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, list[i].name);
+		if (corpus_read(path, &input) && input.len && !use(&input))
+			break;
+	}
+	free(list);
 }
 
 uint64_t corpus_hash(const struct input *input)

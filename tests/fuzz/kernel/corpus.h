@@ -9,8 +9,11 @@
 
 /* Reads the file @path into @input. */
 bool corpus_read(const char *path, struct input *input);
-/* Reads all inputs of a folder. @use: gets each. */
-void corpus_load(const char *folder, void (*use)(struct input *input));
+/*
+ * Reads all inputs of a folder. @shuffle: in any order, else smaller ones first. @use: gets each;
+ * it returns false to end this.
+ */
+void corpus_load(const char *folder, bool shuffle, bool (*use)(struct input *input));
 /* Adds an input, and writes it to @folder unless that is NULL. */
 void corpus_add(const struct input *input, const char *folder);
 unsigned int corpus_size(void);

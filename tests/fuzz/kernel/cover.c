@@ -15,13 +15,20 @@
 #define WORDS		(1U << 19)	/* of an area for places */
 #define WORDS_REMOTE	(1U << 15)	/* of the area of one thread that works for this program */
 #define SEEN_BITS	17
+#define SEEN_SIZE	(1U << SEEN_BITS)
+#define FRESH_MAX	4096
 
 /* Areas: the own thread's, and the others'. The first word of an area counts the others. */
 static uint64_t *areas[2];
 static int own_fd = -1;
 /* Places that have run: a hash table with open addressing; 0 is free. */
-static uint64_t seen[1 << SEEN_BITS];
+static uint64_t seen[SEEN_SIZE];
 static unsigned int nr_seen;
+/* Number of the scan that saw a place last, by its index in @seen, and the number of all scans. */
+static uint32_t scanned[SEEN_SIZE], nr_scans;
+/* Places that the last cover_new() has counted, the first FRESH_MAX of them: indices in @seen. */
+static uint32_t fresh[FRESH_MAX];
+static unsigned int nr_fresh;
 
 /* Return: a file of KCOV whose area is in *@area, or -1. */
 static int cover_area(uint64_t **area)
@@ -101,36 +108,58 @@ void cover_reset(void)
 			__atomic_store_n(&areas[i][0], 0, __ATOMIC_RELAXED);
 }
 
-/* Return: the place has not run before. */
-static bool cover_add(uint64_t place)
+/* Notes that a place ran. @add: also if it has not run before. */
+static void cover_note(uint64_t place, bool add)
 {
 	unsigned int i = place * 0x9e3779b97f4a7c15ULL >> (64 - SEEN_BITS);
 
-	for (; seen[i]; i = (i + 1) % (1 << SEEN_BITS))
-		if (seen[i] == place)
-			return false;
-	if (nr_seen >= (1 << SEEN_BITS) / 2)
-		return false;
-	seen[i] = place;
-	nr_seen++;
-	return true;
+	for (; seen[i] && seen[i] != place; i = (i + 1) % SEEN_SIZE)
+		;
+	if (!seen[i]) {
+		if (!add || nr_seen >= SEEN_SIZE / 2)
+			return;
+		seen[i] = place;
+		nr_seen++;
+		if (nr_fresh < FRESH_MAX)
+			fresh[nr_fresh++] = i;
+	}
+	scanned[i] = nr_scans;
 }
 
-unsigned int cover_new(void)
+static void cover_scan(bool add)
 {
-	unsigned int before = nr_seen;
 	uint64_t nr, j;
 	int i;
 
+	nr_scans++;
 	for (i = 0; i < 2; i++) {
 		if (!areas[i])
 			continue;
 		nr = __atomic_load_n(&areas[i][0], __ATOMIC_RELAXED);
 		for (j = 1; j <= nr && j < WORDS; j++)
 			if (areas[i][j])
-				cover_add(areas[i][j]);
+				cover_note(areas[i][j], add);
 	}
+}
+
+unsigned int cover_new(void)
+{
+	unsigned int before = nr_seen;
+
+	nr_fresh = 0;
+	cover_scan(true);
 	return nr_seen - before;
+}
+
+bool cover_again(void)
+{
+	unsigned int i;
+
+	cover_scan(false);
+	for (i = 0; i < nr_fresh; i++)
+		if (scanned[fresh[i]] != nr_scans)
+			return false;
+	return true;
 }
 
 unsigned int cover_places(void)

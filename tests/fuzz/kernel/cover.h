@@ -20,6 +20,11 @@ void cover_own(void);
 void cover_reset(void);
 /* Return: number of places in the code that ran since cover_reset(), for the first time. */
 unsigned int cover_new(void);
+/*
+ * Return: true if all places that the last call of cover_new() has counted ran again since
+ * cover_reset(). Other places are not noted, so a later cover_new() counts them.
+ */
+bool cover_again(void);
 /* Return: number of places that have run so far. */
 unsigned int cover_places(void);
 

@@ -21,11 +21,15 @@
 #define STUCK_S		90
 
 uint64_t draw_state;
+unsigned long fuzz_messages;
 
 static const struct fuzz *fuzzer;
 static const char *out;
 static unsigned long runs;
 static const char *finding;
+/* Time at which stored inputs run no more, and true if all of them run whatever the time. */
+static uint64_t end_ms;
+static bool keep;
 
 static uint64_t now_ms(void)
 {
@@ -35,8 +39,7 @@ static uint64_t now_ms(void)
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
 }
 
-/* Runs an input, and keeps it if it has run new code. */
-static void run_one(struct input *input)
+static void run_once(struct input *input)
 {
 	uint64_t state = draw_state;
 
@@ -49,14 +52,49 @@ static void run_one(struct input *input)
 	runs++;
 	if (!finding)
 		finding = kmsg_report(0);
-	if (cover_new() || (!cover_places() && draw_one_in(16)))
-		corpus_add(input, out);
 }
 
-static void run_stored(struct input *input)
+/* Removes the steps without which the places that are new run as well. */
+static void shrink(struct input *input)
 {
-	if (!finding)
-		run_one(input);
+	static struct input tried;
+	struct step *step = input_next(input, NULL), *removed;
+
+	while (step && !finding) {
+		tried.len = input->len;
+		memcpy(tried.bytes, input->bytes, input->len);
+		removed = (struct step *)(tried.bytes + ((uint8_t *)step - input->bytes));
+		input_remove(&tried, removed);
+		if (tried.len)
+			run_once(&tried);
+		/* The step that follows takes the place of a removed one. */
+		if (!finding && tried.len && cover_again())
+			input_remove(input, step);
+		else
+			step = input_next(input, step);
+		if ((uint8_t *)step >= input->bytes + input->len)
+			break;
+	}
+}
+
+/* Runs an input, and keeps it if it has run new code. @small: steps without effect are removed. */
+static void run_one(struct input *input, bool small)
+{
+	run_once(input);
+	if (!cover_new() && (cover_places() || !draw_one_in(16)))
+		return;
+	if (small && cover_places() && !finding)
+		shrink(input);
+	corpus_add(input, out);
+}
+
+static bool run_stored(struct input *input)
+{
+	run_one(input, false);
+	/* Without coverage every stored input is a good one. */
+	if (!cover_places())
+		corpus_add(input, NULL);
+	return !finding && (keep || now_ms() < end_ms);
 }
 
 static void make_input(struct input *input)
@@ -81,12 +119,12 @@ static void run_until(uint64_t end)
 			input_change(&input, &other, fuzzer->make, fuzzer->change);
 		}
 		if (input.len)
-			run_one(&input);
+			run_one(&input, keep);
 		if (now_ms() - said < 10000)
 			continue;
 		said = now_ms();
-		printf("# %s: %lu executions, %u places, %u inputs\n", fuzzer->name, runs,
-		       cover_places(), corpus_size());
+		printf("# %s: %lu executions, %lu messages, %u places, %u inputs\n", fuzzer->name,
+		       runs, fuzz_messages, cover_places(), corpus_size());
 		fflush(stdout);
 	}
 }
@@ -98,8 +136,9 @@ static int summary(uint64_t seed)
 		if (out)
 			corpus_write_last(out);
 	}
-	printf("%s: seed %llu, %lu executions, %u places, %u inputs, %d findings\n", fuzzer->name,
-	       (unsigned long long)seed, runs, cover_places(), corpus_size(), !!finding);
+	printf("%s: seed %llu, %lu executions, %lu messages, %u places, %u inputs, %d findings\n",
+	       fuzzer->name, (unsigned long long)seed, runs, fuzz_messages, cover_places(),
+	       corpus_size(), !!finding);
 	fflush(stdout);
 	return finding ? FUZZ_FOUND : 0;
 }
@@ -150,6 +189,7 @@ int fuzz_main(const struct fuzz *fuzz, int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "corpus", required_argument, NULL, 'c' },
 		{ "out", required_argument, NULL, 'o' },
+		{ "keep", no_argument, NULL, 'k' },
 		{ },
 	};
 	const char *corpus = NULL, *last;
@@ -174,6 +214,9 @@ int fuzz_main(const struct fuzz *fuzz, int argc, char **argv)
 			out = optarg;
 			mkdir(out, 0755);
 			break;
+		case 'k':
+			keep = true;
+			break;
 		default:
 			return 2;
 		}
@@ -195,12 +238,16 @@ int fuzz_main(const struct fuzz *fuzz, int argc, char **argv)
 	for (; optind < argc && !finding; optind++) {
 		if (!corpus_read(argv[optind], &input))
 			return 2;
-		run_one(&input);
+		run_one(&input, false);
 		seconds = 0;
 	}
+	end_ms = now_ms() + seconds * 1000;
+	if (corpus && !finding)
+		corpus_load(corpus, !keep, run_stored);
 	if (corpus)
-		corpus_load(corpus, run_stored);
-	run_until(now_ms() + seconds * 1000);
+		printf("# %s: %lu stored inputs, %u places\n", fuzz->name, runs, cover_places());
+	fflush(stdout);
+	run_until(keep ? now_ms() + seconds * 1000 : end_ms);
 	last = fuzz->stop();
 	if (!finding)
 		finding = last ?: kmsg_report(0);

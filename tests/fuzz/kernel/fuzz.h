@@ -36,10 +36,17 @@ struct fuzz {
 	const char *(*stop)(void);
 };
 
+/* Number of messages, calls and other operations so far; fuzzers count them, for the summary. */
+extern unsigned long fuzz_messages;
+
 /*
- * Runs a fuzzer. Arguments: --seconds N, --seed N, --corpus FOLDER (inputs to begin with), --out
- * FOLDER (for new inputs and for those before a finding), or names of inputs, which are run once
- * each, in this order.
+ * Runs a fuzzer. Arguments: --seconds N, --seed N, --corpus FOLDER (inputs to begin with, in any
+ * order), --out FOLDER (for inputs that ran new code, and for those before a finding), --keep, or
+ * names of inputs, which are run once each, in this order.
+ *
+ * With --keep the inputs in --out can take the place of the corpus: all of its inputs run, in
+ * addition to the time, the smallest ones first; of those that are found, steps without which the
+ * new code runs as well are removed.
  * Return: exit status.
  */
 int fuzz_main(const struct fuzz *fuzz, int argc, char **argv);

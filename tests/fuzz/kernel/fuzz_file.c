@@ -340,6 +340,7 @@ static const char *run(struct input *input)
 			continue;
 		for (i = 0; i < 2; i++) {
 			sides[i].touched = 0;
+			fuzz_messages++;
 			alarm(PATIENCE_S);
 			run_step(&sides[i], step);
 			alarm(0);

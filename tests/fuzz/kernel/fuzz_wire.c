@@ -73,6 +73,7 @@ static const char *run(struct input *input)
 
 		switch (step->kind % WIRE_STEPS) {
 		case WIRE_SEND:
+			fuzz_messages++;
 			wrong = wire_send(where, step->data, step->len, step->flags);
 			break;
 		case WIRE_KILL:

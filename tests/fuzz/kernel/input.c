@@ -95,7 +95,7 @@ static void step_insert(struct input *input, const struct step *step)
 		memcpy(input->bytes + at, step, step_size(step));
 }
 
-static void step_remove(struct input *input, struct step *step)
+void input_remove(struct input *input, struct step *step)
 {
 	input_move(input, (uint8_t *)step - input->bytes, step_size(step), 0);
 }
@@ -137,7 +137,7 @@ static void input_change_once(struct input *input, struct input *other,
 		step_insert(input, input_next(&spare, NULL));
 		break;
 	case 2:
-		step_remove(input, step);
+		input_remove(input, step);
 		break;
 	case 3:
 		nr = input_count(other);

@@ -43,6 +43,8 @@ struct step *input_next(struct input *input, const struct step *step);
 /* Adds a step at the end. Return: it; NULL: there is no room. */
 struct step *input_add(struct input *input, uint8_t kind, uint8_t where, uint16_t flags,
 		       const void *data, size_t len);
+/* Removes a step. */
+void input_remove(struct input *input, struct step *step);
 /* Takes bytes of a file for an input; steps that are cut are left out. */
 void input_take(struct input *input, const void *bytes, size_t len);
 /*
