@@ -4,7 +4,8 @@
  * mappings of them while threads serve lanes. Each input has a process of its own, which is killed
  * after a while. Then nothing of it must be left in the module.
  *
- * The program ends vgpud, and does not start it again: it is the last one in a machine.
+ * The program ends vgpud, and does not start it again: its caller does, or it is the last one in a
+ * machine.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -48,17 +49,23 @@ static const char *await_none(void)
 
 static bool start(void)
 {
-	if (!getenv("VGPU_REAL") || system("kill $(pidof vgpud)"))
+	/* The agent may have been ended before. */
+	if (!getenv("VGPU_REAL") || system("pid=$(pidof vgpud); [ -z \"$pid\" ] || kill $pid"))
 		return false;
 	return !await_none();
 }
 
 static const char *run(struct input *input)
 {
+	struct step *step = NULL;
 	unsigned int i;
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	/* Those of the process are not known, as it may be killed. */
+	while ((step = input_next(input, step)))
+		fuzz_messages += step->kind == SHADOW_SEND || step->kind == SHADOW_IOCTL;
+	pid = fork();
 	if (!pid) {
 		cover_own();
 		shadow_play(input);

@@ -34,6 +34,8 @@ enum shadow_step {
 	SHADOW_DUP,		/* the file gets the slot in number, too */
 	SHADOW_SEND,		/* the guest sends the message in the data */
 	SHADOW_NAP,
+	SHADOW_READ,		/* reads len bytes of the file, e.g. events of the agent */
+	SHADOW_REOPEN,		/* closes the file, and opens the module's device in its place */
 	SHADOW_STEPS,
 };
 
@@ -49,13 +51,17 @@ enum shadow_step {
 #define SHADOW_RESERVED_LEN	(1ULL << 30)
 #define SHADOW_TARGET		0x200000000000ULL
 #define SHADOW_TARGET_LEN	(1ULL << 24)
+/* Maximum time in ms for which exports and peers outlive an agent's file. */
+#define SHADOW_LASTING_MS	100
+/* Bytes of the memory to which pointers of arguments lead; they are offsets in an input. */
+#define SHADOW_POINTED		4096
 
 #define SHADOW_PORT		22603
 
 /**
  * struct shadow_args - data of a step
  * @number: SHADOW_IOCTL: command; SHADOW_MMAP: protection | flags << 8; SHADOW_DUP: slot
- * @len: length of a mapping in bytes
+ * @len: length of a mapping or a read in bytes
  * @addr: address of a mapping
  * @offset: offset of a mapping
  * @bytes: argument of a command

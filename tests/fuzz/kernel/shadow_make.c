@@ -23,6 +23,10 @@ static const struct command {
 	{ VGPU_HOST_PEER_DEL, SLOT_AGENT }, { VGPU_HOST_GRANT, SLOT_AGENT },
 	{ VGPU_HOST_REVOKE, SLOT_AGENT }, { VGPU_HOST_SHADOW, SLOT_AGENT },
 	{ VGPU_HOST_MEMORY, SLOT_AGENT }, { VGPU_HOST_PEER_STAT, SLOT_AGENT },
+	{ VGPU_HOST_DENIALS, SLOT_AGENT }, { VGPU_HOST_PEER_LIMIT, SLOT_AGENT },
+	{ VGPU_HOST_PEER_USE, SLOT_AGENT }, { VGPU_HOST_SETTLE, SLOT_AGENT },
+	{ VGPU_HOST_NOTE, SLOT_AGENT }, { VGPU_HOST_NOTE, SLOT_AGENT },
+	{ VGPU_HOST_NOTE_FIND, SLOT_AGENT },
 	{ VGPU_HOST_WINDOW_CREATE, SLOT_AGENT }, { VGPU_HOST_WINDOW_DESTROY, SLOT_AGENT },
 	{ VGPU_HOST_WINDOW_STAT, SLOT_AGENT }, { VGPU_HOST_WINDOW_DRAIN, SLOT_AGENT },
 	{ VGPU_SHADOW_LANE, SLOT_SHADOW }, { VGPU_SHADOW_LANE, SLOT_SHADOW },
@@ -56,12 +60,28 @@ static void make_argument(uint32_t cmd)
 	struct vgpu_shadow_lane *lane = (void *)args.bytes;
 	struct vgpu_lane_serve *serve = (void *)args.bytes;
 	struct vgpu_memory_add *add = (void *)args.bytes;
+	struct vgpu_host_agent *agent = (void *)args.bytes;
+	struct vgpu_host_denials *denials = (void *)args.bytes;
+	struct vgpu_host_peer_limit *limit = (void *)args.bytes;
+	struct vgpu_host_note *note = (void *)args.bytes;
+	struct vgpu_host_note_find *find = (void *)args.bytes;
 	uint32_t *words = (void *)args.bytes;
 
 	switch (cmd) {
+	case VGPU_HOST_AGENT:
+		agent->flags = draw_one_in(4) ? 0 : VGPU_HOST_AGENT_ADOPT;
+		agent->fetch_timeout_ms = 200;
+		agent->lasting_ms = draw_below(SHADOW_LASTING_MS);
+		break;
 	case VGPU_HOST_EXPORT_ADD:
+		export->flags = draw_one_in(2) ? VGPU_HOST_EXPORT_ADOPT : 0;
 		export->path_fd = SLOT_DEVICE;
-		strcpy(export->name, draw_one_in(2) ? "mock" : "other");
+		export->kind = VGPU_EXPORT_PLAIN;
+		strcpy(export->name, draw_one_in(2) ? "fuzz" : "other");
+		if (draw_one_in(4)) {
+			export->submits = 1 + draw_below(SHADOW_POINTED);
+			export->nr_submits = draw_below(VGPU_HOST_SUBMITS_MAX + 2);
+		}
 		strcpy(export->path, "/dev/vgpu-mock");
 		break;
 	case VGPU_HOST_PEER_ADD:
@@ -73,6 +93,39 @@ static void make_argument(uint32_t cmd)
 	case VGPU_HOST_GRANT:
 		grant->peer = 1 + draw_below(2);
 		grant->export = 1 + draw_below(2);
+		grant->flags = draw_one_in(2) ? VGPU_HOST_GRANT_ADOPT : draw_below(8);
+		if (draw_one_in(4)) {
+			grant->ioctls = 1 + draw_below(SHADOW_POINTED);
+			grant->nr_ioctls = draw_below(64);
+			grant->ioctls_deny = draw_below(2);
+		}
+		break;
+	case VGPU_HOST_DENIALS:
+		denials->peer = 1 + draw_below(2);
+		denials->export = 1 + draw_below(2);
+		denials->nr = draw_below(VGPU_HOST_DENIALS_MAX + 2);
+		denials->denials = 1 + draw_below(SHADOW_POINTED);
+		break;
+	case VGPU_HOST_PEER_LIMIT:
+		limit->peer = 1 + draw_below(2);
+		limit->flags = draw_below(2) ? 0 : draw_below(4);
+		limit->weight = draw_below(3) * 100;
+		limit->cap = draw_below(101);
+		break;
+	case VGPU_HOST_SETTLE:
+		break;
+	case VGPU_HOST_NOTE:
+		note->peer = draw_below(4);
+		note->key = draw_below(3);
+		note->len = draw_one_in(4) ? 0 : draw_below(VGPU_HOST_NOTE_MAX + 2);
+		note->data = 1 + draw_below(SHADOW_POINTED);
+		note->fd = draw_one_in(2) ? -1 : (int)draw_below(SLOTS);
+		break;
+	case VGPU_HOST_NOTE_FIND:
+		find->peer = draw_below(4);
+		find->key = draw_below(3);
+		find->data = 1 + draw_below(SHADOW_POINTED);
+		find->len = draw_below(VGPU_HOST_NOTE_MAX + 2);
 		break;
 	case VGPU_HOST_SHADOW:
 		shadow->peer = 1 + draw_below(2);
@@ -130,6 +183,20 @@ static void make_ioctl(struct input *input)
 	input_add(input, SHADOW_IOCTL, slot, flags, &args, sizeof(args));
 }
 
+/* Lets another file take the agent over, and confirm events and what it adopts. */
+static void make_adopt(struct input *input)
+{
+	input_add(input, SHADOW_REOPEN, SLOT_AGENT, 0, NULL, 0);
+	args.number = VGPU_HOST_AGENT;
+	make_argument(args.number);
+	input_add(input, SHADOW_IOCTL, SLOT_AGENT, 0, &args, sizeof(args));
+	if (draw_one_in(2)) {
+		args.len = draw_below(SHADOW_POINTED);
+		input_add(input, SHADOW_READ, SLOT_AGENT, 0, &args,
+			  sizeof(args) - sizeof(args.bytes));
+	}
+}
+
 /* Has the guest send a message of the fuzzer of the wire. */
 static void make_send(struct input *input)
 {
@@ -153,7 +220,9 @@ void shadow_make(struct input *input)
 	args.addr = draw_addr();
 	args.len = (1 + draw_below(32)) * 4096;
 	args.offset = draw_one_in(2) ? args.addr : draw_number();
-	if (what < 14) {
+	if (what < 2) {
+		make_adopt(input);
+	} else if (what < 16) {
 		make_ioctl(input);
 	} else if (what < 22) {
 		make_send(input);
@@ -166,6 +235,9 @@ void shadow_make(struct input *input)
 	} else if (what < 30) {
 		args.number = draw_below(SLOTS);
 		input_add(input, draw_one_in(2) ? SHADOW_CLOSE : SHADOW_DUP, draw_below(SLOTS), 0,
+			  &args, sizeof(args) - sizeof(args.bytes));
+	} else if (what < 31) {
+		input_add(input, SHADOW_READ, draw_one_in(4) ? draw_below(SLOTS) : SLOT_AGENT, 0,
 			  &args, sizeof(args) - sizeof(args.bytes));
 	} else {
 		input_add(input, SHADOW_NAP, 0, draw_below(16), NULL, 0);

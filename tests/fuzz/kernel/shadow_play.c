@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "../../selftests/hostile_peer.h"
+#include "draw.h"
 #include "shadow.h"
 
 #define LOOPBACK	1	/* CID */
@@ -25,6 +26,8 @@ static unsigned int next_slot;
 static uint64_t lane_seq, control_seq;
 /* Argument of an ioctl, in a page that may be made read-only. */
 static uint8_t *page;
+/* Memory to which pointers of arguments lead. No pages follow it. */
+static uint8_t *pointed;
 
 /* --- beginning -------------------------------------------------------------- */
 
@@ -58,11 +61,12 @@ static void begin(void)
 	struct vgpu_host_agent role = {
 		.size = sizeof(role), .reserved_base = SHADOW_RESERVED,
 		.reserved_size = SHADOW_RESERVED_LEN, .fetch_timeout_ms = 200,
+		.lasting_ms = draw_one_in(2) ? SHADOW_LASTING_MS : 0,
 	};
 	struct vgpu_host_peer_add peer = {
 		.size = sizeof(peer), .cid = LOOPBACK, .port = SHADOW_PORT,
 		.features = VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW |
-			    VGPU_FEATURE_KEEP | VGPU_FEATURE_WRITE_NAMED,
+			    VGPU_FEATURE_WRITE_NAMED,
 	};
 	struct vgpu_host_export_add export = {
 		.size = sizeof(export), .kind = VGPU_EXPORT_PLAIN, .name = "fuzz",
@@ -72,6 +76,9 @@ static void begin(void)
 	struct vgpu_host_shadow shadow = { .size = sizeof(shadow), .session = 1, .out_fd = -1 };
 	struct vgpu_shadow_lane lane = { .size = sizeof(lane), .out_fd = -1 };
 
+	/* Guests that have this feature do not outlive an agent's file. */
+	if (draw_one_in(2))
+		peer.features |= VGPU_FEATURE_KEEP;
 	slots[SLOT_AGENT] = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC);
 	slots[SLOT_DEVICE] = open(getenv("VGPU_REAL"), O_PATH | O_CLOEXEC);
 	slots[SLOT_MEMFD] = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -143,40 +150,60 @@ static void *run_job(void *data)
 	return NULL;
 }
 
-/* Replaces the numbers of slots by those of files, and the size by that of the struct. */
+#define FIT_ANY(cmd, type, fd, pointer)	{ cmd, sizeof(struct type), fd, pointer }
+#define FIT(cmd, type)			FIT_ANY(cmd, type, -1, 0)
+#define FIT_FD(cmd, type, fd)		FIT_ANY(cmd, type, offsetof(struct type, fd), 0)
+#define FIT_POINTER(cmd, type, pointer)	FIT_ANY(cmd, type, -1, offsetof(struct type, pointer))
+#define FIT_BOTH(cmd, type, fd, pointer) \
+	FIT_ANY(cmd, type, offsetof(struct type, fd), offsetof(struct type, pointer))
+
+/* Exports and peers that outlive the agent's file must not keep the next input waiting. */
+static void fit_times(struct vgpu_host_agent *role)
+{
+	role->reserved_base = SHADOW_RESERVED;
+	role->reserved_size = SHADOW_RESERVED_LEN;
+	role->lasting_ms %= SHADOW_LASTING_MS + 1;
+}
+
+/*
+ * Replaces the numbers of slots by those of files, offsets of pointers by addresses, and the size by
+ * that of the struct.
+ */
 static void fit_argument(uint32_t cmd, uint8_t *bytes)
 {
 	static const struct {
 		uint32_t cmd;
 		uint16_t size;
 		int16_t fd;
+		uint16_t pointer;
 	} fits[] = {
-		{ VGPU_HOST_AGENT, sizeof(struct vgpu_host_agent), -1 },
-		{ VGPU_HOST_EXPORT_ADD, sizeof(struct vgpu_host_export_add),
-		  offsetof(struct vgpu_host_export_add, path_fd) },
-		{ VGPU_HOST_EXPORT_DEL, sizeof(struct vgpu_host_export_del), -1 },
-		{ VGPU_HOST_EXPORT_CHANGE, sizeof(struct vgpu_host_export_change), -1 },
-		{ VGPU_HOST_EXPORT_FILE, sizeof(struct vgpu_host_export_file), -1 },
-		{ VGPU_HOST_PEER_ADD, sizeof(struct vgpu_host_peer_add),
-		  offsetof(struct vgpu_host_peer_add, sock_fd) },
-		{ VGPU_HOST_PEER_DEL, sizeof(struct vgpu_host_peer_del), -1 },
-		{ VGPU_HOST_GRANT, sizeof(struct vgpu_host_grant), -1 },
-		{ VGPU_HOST_REVOKE, sizeof(struct vgpu_host_revoke), -1 },
-		{ VGPU_HOST_SHADOW, sizeof(struct vgpu_host_shadow), -1 },
-		{ VGPU_HOST_MEMORY, sizeof(struct vgpu_host_memory), -1 },
-		{ VGPU_HOST_PEER_STAT, sizeof(struct vgpu_host_peer_stat), -1 },
-		{ VGPU_HOST_WINDOW_CREATE, sizeof(struct vgpu_host_window_create), -1 },
-		{ VGPU_HOST_WINDOW_DESTROY, sizeof(struct vgpu_host_window_destroy), -1 },
-		{ VGPU_HOST_WINDOW_STAT, sizeof(struct vgpu_host_window_stat), -1 },
-		{ VGPU_HOST_WINDOW_DRAIN, sizeof(struct vgpu_host_window_drain), -1 },
-		{ VGPU_SHADOW_LANE, sizeof(struct vgpu_shadow_lane),
-		  offsetof(struct vgpu_shadow_lane, sock_fd) },
-		{ VGPU_LANE_SERVE, sizeof(struct vgpu_lane_serve),
-		  offsetof(struct vgpu_lane_serve, event_fd) },
-		{ VGPU_MEMORY_ADD, sizeof(struct vgpu_memory_add),
-		  offsetof(struct vgpu_memory_add, fd) },
-		{ VGPU_MEMORY_REMOVE, sizeof(struct vgpu_memory_remove), -1 },
+		FIT(VGPU_HOST_AGENT, vgpu_host_agent),
+		FIT_BOTH(VGPU_HOST_EXPORT_ADD, vgpu_host_export_add, path_fd, submits),
+		FIT(VGPU_HOST_EXPORT_DEL, vgpu_host_export_del),
+		FIT(VGPU_HOST_EXPORT_CHANGE, vgpu_host_export_change),
+		FIT(VGPU_HOST_EXPORT_FILE, vgpu_host_export_file),
+		FIT_FD(VGPU_HOST_PEER_ADD, vgpu_host_peer_add, sock_fd),
+		FIT(VGPU_HOST_PEER_DEL, vgpu_host_peer_del),
+		FIT_POINTER(VGPU_HOST_GRANT, vgpu_host_grant, ioctls),
+		FIT(VGPU_HOST_REVOKE, vgpu_host_revoke),
+		FIT(VGPU_HOST_SHADOW, vgpu_host_shadow),
+		FIT(VGPU_HOST_MEMORY, vgpu_host_memory),
+		FIT(VGPU_HOST_PEER_STAT, vgpu_host_peer_stat),
+		FIT_POINTER(VGPU_HOST_DENIALS, vgpu_host_denials, denials),
+		FIT(VGPU_HOST_PEER_LIMIT, vgpu_host_peer_limit),
+		FIT(VGPU_HOST_PEER_USE, vgpu_host_peer_use),
+		FIT_BOTH(VGPU_HOST_NOTE, vgpu_host_note, fd, data),
+		FIT_POINTER(VGPU_HOST_NOTE_FIND, vgpu_host_note_find, data),
+		FIT(VGPU_HOST_WINDOW_CREATE, vgpu_host_window_create),
+		FIT(VGPU_HOST_WINDOW_DESTROY, vgpu_host_window_destroy),
+		FIT(VGPU_HOST_WINDOW_STAT, vgpu_host_window_stat),
+		FIT(VGPU_HOST_WINDOW_DRAIN, vgpu_host_window_drain),
+		FIT_FD(VGPU_SHADOW_LANE, vgpu_shadow_lane, sock_fd),
+		FIT_FD(VGPU_LANE_SERVE, vgpu_lane_serve, event_fd),
+		FIT_FD(VGPU_MEMORY_ADD, vgpu_memory_add, fd),
+		FIT(VGPU_MEMORY_REMOVE, vgpu_memory_remove),
 	};
+	uint64_t pointer;
 	uint32_t size;
 	int32_t fd;
 	size_t i;
@@ -186,6 +213,13 @@ static void fit_argument(uint32_t cmd, uint8_t *bytes)
 			continue;
 		size = fits[i].size;
 		memcpy(bytes, &size, sizeof(size));
+		memcpy(&pointer, bytes + fits[i].pointer, sizeof(pointer));
+		if (fits[i].pointer && pointer) {
+			pointer = (uintptr_t)pointed + pointer % SHADOW_POINTED;
+			memcpy(bytes + fits[i].pointer, &pointer, sizeof(pointer));
+		}
+		if (cmd == VGPU_HOST_AGENT)
+			fit_times((struct vgpu_host_agent *)bytes);
 		if (fits[i].fd < 0)
 			return;
 		memcpy(&fd, bytes + fits[i].fd, sizeof(fd));
@@ -236,6 +270,8 @@ static void make_ioctl(const struct step *step, const struct shadow_args *args)
 			put_slot(((struct vgpu_shadow_lane *)page)->out_fd);
 		if (job.cmd == VGPU_HOST_MEMORY)
 			put_slot(((struct vgpu_host_memory *)page)->out_fd);
+		if (job.cmd == VGPU_HOST_NOTE_FIND)
+			put_slot(((struct vgpu_host_note_find *)page)->out_fd);
 	}
 	mprotect(page, 4096, PROT_READ | PROT_WRITE);
 }
@@ -293,6 +329,24 @@ static void send_message(const struct step *step)
 		;
 }
 
+static void read_file(const struct step *step, const struct shadow_args *args)
+{
+	int fd = slots[step->where % SLOTS];
+
+	/* Only reads of the module's files cannot wait for long. */
+	if (fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK))
+		return;
+	(void)!read(fd, pointed, args->len % SHADOW_POINTED);
+}
+
+static void reopen(const struct step *step)
+{
+	int *fd = &slots[step->where % SLOTS];
+
+	close(*fd);
+	*fd = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC);
+}
+
 static void on_signal(int signr)
 {
 	(void)signr;
@@ -308,8 +362,12 @@ void shadow_play(struct input *input)
 	for (i = 0; i < SLOTS; i++)
 		slots[i] = -1;
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
+	pointed = mmap(NULL, 2 * SHADOW_POINTED, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED || pointed == MAP_FAILED)
 		return;
+	munmap(pointed + SHADOW_POINTED, SHADOW_POINTED);
+	draw_bytes(pointed, SHADOW_POINTED);
 	begin();
 	while ((step = input_next(input, step))) {
 		const struct shadow_args *args = (const struct shadow_args *)step->data;
@@ -333,6 +391,13 @@ void shadow_play(struct input *input)
 			break;
 		case SHADOW_SEND:
 			send_message(step);
+			break;
+		case SHADOW_READ:
+			if (whole)
+				read_file(step, args);
+			break;
+		case SHADOW_REOPEN:
+			reopen(step);
 			break;
 		case SHADOW_NAP:
 			usleep((step->flags & 15) * 1000);
