@@ -69,8 +69,11 @@ void host_follow(const struct step *step);
 void host_send(const void *msg, size_t len);
 /* Ends the lanes, or all connections. */
 void host_kill(bool all);
-/* As host_kill(false), but later, by the host's thread. Context: a signal handler, too. */
-void host_kill_later(void);
+/*
+ * As host_kill(false), but later, by the host's thread. @honest: also answer honestly, until
+ * host_follow() is called again. Context: a signal handler, too.
+ */
+void host_kill_later(bool honest);
 
 /* Adds a step to an input. */
 void host_make(struct input *input);

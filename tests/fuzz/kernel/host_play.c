@@ -30,8 +30,8 @@ static int listener = -1, control = -1;
 static int lanes[LANES];
 static uint32_t last_object;
 static const struct step *followed;
-/* True if the thread is to end all lanes; not protected. */
-static bool tired;
+/* True if the thread is to end all lanes, or to answer honestly; not protected. */
+static bool tired, honest;
 
 static union {
 	struct vgpu_hdr hdr;
@@ -274,6 +274,8 @@ static void take_lane(int *fd)
 {
 	const struct step *step = followed;
 
+	if (__atomic_load_n(&honest, __ATOMIC_RELAXED))
+		step = NULL;
 	if (peer_recv(*fd, &question, sizeof(question), 5000) <= 0) {
 		close_fd(fd);
 		return;
@@ -341,6 +343,7 @@ void host_follow(const struct step *step)
 {
 	pthread_mutex_lock(&lock);
 	followed = step;
+	__atomic_store_n(&honest, false, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -370,7 +373,8 @@ void host_kill(bool all)
 	pthread_mutex_unlock(&lock);
 }
 
-void host_kill_later(void)
+void host_kill_later(bool be_honest)
 {
+	__atomic_store_n(&honest, be_honest, __ATOMIC_RELAXED);
 	__atomic_store_n(&tired, true, __ATOMIC_RELAXED);
 }
