@@ -54,6 +54,7 @@ const struct option_words options_words[NR_OPTIONS] = {
 	[OPT_ROOT] = { "root", "DIR",
 		       "examine the system whose root directory is DIR, such as a\n"
 		       "mounted image, and not this one", VALUE_DIR },
+	[OPT_OUTPUT] = { "output", "FILE", "write FILE in place of standard output", VALUE_FILE },
 	[OPT_VERBOSE] = { "verbose", NULL, "say also what was examined and is right" },
 	[OPT_SECONDS] = { "seconds", "N", "time that the command takes (default: 20)" },
 	[OPT_HELP] = { "help", NULL, "print help for a command, or for all commands" },
@@ -118,6 +119,8 @@ const struct command commands[] = {
 	{ "bench", "bench [DEVICE] [--seconds N]\n", "a DEVICE", ALLOW(OPT_SECONDS), cmd_bench,
 	  .summary = "measure calls and memory of a device in this guest",
 	  .value = VALUE_SHOWN, .optional = true },
+	{ "cdi", "cdi [--output FILE] [--root DIR]\n", NULL, ALLOW(OPT_OUTPUT) | ALLOW(OPT_ROOT),
+	  cmd_cdi, .summary = "print a specification by which containers get devices" },
 	{ "completion", "completion bash | zsh | fish\n"
 	  "completion exports | guests | names\n"
 	  "completion limits GUEST\n",

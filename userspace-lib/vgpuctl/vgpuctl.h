@@ -28,7 +28,8 @@ enum {
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_PROFILE,
        OPT_AUDIT, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA,
-       OPT_MEMORY, OPT_SAVE, OPT_ROOT, OPT_VERBOSE, OPT_SECONDS, OPT_HELP, OPT_VERSION,
+       OPT_MEMORY, OPT_SAVE, OPT_ROOT, OPT_OUTPUT, OPT_VERBOSE, OPT_SECONDS,
+       OPT_HELP, OPT_VERSION,
        NR_OPTIONS };
 
 #define ALLOW(option) (1ULL << (option))
@@ -110,6 +111,7 @@ int cmd_status(const char *unused, const struct options *options);
 int cmd_completion(const char *what, const struct options *options);
 int cmd_bench(const char *device, const struct options *options);
 int cmd_help(const char *name, const struct options *options);
+int cmd_cdi(const char *unused, const struct options *options);
 
 struct exposure;
 
