@@ -90,4 +90,24 @@ check "it is paused" virsh suspend guest
 check "and goes on" virsh resume guest
 check "it ends" virsh destroy guest
 check "the window is closed" await 20 opened 0
+
+# with_hook PATH: defines the domain with the document's metadata, which names that device alone
+with_hook() {
+	literal '<metadata>' | sed -e '/vgpu:window/d; /vgpu:export .*screen/d' -e "s,path='[^']*',path='$1'," \
+		-e "s, profile='[^']*',," >"$dir/metadata"
+	grep "$1" "$dir/metadata" && sed "/<name>/r $dir/metadata" "$dir/domain.xml" >"$dir/hook.xml" &&
+		virsh undefine guest && virsh define "$dir/hook.xml"
+}
+exported() { vgpuctl list | tee "$dir/list" | grep -E "^gpu +/dev/zero "; }
+says_why() { said=$(virsh start guest 2>&1); status=$?; echo "$said"; [ "$status" != 0 ] && echo "$said" | grep -F "/dev/nothing"; }
+install -D -m 755 /usr/share/vgpu/libvirt-hook /etc/libvirt/hooks/qemu.d/vgpu
+check "libvirt finds the hook" libvirt
+check "it takes the document's metadata" with_hook /dev/zero
+check "the export is not there yet" not exported
+check "the domain starts" virsh start guest
+check "the hook has exported the device" exported
+check "the domain ends" virsh destroy guest
+check "the hook takes the device back" await 60 not exported
+check "a domain with a device that is not there" with_hook /dev/nothing
+check "does not start, and libvirt says why" says_why
 finish
