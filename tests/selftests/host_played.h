@@ -114,7 +114,7 @@ static inline void fill_pci(struct vgpu_export_add *add, const char *name, const
 	header[0x0e] = 0x80;
 }
 
-static bool native(void)
+static inline bool native(void)
 {
 	const char *tier = getenv("VGPU_TIER");
 
@@ -131,7 +131,7 @@ static bool guest_is_ours(void)
 }
 
 /* Brings the real host's devices back, and loads the guest module for that host if need be. */
-static bool restore(void)
+static inline bool restore(void)
 {
 	const char *tier = getenv("VGPU_TIER");
 

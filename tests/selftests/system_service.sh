@@ -8,6 +8,8 @@ set -u
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . ./lib.sh
+# shellcheck source-path=SCRIPTDIR source=nodes.sh
+. ./nodes.sh
 
 dir=$(mktemp -d)
 conf=/etc/vgpu/exports.d/test.conf
@@ -15,25 +17,6 @@ holder=
 held=
 module=
 trap 'let_go; [ -z "$module" ] || umount -q "$module"; rm -rf "$dir" "$conf"' EXIT
-
-node() {	# node NAME: the guest's /dev/vgpuN of that export
-	for entry in /sys/class/vgpu/*; do
-		[ "$(cat "$entry/name" 2>/dev/null)" = "$1" ] && echo "/dev/${entry##*/}" && return
-	done
-	return 1
-}
-
-drm_node() {	# drm_node NAME [card]: prints the DRM node of that export, a render node or a card
-	for entry in "/sys/class/vgpu/$(basename "$(node "$1")")/drm/drm/${2:-renderD}"[0-9]*; do
-		[ -e "$entry/dev" ] && echo "/dev/dri/${entry##*/}" && return
-	done
-	return 1
-}
-
-class_node() {	# class_node NAME CLASS: prints the path of its node of that class
-	entry=$(readlink -e "/sys/class/vgpu/$(basename "$(node "$1")")/$2") || return 1
-	sed -n 's,^DEVNAME=,/dev/,p' "$entry/uevent"
-}
 
 by_path() {	# by_path FOLDER NODE: udev's name of it there
 	for link in "$1"/by-path/*; do
@@ -168,6 +151,8 @@ udevadm settle
 check "the driver, not its bus" sh -c 'vgpuctl list | grep -w virtio_gpu && ! vgpuctl list | grep virtio-pci'
 check "sysfs has it as well" grep -x virtio_gpu "/sys/class/vgpu/$(basename "$(node gpu)")/driver"
 
+check "/dev/vgpu/by-name" test /dev/vgpu/by-name/gpu -ef "$(node gpu)"
+check "/dev/vgpu/by-host" test /dev/vgpu/by-host/1:22586/gpu-card -ef "$(node gpu-card)"
 check "/dev/vgpuN is the group's" belongs "$(node gpu)" "root:render 660"
 check "the DRM node is the group's" belongs "$(drm_node gpu)" "root:render 660"
 parent=$(basename "$(readlink -f "/sys/class/vgpu/$(basename "$(node gpu)")/drm")")
