@@ -140,6 +140,9 @@ check-libvirt: prepare ## test the documents' libvirt settings, and a guest that
 	@$(harness)/libvirt
 	@$(run) --bed libvirt:6.12
 
+check-cluster: prepare ## test that podman and Slurm give containers and jobs the devices that they should
+	@$(run) --bed cluster:6.12
+
 lint: prepare ## check code and documents (W=1, sparse, checkpatch, shellcheck, Sphinx)
 	@$(harness)/lint
 
@@ -163,4 +166,4 @@ clean: ## remove the files built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms dkms_sources deb prepare demo check soak conformance check-all \
-	check-nested check-vhost check-user check-kept check-hoard check-deaths check-share check-alloc gpu-kit check-gpu-kit check-unit fuzz check-install check-deb check-libvirt lint docs bench shell-guest shell-host clean
+	check-nested check-vhost check-user check-kept check-hoard check-deaths check-share check-alloc gpu-kit check-gpu-kit check-unit fuzz check-install check-deb check-libvirt check-cluster lint docs bench shell-guest shell-host clean

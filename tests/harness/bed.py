@@ -26,7 +26,7 @@ WINDOWS = {"guest": WINDOW, "other": "4M"}
 # gpu=.
 DRAWING = {"3d": "", "venus": ",hostmem=4G,blob=on,venus=on"}
 # Kernel command line of a tier's machine, in addition to vm.KERNEL_ARGS.
-ARGS = {"system": "vgpu.systemd", "libvirt": "lsm=capability,apparmor"}
+ARGS = {"system": "vgpu.systemd", "cluster": "vgpu.systemd", "libvirt": "lsm=capability,apparmor"}
 _saying = threading.Lock()
 
 
@@ -122,6 +122,8 @@ class Bed:
             memory, layer = memory + INNER_MEMORY, "qemu"
         elif self.tier == "libvirt":
             memory, layer = memory + INNER_MEMORY, "libvirt"
+        elif self.tier == "cluster":
+            layer = "cluster"
         memory = max(memory, self.memory)
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           # KASAN would report only the first error of a machine.
@@ -194,7 +196,7 @@ class Bed:
 
     def forwards(self):
         """Returns whether the modules are loaded and devices exported before the tests start."""
-        return self.tier not in ("native", "system", "libvirt")
+        return self.tier not in ("native", "system", "libvirt", "cluster")
 
     def boot(self):
         """Starts the machines, without loading modules or programs of this project."""

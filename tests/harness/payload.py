@@ -86,7 +86,7 @@ def make(kernel, rundir, out):
             shutil.copy(os.path.join(HERE, "guest", name),
                         os.path.join(stage, "usr/lib/vgpu-test", name))
 
-    for name in ("README.md", "Documentation/admin/window.rst"):
+    for name in ("README.md", "Documentation/admin/window.rst", "Documentation/admin/clusters.rst"):
         shutil.copy(os.path.join(TOP, name), os.path.join(stage, "usr/lib/vgpu-test"))
 
     # Modules are the image's own, linked here for depmod only (those of the debug kernel are
