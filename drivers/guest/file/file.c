@@ -87,6 +87,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	xcall.msg.args.open.export = cpu_to_le32(export->id);
 	xcall.msg.args.open.flags = cpu_to_le32(file->f_flags & FILE_OPEN_FLAGS);
 	xcall.stats = &export->stats;
+	xcall.file = file;
 	ret = vgpu_op_run(session, NULL, &xcall);
 	if (!ret)
 		ret = vgpu_call_result(&xcall);

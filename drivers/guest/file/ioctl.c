@@ -29,6 +29,8 @@
 #include "link/export.h"
 #include "link/host.h"
 #include "link/session.h"
+#include "link/trace.h"
+#include "link/traced.h"
 #include "memory/blank.h"
 #include "memory/keep.h"
 #include "memory/keep_claim.h"
@@ -49,6 +51,7 @@
  * @seen: state of the object before the call
  * @blank: state of blank.c: effect of the ioctl on blank buffers
  * @kept: memory that the ioctl hands over to the device
+ * @traced: state of the tracepoint; NULL: the ioctl is not traced
  * @refused: true if the errno is not the driver's
  * @class_call: state of the object's class for this ioctl
  */
@@ -63,6 +66,7 @@ struct vgpu_ioctl {
 	struct vgpu_ready_seen seen;
 	struct vgpu_blank_call blank;
 	struct vgpu_keep_call kept;
+	struct vgpu_traced *traced;
 	bool refused;
 	u8 class_call[] __aligned(__alignof__(u64));
 };
@@ -328,6 +332,14 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	/* Set what the end of this function reads, even if ioctl_call() is not reached. */
 	ioctl->xcall.buf = NULL;
 	ioctl->xcall.sent = false;
+	ioctl->traced = NULL;
+	if (trace_vgpu_file_call_enabled()) {
+		vgpu_guest_call_init(&ioctl->xcall, VGPU_OP_IOCTL, object->id);
+		ioctl->traced = vgpu_traced_ioctl_begin(file, object->export,
+							vgpu_schema_find(object->schema, cmd,
+									 compat),
+							cmd, arg, compat);
+	}
 	vgpu_keep_call_init(&ioctl->kept);
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
 	ioctl->m.caller.learned = &object->export->learned;
@@ -374,6 +386,9 @@ out_end:
 	vgpu_keep_settle(object, &ioctl->kept, ioctl->xcall.sent);
 	if (ioctl->refused)
 		ret = vgpu_marshal_refused(&ioctl->m, ret);
+	if (ioctl->traced)
+		vgpu_traced_ioctl_end(ioctl->traced, &ioctl->xcall, ioctl->m.found.unknown_class,
+				      ret);
 	vgpu_marshal_fini(&ioctl->m);
 	vgpu_guest_call_fini(&ioctl->xcall);
 	kfree(ioctl);

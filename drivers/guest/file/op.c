@@ -69,6 +69,7 @@ void vgpu_op_fill_call(struct file *file, struct vgpu_guest_call *xcall, u16 op,
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & VGPU_OP_FLAGS);
 	xcall->msg.pos = cpu_to_le64(pos);
 	xcall->stats = &object->export->stats;
+	xcall->file = file;
 }
 
 /**

@@ -132,6 +132,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 		vgpu_guest_call_init(&xcall, VGPU_OP_POLL, object->id);
 		xcall.flags = VGPU_GUEST_CALL_NO_MAPPED | VGPU_GUEST_CALL_NO_CANCEL;
 		xcall.stats = &object->export->stats;
+		xcall.file = file;
 		xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
 		xcall.msg.args.poll.events = cpu_to_le32((__force u32)asked);
 		xcall.msg.args.poll.flags = cpu_to_le32(flags);

@@ -24,6 +24,7 @@
 #include "link/lane_pool.h"
 #include "link/session.h"
 #include "link/trace.h"
+#include "link/traced.h"
 #include "link/upcall.h"
 
 /**
@@ -228,6 +229,9 @@ static void call_count(struct vgpu_lane *lane, struct vgpu_guest_call *xcall, in
 	u64 tx = lane->conn.tx_bytes, rx = lane->conn.rx_bytes;
 	struct vgpu_stats *stats = xcall->stats;
 
+	xcall->cost.round_trips += !ret;
+	xcall->cost.bytes_out += tx - lane->tx_seen;
+	xcall->cost.bytes_in += rx - lane->rx_seen;
 	if (stats) {
 		if (!ret) {
 			atomic64_inc(&stats->calls);
@@ -323,12 +327,16 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_guest_call *xc
  */
 int vgpu_call_run(struct vgpu_session *session, struct vgpu_guest_call *xcall)
 {
+	u64 began = trace_vgpu_file_call_enabled() ? ktime_get_ns() : 0;
 	int ret = call_on_lane(session, xcall);
 
 	/* A POLL call cannot make another object ready, so host->calls leaves it out. */
 	if (!(xcall->flags & VGPU_GUEST_CALL_MM) && le16_to_cpu(xcall->msg.op) != VGPU_OP_POLL)
 		atomic64_inc(&session->host->calls);
 	trace_vgpu_call_end(session, xcall, ret);
+	/* ioctl.c reports the ioctls of programs, with their arguments. */
+	if (began && le16_to_cpu(xcall->msg.op) != VGPU_OP_IOCTL)
+		vgpu_traced_call(xcall, began, ret);
 	return ret;
 }
 

@@ -12,6 +12,7 @@
 
 #include "wire.h"
 
+struct file;
 struct vgpu_session;
 struct vgpu_stats;
 
@@ -36,6 +37,20 @@ struct vgpu_stats;
 #define VGPU_GUEST_CALL_INLINE	272
 
 /**
+ * struct vgpu_call_cost - cost of one call; written by the calling thread
+ * @round_trips: number of replies that the thread has awaited, and of upcalls
+ * @pages: number of program pages that the host has fetched
+ * @bytes_out: number of bytes sent
+ * @bytes_in: number of bytes received
+ */
+struct vgpu_call_cost {
+	u32 round_trips;
+	u32 pages;
+	u64 bytes_out;
+	u64 bytes_in;
+};
+
+/**
  * struct vgpu_guest_call - a call of this guest, from request to reply
  * @msg: fixed part of the message. The caller fills in op, flags, object, f_flags, pos and
  *	args; vgpu_call_run() fills in the rest
@@ -52,6 +67,8 @@ struct vgpu_stats;
  *	for; NULL: all of the reply goes to @buf
  * @nr_out: number of entries of @out
  * @stats: counters of the export; may be NULL
+ * @file: file of the call, for tracing; NULL: none. The caller keeps its reference
+ * @cost: cost of the call so far
  * @sent_at: time at which sending began, CLOCK_MONOTONIC in nanoseconds
  * @sent: true if all of the call was sent, whether or not a reply came
  * @fetched: true if the host has asked for program memory that no segment names
@@ -77,7 +94,9 @@ struct vgpu_guest_call {
 	const struct kvec *out;
 	size_t nr_out;
 	struct vgpu_stats *stats;
+	const struct file *file;
 
+	struct vgpu_call_cost cost;
 	u64 sent_at;
 	bool sent;
 	bool fetched;

@@ -8,6 +8,7 @@
 
 #include <linux/tracepoint.h>
 
+#include "call_event.h"
 #include "link/call.h"
 #include "link/session.h"
 
@@ -79,6 +80,9 @@ DEFINE_EVENT(vgpu_upcall, vgpu_writeback,
 	TP_PROTO(u64 addr, u32 len, int error),
 	TP_ARGS(addr, len, error)
 );
+
+/* A call of a program, see link/traced.c. */
+VGPU_CALL_EVENT(vgpu_file_call);
 
 #endif /* VGPU_TRACE_H */
 

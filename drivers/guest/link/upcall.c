@@ -43,6 +43,7 @@ static int upcall_fetch(struct vgpu_lane *lane, struct vgpu_guest_call *xcall,
 		len = 0;
 	else if (xcall->stats)
 		atomic64_add(len / VGPU_PAGE_SIZE, &xcall->stats->fetched_pages);
+	xcall->cost.pages += len / VGPU_PAGE_SIZE;
 	trace_vgpu_fetch(addr, len, error);
 
 	fetched.hdr.len = cpu_to_le32(sizeof(fetched) + len);
@@ -125,6 +126,7 @@ int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_guest_call *xcall,
 	}
 	if (!ret && xcall->stats)
 		atomic64_inc(&xcall->stats->round_trips);
+	xcall->cost.round_trips += !ret;
 	if (msg != small)
 		kvfree(msg);
 	return ret;

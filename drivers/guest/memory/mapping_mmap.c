@@ -325,6 +325,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 	vgpu_guest_call_init(&xcall, VGPU_OP_MMAP, object->id);
 	xcall.flags = VGPU_GUEST_CALL_MM;
 	xcall.stats = &object->export->stats;
+	xcall.file = vma->vm_file;
 	args = &xcall.msg.args.mmap;
 	args->addr = cpu_to_le64(vma->vm_start);
 	args->len = cpu_to_le64(vma->vm_end - vma->vm_start);

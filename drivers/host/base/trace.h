@@ -10,6 +10,8 @@
 
 #include <linux/tracepoint.h>
 
+#include "call_event.h"
+
 TRACE_EVENT(vgpu_host_call,
 	TP_PROTO(u32 peer, u64 session, u16 op, u32 object, u32 cmd, s64 result),
 	TP_ARGS(peer, session, op, object, cmd, result),
@@ -125,6 +127,9 @@ DEFINE_EVENT(vgpu_host_upcall, vgpu_host_spent,
 	TP_PROTO(u32 peer, u64 session, u32 upcall),
 	TP_ARGS(peer, session, upcall)
 );
+
+/* A call of a guest, see call/traced.c. */
+VGPU_CALL_EVENT(vgpu_host_file_call);
 
 #endif /* VGPU_HOST_TRACE_H */
 

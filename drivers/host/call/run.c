@@ -5,6 +5,7 @@
  */
 #include <linux/fs.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
@@ -15,6 +16,7 @@
 #include "call/fops.h"
 #include "call/ioctl.h"
 #include "call/run.h"
+#include "call/traced.h"
 #include "compat.h"
 #include "conn.h"
 #include "memory/access.h"
@@ -377,6 +379,7 @@ static void call_reset(struct vgpuh_call *call)
 	call->kept.nr_pieces = 0;
 	call->room_stuck = false;
 	call->event = 0;
+	call->cost = (struct vgpuh_call_cost){ };
 	call->done = false;
 	call->paid = 0;
 	call->left = false;
@@ -387,6 +390,7 @@ int vgpuh_call_run(struct vgpuh_call *call)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 	const bool rated = READ_ONCE(peer->bounds.rated);
+	u64 began = trace_vgpu_host_file_call_enabled() ? ktime_get_ns() : 0;
 	struct vgpu_turn turn;
 	u32 cmd = 0;
 	int ret = 0;
@@ -419,6 +423,8 @@ int vgpuh_call_run(struct vgpuh_call *call)
 		call->reply.data_len = 0;
 		vgpu_kept_refuse(call);
 	}
+	if (began)
+		vgpuh_traced_call(call, began);
 	call_free_scratch(call);
 	vgpu_room_end(call);
 	if (call->object)

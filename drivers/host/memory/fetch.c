@@ -38,6 +38,7 @@ static int fetch_pages(struct vgpuh_lane *lane, struct vgpuh_page **pages, unsig
 	if (answer.error)
 		return -EFAULT;
 	atomic64_add(nr, &lane->session->peer->counters.fetched_pages);
+	lane->call.cost.pages += nr;
 	return 0;
 }
 

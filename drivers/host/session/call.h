@@ -64,6 +64,16 @@ struct vgpuh_call_fds {
 };
 
 /**
+ * struct vgpuh_call_cost - cost of a call, for tracing; written by the lane's thread
+ * @upcalls: number of upcalls
+ * @pages: number of program pages that were fetched
+ */
+struct vgpuh_call_cost {
+	u32 upcalls;
+	u32 pages;
+};
+
+/**
  * struct vgpuh_call - a call on its way through the host
  * @lane: lane by which the call came
  * @op: entry of the table of operations
@@ -87,6 +97,7 @@ struct vgpuh_call_fds {
  * @owned_client: handle of the RM client that has the memory of a MMAP, or 0
  * @event: number of the event of the EVENT fixup, or 0
  * @closed_fd: fd number of a file that the call has closed, to be freed; or 0
+ * @cost: cost of the call
  * @paid: number of bytes that the call has taken of the guest's rate of bytes
  * @left: true if the call was given up before its turn at the guest's rates
  * @rest: turn of the bytes of the last such call, for which the lane waits; no units: it does not
@@ -113,6 +124,7 @@ struct vgpuh_call {
 	u32 owned_client;
 	u32 event;
 	u32 closed_fd;
+	struct vgpuh_call_cost cost;
 	u32 paid;
 	bool left;
 	struct vgpu_turn rest;

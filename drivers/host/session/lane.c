@@ -173,6 +173,7 @@ int vgpuh_lane_upcall(struct vgpuh_lane *lane, struct kvec *vec, size_t nr, size
 	for (i = 0; i < nr_data; i++)
 		data_len += data[i].iov_len;
 	atomic64_inc(&peer->counters.upcalls);
+	lane->call.cost.upcalls++;
 	lane_set_upcalling(lane, true);
 	ret = vgpu_conn_send(&lane->conn, vec, nr, len, timeout);
 	if (!ret)
