@@ -132,7 +132,7 @@ class Complete(unittest.TestCase):
         for name, command in COMMANDS.items():
             self.assertRegex(command["summary"], r"\A[a-z][^\n]{5,65}[^.\n]\Z")
             text = run("help", name)
-            self.assertEqual(set(re.findall(r"^  (?:-h, |-V, )?(--[a-z-]+)", text, re.M)), options_of(command), name)
+            self.assertEqual(set(re.findall(r"^  (?:-[a-zA-Z], )?(--[a-z-]+)", text, re.M)), options_of(command), name)
             for verb in command["commands"]:
                 self.assertIn(f"\n  {verb['name']} ", text)
 

@@ -36,6 +36,7 @@ enum value {
  * @help: lines for help texts; the first one has to make sense alone
  * @value: kind of its value, an enum value
  * @words: words for VALUE_WORDS, with blanks between them; else NULL
+ * @letter: letter that stands for the option; 0: none
  */
 struct option_words {
 	const char *name;
@@ -43,6 +44,7 @@ struct option_words {
 	const char *help;
 	enum value value;
 	const char *words;
+	char letter;
 };
 
 /**

@@ -45,11 +45,12 @@ static void put_synopsis(FILE *to, const struct command *command, bool first)
 static void put_option(FILE *to, int option)
 {
 	const struct option_words *words = &options_words[option];
+	const char letter[] = { '-', words->letter, ',', ' ', '\0' };
 	char name[48];
 
-	snprintf(name, sizeof(name), "%s--%s%s%s%s", option == OPT_HELP ? "-h, " :
-		 option == OPT_VERSION ? "-V, " : "", words->name, words->operand ? " " : "",
-		 words->operand ? words->operand : "", option == OPT_NVIDIA ? " [N]" : "");
+	snprintf(name, sizeof(name), "%s--%s%s%s%s", words->letter ? letter : "", words->name,
+		 words->operand ? " " : "", words->operand ? words->operand : "",
+		 option == OPT_NVIDIA ? " [N]" : "");
 	snprintf(name, sizeof(name), "  %-18s", strdupa(name));
 	put_lines(to, name, words->help);
 }
@@ -87,8 +88,9 @@ void help_print(FILE *to)
 	fputs("       vgpuctl --version\n"
 	      "\n"
 	      "On a host: let a guest use a device file, take the file back, show exports\n"
-	      "and their users. In a guest: show its devices and the state of its hosts.\n"
-	      "On both: say what is wrong and what to do (doctor).\n"
+	      "and their users. In a guest: show its devices, the state of its hosts,\n"
+	      "and what its programs do with them (trace). On both: say what is wrong and\n"
+	      "what to do (doctor).\n"
 	      "\n", to);
 	for (command = commands; command->name; command++)
 		fprintf(to, "  %-18s%s\n", command->name, command->summary);

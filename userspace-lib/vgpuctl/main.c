@@ -54,11 +54,22 @@ const struct option_words options_words[NR_OPTIONS] = {
 	[OPT_ROOT] = { "root", "DIR",
 		       "examine the system whose root directory is DIR, such as a\n"
 		       "mounted image, and not this one", VALUE_DIR },
-	[OPT_OUTPUT] = { "output", "FILE", "write FILE in place of standard output", VALUE_FILE },
+	[OPT_OUTPUT] = { "output", "FILE", "write FILE in place of standard output", VALUE_FILE,
+			 .letter = 'o' },
+	[OPT_FOLLOW] = { "follow", NULL, "trace also the processes that the process makes",
+			 .letter = 'f' },
+	[OPT_SUMMARY] = { "summary", NULL, "print no calls, but in the end their sums by name",
+			  .letter = 'c' },
+	[OPT_FILTER] = { "filter", "NAMES",
+			 "only calls of these names, separated by commas, such as\n"
+			 "mmap, ioctl or DRM_IOCTL_MODE_*; with a ! before them only\n"
+			 "others", .letter = 'e' },
+	[OPT_UNKNOWN] = { "unknown", NULL,
+			  "in the end, print the ioctls without a schema and their counts" },
 	[OPT_VERBOSE] = { "verbose", NULL, "say also what was examined and is right" },
 	[OPT_SECONDS] = { "seconds", "N", "time that the command takes (default: 20)" },
-	[OPT_HELP] = { "help", NULL, "print help for a command, or for all commands" },
-	[OPT_VERSION] = { "version", NULL, "print the version of vgpuctl" },
+	[OPT_HELP] = { "help", NULL, "print help for a command, or for all commands", .letter = 'h' },
+	[OPT_VERSION] = { "version", NULL, "print the version of vgpuctl", .letter = 'V' },
 };
 
 const struct command commands[] = {
@@ -116,6 +127,16 @@ const struct command commands[] = {
 	  ALLOW(OPT_ROOT) | ALLOW(OPT_VERBOSE), cmd_doctor,
 	  .summary = "say what is wrong and what to do",
 	  .value = VALUE_WORDS, .words = "host guest", .optional = true },
+	{ "trace",
+	  "trace [PID] [--follow] [--filter NAMES] [--summary | --unknown]\n"
+	  "              [--output FILE]\n"
+	  "trace [--follow] ... -- COMMAND [ARGUMENT...]\n"
+	  "trace [GUEST | --to GUEST] [--filter NAMES] [--summary] [--output FILE]\n",
+	  "a PID, a GUEST, or -- and a COMMAND",
+	  ALLOW(OPT_TO) | ALLOW(OPT_OUTPUT) | ALLOW(OPT_FOLLOW) | ALLOW(OPT_SUMMARY) |
+	  ALLOW(OPT_FILTER) | ALLOW(OPT_UNKNOWN), cmd_trace,
+	  .summary = "print the calls of programs on forwarded devices",
+	  .value = VALUE_GUEST, .optional = true },
 	{ "bench", "bench [DEVICE] [--seconds N]\n", "a DEVICE", ALLOW(OPT_SECONDS), cmd_bench,
 	  .summary = "measure calls and memory of a device in this guest",
 	  .value = VALUE_SHOWN, .optional = true },
@@ -175,6 +196,11 @@ static int run_command(const struct command *command, int argc, char **argv,
 	if (wrong)
 		return fail(EXIT_USAGE, "%s has no option --%s (vgpuctl help %s)", command->name,
 			    option_name(option_first(wrong)), command->name);
+	if (command->run == cmd_trace && options->program && argc) {
+		options->more = argv;
+		options->nr_more = argc;
+		argc = 1;
+	}
 	ret = check_operands(command, argc, argv, options);
 	if (ret)
 		return ret;
@@ -222,6 +248,8 @@ int main(int argc, char **argv)
 			help_print(stderr);
 		return fail(EXIT_USAGE, "a command is missing: 'vgpuctl help' lists all, 'vgpuctl list' is a first one");
 	}
+	/* getopt_long() has moved the operands behind the --. */
+	options.program = !strcmp(argv[optind - 1], "--");
 	command = command_find(argv[optind]);
 	if (!command)
 		return help_no_command(argv[optind]);

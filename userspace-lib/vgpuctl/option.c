@@ -61,27 +61,58 @@ static const char *option_word(char **argv)
 	return optarg && optarg == argv[optind - 1] ? argv[optind - 2] : argv[optind - 1];
 }
 
+/* Make the letters of all options a string for getopt_long(). */
+static void put_letters(char letters[2 * NR_OPTIONS + 2])
+{
+	int i;
+
+	*letters++ = ':';
+	for (i = 1; i < NR_OPTIONS; i++) {
+		if (!options_words[i].letter)
+			continue;
+		*letters++ = options_words[i].letter;
+		if (options_words[i].operand)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+}
+
+/* Return the option that a letter stands for, or @opt if it is an option; 0: it is neither. */
+static int option_of(int opt)
+{
+	int i;
+
+	if (opt < NR_OPTIONS)
+		return opt;
+	for (i = 1; i < NR_OPTIONS && options_words[i].letter != opt; i++)
+		;
+	return i < NR_OPTIONS ? i : 0;
+}
+
 int options_take(int argc, char **argv, struct options *options)
 {
 	struct option table[NR_OPTIONS] = { { NULL, 0, NULL, 0 } };
-	int opt, ret, index;
+	char letters[2 * NR_OPTIONS + 2];
+	int opt, ret, index, needs;
 	const char *word;
 	size_t i;
 
 	for (i = 1; i < NR_OPTIONS; i++)
 		table[i - 1] = (struct option){ options_words[i].name,
 			options_words[i].operand ? required_argument : no_argument, NULL, i };
+	put_letters(letters);
 	opterr = 0;
 	for (;;) {
 		index = -1;
-		opt = getopt_long(argc, argv, ":hV", table, &index);
+		opt = getopt_long(argc, argv, letters, table, &index);
 		if (opt < 0)
 			return 0;
 		word = option_word(argv);
-		if (opt == ':')
+		needs = opt == ':' ? option_of(optopt) : 0;
+		if (needs)
 			return fail(EXIT_USAGE, "--%s needs a value: --%s %s (vgpuctl --help)",
-				    option_name(optopt), option_name(optopt),
-				    options_words[optopt].operand);
+				    option_name(needs), option_name(needs),
+				    options_words[needs].operand);
 		if (opt == '?' && optopt > 0 && optopt < NR_OPTIONS)
 			return fail(EXIT_USAGE,
 				    "--%s takes no value: leave out what follows the = (vgpuctl --help)",
@@ -92,9 +123,7 @@ int options_take(int argc, char **argv, struct options *options)
 		if (opt == '?' ||
 		    (index >= 0 && strcspn(word + 2, "=") != strlen(table[index].name)))
 			return no_option(word);
-		if (opt == 'h' || opt == 'V')
-			opt = opt == 'h' ? OPT_HELP : OPT_VERSION;
-		ret = take_option(opt, options);
+		ret = take_option(option_of(opt), options);
 		if (ret)
 			return ret;
 	}

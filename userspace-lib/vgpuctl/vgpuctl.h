@@ -29,7 +29,7 @@ enum {
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_PROFILE,
        OPT_AUDIT, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA,
        OPT_MEMORY, OPT_SAVE, OPT_ROOT, OPT_OUTPUT, OPT_VERBOSE, OPT_SECONDS,
-       OPT_HELP, OPT_VERSION,
+       OPT_FOLLOW, OPT_SUMMARY, OPT_FILTER, OPT_UNKNOWN, OPT_HELP, OPT_VERSION,
        NR_OPTIONS };
 
 #define ALLOW(option) (1ULL << (option))
@@ -51,6 +51,8 @@ enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_O
  * @nr_guests: number of entries of @guests
  * @more: array of the arguments after the command's operand
  * @nr_more: number of entries of @more
+ * @program: true if -- stands before the operands: for trace they are a COMMAND and its arguments,
+ *	@more, which ends with NULL
  */
 struct options {
 	uint64_t given;
@@ -60,6 +62,7 @@ struct options {
 	size_t nr_guests;
 	char **more;
 	size_t nr_more;
+	bool program;
 };
 
 static inline bool option_given(const struct options *options, int option)
@@ -102,6 +105,7 @@ int cmd_limit(const char *guest, const struct options *options);
 int cmd_reload(const char *unused, const struct options *options);
 int cmd_diff(const char *unused, const struct options *options);
 int cmd_doctor(const char *side, const struct options *options);
+int cmd_trace(const char *pid, const struct options *options);
 int cmd_list(const char *unused, const struct options *options);
 int cmd_show(const char *name, const struct options *options);
 int cmd_freeze(const char *guest, const struct options *options);

@@ -121,12 +121,19 @@ void complete_print_bash(void)
 	/* The first name has no " | " before it. */
 	opt = option_first(complete_options_with_value());
 	fputs(option_name(opt), stdout);
-	complete_put_options(complete_options_with_value() & ~ALLOW(opt), " | ", ") ");
+	complete_put_options(complete_options_with_value() & ~ALLOW(opt), " | ", "");
+	for (opt = 1; opt < NR_OPTIONS; opt++)
+		if (options_words[opt].operand && options_words[opt].letter)
+			printf(" | -%c", options_words[opt].letter);
+	fputs(") ", stdout);
 	fputs(bash_words, stdout);
 	for (opt = 1; opt < NR_OPTIONS; opt++) {
 		if (!options_words[opt].operand)
 			continue;
-		printf("	--%s) ", option_name(opt));
+		printf("	--%s", option_name(opt));
+		if (options_words[opt].letter)
+			printf(" | -%c", options_words[opt].letter);
+		fputs(") ", stdout);
 		put_bash_offer(options_words[opt].value, options_words[opt].words);
 		fputs("; return ;;\n", stdout);
 	}

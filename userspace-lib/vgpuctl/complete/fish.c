@@ -66,9 +66,10 @@ static void put_fish_options(const char *when, uint64_t options)
 		if (!(options & ALLOW(opt)))
 			continue;
 		words = &options_words[opt];
-		printf("complete -c vgpuctl -n '%s' -l %s%s%s -d ", when, words->name,
-		       opt == OPT_HELP ? " -s h" : opt == OPT_VERSION ? " -s V" : "",
-		       !words->operand ? "" : words->value == VALUE_FILE ? " -r" : " -x");
+		printf("complete -c vgpuctl -n '%s' -l %s", when, words->name);
+		if (words->letter)
+			printf(" -s %c", words->letter);
+		printf("%s -d ", !words->operand ? "" : words->value == VALUE_FILE ? " -r" : " -x");
 		put_fish_text(words->help);
 		if (words->operand)
 			put_fish_words(words->value, words->words);
@@ -128,9 +129,13 @@ void complete_print_fish(void)
 	      "		end\n"
 	      "		switch $word\n"
 	      "			case", stdout);
-	for (opt = 1; opt < NR_OPTIONS; opt++)
-		if (options_words[opt].operand)
-			printf(" --%s", option_name(opt));
+	for (opt = 1; opt < NR_OPTIONS; opt++) {
+		if (!options_words[opt].operand)
+			continue;
+		printf(" --%s", option_name(opt));
+		if (options_words[opt].letter)
+			printf(" -%c", options_words[opt].letter);
+	}
 	fputs("\n"
 	      "				set skip yes\n"
 	      "			case '-*'\n"
