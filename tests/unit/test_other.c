@@ -8,11 +8,13 @@
 #include "shared/loop.h"
 #include "tap.h"
 #include "vgpud/request/json.h"
+#include "vgpud/request/metrics.h"
 #include "vgpud/request/other.h"
 #include "vgpud/request/status.h"
 
 #define LIST	"{\"op\":\"list\"}"
 #define STATUS	"{\"op\":\"status\"}"
+#define METRICS	"{\"op\":\"metrics\"}"
 #define MS	1000000ULL
 /* Time that one description takes. */
 #define COST	(5 * MS)
@@ -43,6 +45,12 @@ struct json_object *request_status(bool programs)
 	return describe("status");
 }
 
+struct json_object *request_metrics(bool programs)
+{
+	tap_expect(!programs, "the names of programs are told");
+	return describe("metrics");
+}
+
 uint64_t now_ns(void)
 {
 	return now;
@@ -52,7 +60,8 @@ uint64_t now_ns(void)
 
 static void test_lines(void)
 {
-	tap_expect(other_may_ask(LIST) && other_may_ask(STATUS), "a request is refused");
+	tap_expect(other_may_ask(LIST) && other_may_ask(STATUS) && other_may_ask(METRICS),
+		   "a request is refused");
 	tap_expect(!other_may_ask("") && !other_may_ask(LIST " ") &&
 		   !other_may_ask("{\"op\":\"limits\"}"), "another request is allowed");
 	tap_subject("requests that every user may make");
@@ -65,8 +74,9 @@ static void test_fresh(void)
 	for (i = 0; i < 10; i++) {
 		tap_expect(strstr(other_answer(LIST), "list"), "no list");
 		tap_expect(strstr(other_answer(STATUS), "status"), "no status");
+		tap_expect(strstr(other_answer(METRICS), "metrics"), "no metrics");
 	}
-	tap_expect(nr_made == before + 20, "%u descriptions", nr_made - before);
+	tap_expect(nr_made == before + 30, "%u descriptions", nr_made - before);
 	tap_subject("those who ask seldom get what there is now");
 }
 

@@ -621,6 +621,123 @@ struct vgpu_host_peer_stat {
 	__u32 reserved;
 };
 
+#define VGPU_HOST_GUEST_NEXT	(1U << 0)	/* the first guest after @cid and @port */
+
+/* Number of classes of times, and the smallest time in nanoseconds that is not in the first one. */
+#define VGPU_HOST_BUCKETS	24
+#define VGPU_HOST_BUCKET_NS	1024
+/* Number of exports that are counted one by one for a guest. */
+#define VGPU_HOST_TALLIES_MAX	128
+
+/**
+ * struct vgpu_host_tally - counts of a guest's calls on files of an export
+ * @name: name of the export, NUL-terminated
+ * @calls: number of calls on files of the export, and on those that came from such calls, without
+ *	opens and closes
+ * @errors: number of these calls that failed
+ * @bytes_in: length of the messages of these calls in bytes
+ * @bytes_out: length of the replies to them in bytes
+ * @ns: time that they took on the host in nanoseconds, from the arrival of the message to the
+ *	reply, waits included
+ * @buckets: numbers of calls by that time: entry N has those that took less than
+ *	VGPU_HOST_BUCKET_NS << N nanoseconds, and are in no entry before; the last one has the rest
+ */
+struct vgpu_host_tally {
+	char name[32];
+	__u64 calls;
+	__u64 errors;
+	__u64 bytes_in;
+	__u64 bytes_out;
+	__u64 ns;
+	__u64 buckets[VGPU_HOST_BUCKETS];
+};
+
+/**
+ * struct vgpu_host_guest_stat - counters of a guest, over all of its connections
+ * @size: sizeof(struct vgpu_host_guest_stat)
+ * @flags: VGPU_HOST_GUEST_NEXT
+ * @cid: context id of the guest
+ * @port: local port of the guest's connections
+ * @out_cid: context id of the guest that was found
+ * @out_port: local port of that guest's connections
+ * @nr: length of the array @tallies
+ * @out_nr: number of tallies that there are, at most VGPU_HOST_TALLIES_MAX; of these, @nr are
+ *	filled in
+ * @tallies: user pointer to an array of struct vgpu_host_tally, which is filled in
+ * @out_peer: number of the guest's peer; 0: the guest is not connected
+ * @reserved: 0
+ * @out_connections: number of the guest's connections so far
+ * @out_calls: as in struct vgpu_host_peer_stat, like the members below
+ * @out_round_trips: see @out_calls
+ * @out_bytes_in: see @out_calls
+ * @out_bytes_out: see @out_calls
+ * @out_fetched_pages: see @out_calls
+ * @out_written_pages: see @out_calls
+ * @out_fetch_timeouts: see @out_calls
+ * @out_refused: see @out_calls
+ * @out_malformed: see @out_calls
+ * @out_stray_fds: see @out_calls
+ * @out_cancels: see @out_calls
+ * @out_delayed: as in struct vgpu_host_peer_use, like the members below
+ * @out_queued: see @out_delayed
+ * @out_device_ns: see @out_delayed
+ *
+ * The counters outlast connections, and a vgpud that is taken over. The module forgets guests that
+ * are not connected if there are many. -ENOENT: it knows no such guest.
+ */
+struct vgpu_host_guest_stat {
+	__u32 size;
+	__u32 flags;
+	__u32 cid;
+	__u32 port;
+	__u32 out_cid;
+	__u32 out_port;
+	__u32 nr;
+	__u32 out_nr;
+	__u64 tallies;
+	__u32 out_peer;
+	__u32 reserved;
+	__u64 out_connections;
+	__u64 out_calls;
+	__u64 out_round_trips;
+	__u64 out_bytes_in;
+	__u64 out_bytes_out;
+	__u64 out_fetched_pages;
+	__u64 out_written_pages;
+	__u64 out_fetch_timeouts;
+	__u64 out_refused;
+	__u64 out_malformed;
+	__u64 out_stray_fds;
+	__u64 out_cancels;
+	__u64 out_delayed;
+	__u64 out_queued;
+	__u64 out_device_ns;
+};
+
+/**
+ * struct vgpu_host_session_stat - counters of a session
+ * @size: sizeof(struct vgpu_host_session_stat)
+ * @peer: number of the peer
+ * @session: number of the session
+ * @out_calls: number of calls of the session
+ * @out_errors: number of these that failed
+ * @out_bytes_in: length of the messages of these calls in bytes
+ * @out_bytes_out: length of the replies to them in bytes
+ * @out_ns: time that they took on the host in nanoseconds, as in struct vgpu_host_tally
+ *
+ * -ENOENT: no such peer or session.
+ */
+struct vgpu_host_session_stat {
+	__u32 size;
+	__u32 peer;
+	__u64 session;
+	__u64 out_calls;
+	__u64 out_errors;
+	__u64 out_bytes_in;
+	__u64 out_bytes_out;
+	__u64 out_ns;
+};
+
 #define VGPU_HOST_WINDOW_AUTOMATIC	(1U << 0)	/* an agent's settings want it */
 
 /**
@@ -920,6 +1037,8 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_SETTLE	_IO(VGPU_HOST_TYPE, 0x13)
 #define VGPU_HOST_NOTE		_IO(VGPU_HOST_TYPE, 0x14)
 #define VGPU_HOST_NOTE_FIND	_IO(VGPU_HOST_TYPE, 0x15)
+#define VGPU_HOST_GUEST_STAT	_IO(VGPU_HOST_TYPE, 0x18)
+#define VGPU_HOST_SESSION_STAT	_IO(VGPU_HOST_TYPE, 0x19)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)

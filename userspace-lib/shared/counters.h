@@ -5,6 +5,8 @@
 
 #include <linux/types.h>
 
+#include <linux/vgpu_host.h>
+
 /**
  * struct engine_counters - counters of an engine or a shadow; see struct vgpu_host_peer_stat
  *
@@ -25,6 +27,31 @@ struct engine_counters {
 	__u64 stray_fds;
 	__u64 cancels;
 	__u64 device_ns;
+};
+
+/* Number of exports that a shadow counts one by one. */
+#define ENGINE_TALLIES_MAX	32
+
+/**
+ * struct engine_tally - counts of a shadow's calls on files of an export
+ * @export: vgpud's number of the export; 0: calls of all kinds
+ * @reserved: 0
+ * @calls: see struct vgpu_host_tally, like the members below
+ * @errors: see @calls
+ * @bytes_in: see @calls
+ * @bytes_out: see @calls
+ * @ns: see @calls
+ * @buckets: see @calls
+ */
+struct engine_tally {
+	__u32 export;
+	__u32 reserved;
+	__u64 calls;
+	__u64 errors;
+	__u64 bytes_in;
+	__u64 bytes_out;
+	__u64 ns;
+	__u64 buckets[VGPU_HOST_BUCKETS];
 };
 
 /* Number of denied ioctls that a shadow counts one by one, and of its other counts. */
@@ -77,17 +104,25 @@ struct eshadow_use {
  * @use: what the shadow uses
  * @nr_denials: number of entries of @denials; those with VGPU_HOST_IOCTL_NONE may be the last
  *	ENGINE_OTHERS_MAX
- * @reserved: 0
+ * @nr_tallies: number of entries of @tallies
  * @denials: array of counts, of which none is removed
+ * @all: tally of all calls
+ * @tallies: array of tallies of exports, of which none is removed
  *
- * The shadow writes, and vgpud reads. Entries are complete before @nr_denials counts them.
+ * The shadow writes, and vgpud reads. Entries are complete before @nr_denials or @nr_tallies counts
+ * them.
  */
 struct engine_counts {
 	struct engine_counters counters;
 	struct eshadow_use use;
 	__u32 nr_denials;
-	__u32 reserved;
+	__u32 nr_tallies;
 	struct engine_denial denials[ENGINE_DENIALS_MAX + ENGINE_OTHERS_MAX];
+	struct engine_tally all;
+	struct engine_tally tallies[ENGINE_TALLIES_MAX];
 };
+
+/* Length in bytes of the memory that has a struct engine_counts: whole pages. */
+#define ENGINE_COUNTS_LEN	((sizeof(struct engine_counts) + 4095) / 4096 * 4096)
 
 #endif /* VGPU_SHARED_COUNTERS_H */

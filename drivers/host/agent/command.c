@@ -6,6 +6,7 @@
 #include <linux/file.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "agent/command.h"
 #include "agent/control_thread.h"
@@ -310,6 +311,44 @@ static int agent_peer_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
 	return vgpu_cmd_respond(cmd);
 }
 
+static int agent_guest_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_guest_stat *args = cmd->arg;
+	struct vgpu_host_tally *tallies = NULL;
+	struct vgpu_agent *agent = data;
+	u32 nr = min_t(u32, args->nr, VGPU_HOST_TALLIES_MAX);
+	int ret;
+
+	if ((args->flags & ~VGPU_HOST_GUEST_NEXT) || args->reserved)
+		return -EOPNOTSUPP;
+	if (nr) {
+		tallies = kvcalloc(nr, sizeof(*tallies), GFP_KERNEL_ACCOUNT);
+		if (!tallies)
+			return -ENOMEM;
+	}
+	mutex_lock(&agent->lock);
+	ret = vgpu_peers_guest_stat(agent, args, tallies, nr);
+	mutex_unlock(&agent->lock);
+	if (!ret && copy_to_user(u64_to_user_ptr(args->tallies), tallies,
+				 min(nr, args->out_nr) * sizeof(*tallies)))
+		ret = -EFAULT;
+	kvfree(tallies);
+	return ret ?: vgpu_cmd_respond(cmd);
+}
+
+static int agent_session_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_session_stat *args = cmd->arg;
+	struct vgpu_peer *peer = agent_find_peer(data, args->peer);
+	int ret;
+
+	if (!peer)
+		return -ENOENT;
+	ret = vgpuh_session_stat(peer, args);
+	vgpu_peer_put(peer);
+	return ret ?: vgpu_cmd_respond(cmd);
+}
+
 static int agent_denials(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_host_denials *args = cmd->arg;
@@ -421,6 +460,8 @@ static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_SHADOW, struct vgpu_host_shadow, agent_shadow),
 	VGPU_CMD(VGPU_HOST_MEMORY, struct vgpu_host_memory, agent_memory),
 	VGPU_CMD(VGPU_HOST_PEER_STAT, struct vgpu_host_peer_stat, agent_peer_stat),
+	VGPU_CMD(VGPU_HOST_GUEST_STAT, struct vgpu_host_guest_stat, agent_guest_stat),
+	VGPU_CMD(VGPU_HOST_SESSION_STAT, struct vgpu_host_session_stat, agent_session_stat),
 	VGPU_CMD(VGPU_HOST_DENIALS, struct vgpu_host_denials, agent_denials),
 	VGPU_CMD(VGPU_HOST_PEER_LIMIT, struct vgpu_host_peer_limit, agent_peer_limit),
 	VGPU_CMD(VGPU_HOST_PEER_USE, struct vgpu_host_peer_use, agent_peer_use),

@@ -251,6 +251,7 @@ static int control_thread(void *data)
 	peer->gone = NULL;
 	mutex_lock(&peer->agent->lock);
 	xa_erase(&peer->agent->peers, peer->id);
+	vgpu_peer_leave(peer);
 	mutex_unlock(&peer->agent->lock);
 	/* A grant may have queued the work since; no thread finds the peer any more. */
 	cancel_work_sync(&peer->control.tx_work);

@@ -20,6 +20,7 @@
 #include "peer/guest.h"
 #include "peer/peer.h"
 #include "peer/share.h"
+#include "peer/tally.h"
 #include "policy.h"
 #include "session/session.h"
 #include "window/window.h"
@@ -238,6 +239,11 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpuh_export *export,
 	};
 	grant->export = export;
 	kref_get(&export->ref);
+	ret = vgpu_tally_get(peer->guest, export->msg.name, &grant->tally);
+	if (ret) {
+		vgpu_grant_put(grant);
+		return ret;
+	}
 	if (export->device) {
 		grant->share = vgpuh_share_get(export->device, peer->guest->cid,
 					       peer->guest->port, &peer->bounds.terms);

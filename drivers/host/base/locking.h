@@ -10,7 +10,8 @@
  *
  *   agent_mutex		pointer to the one agent, peer/agent.c
  *   agent->lock		exports, peers
- *   agent->guests_lock		guests that are remembered
+ *   agent->guests_lock		guests that are remembered; agent->lock protects their
+ *				tallies and totals
  *   peer->lock			grants, sessions, pointer to struct vgpu_memory
  *   export->files_lock		files of an export, peer/file.c
  *   devices_lock		devices that guests share, their shares, peer/share.c

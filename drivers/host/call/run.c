@@ -384,6 +384,7 @@ static void call_reset(struct vgpuh_call *call)
 	call->paid = 0;
 	call->left = false;
 	call->fences = NULL;
+	call->tally = NULL;
 }
 
 int vgpuh_call_run(struct vgpuh_call *call)
@@ -427,8 +428,12 @@ int vgpuh_call_run(struct vgpuh_call *call)
 		vgpuh_traced_call(call, began);
 	call_free_scratch(call);
 	vgpu_room_end(call);
-	if (call->object)
+	if (call->object) {
+		/* The tally is the guest's, and outlives the object. */
+		if (call->object->origin)
+			call->tally = call->object->origin->tally;
 		vgpuh_object_put(call->object);
+	}
 	call->object = NULL;
 	/* The guest can repeat a CLOSE that has closed nothing as often as it likes. */
 	if (rated && op == VGPU_OP_CLOSE && (call->reply.flags & VGPU_REPLY_REFUSED))

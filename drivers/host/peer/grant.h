@@ -16,6 +16,7 @@
 
 struct file;
 struct vgpu_peer;
+struct vgpu_tally;
 struct vgpuh_device;
 struct vgpuh_share;
 
@@ -82,6 +83,8 @@ struct vgpu_grant {
 	u64 beside_from;
 	/* Counts of the ioctls that @policy, or a rule for the driver, denied. */
 	struct vgpu_denials denials;
+	/* Tally of the guest and the export, which is the guest's; NULL: it is not counted. */
+	struct vgpu_tally *tally;
 	/* List of ioctls that @policy points to. */
 	u32 ioctls[];
 };

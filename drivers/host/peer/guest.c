@@ -2,7 +2,8 @@
 /*
  * Guests: what the host remembers of a guest beyond its connection: the time that its answers have
  * taken while drivers waited for them (patience.h), and what it has done lately of what its rates
- * limit (rate.h). A guest that connects anew begins with what it had left, not with all of it.
+ * limit (rate.h). A guest that connects anew begins with what it had left, not with all of it. The
+ * counters of its earlier connections are remembered as well, of the last GUESTS_KEPT guests.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -10,25 +11,60 @@
 #include "patience.h"
 #include "peer/agent.h"
 #include "peer/guest.h"
+#include "peer/tally.h"
+
+/* Number of guests without a connection of which only counters are left to be remembered. */
+#define GUESTS_KEPT	64
 
 static u64 guest_now(void)
 {
 	return ktime_to_us(ktime_get());
 }
 
-/* Forget guests that are not connected, have all of their time, and owe nothing to their rates. */
+static void guest_free(struct vgpu_guest *guest)
+{
+	vgpu_tallies_free(guest);
+	kfree(guest);
+}
+
+/*
+ * Let guests that are not connected begin anew with their time and rates once they have all of that
+ * time and owe nothing to the rates. Forget those that were first seen longest ago.
+ */
 static void guests_expire(struct vgpu_agent *agent)
 {
 	struct vgpu_guest *guest, *next;
+	unsigned int kept = 0;
 
 	lockdep_assert_held(&agent->guests_lock);
 	list_for_each_entry_safe(guest, next, &agent->guests, node) {
 		if (guest->peers || !vgpu_patience_is_whole(&guest->patience, guest_now()) ||
 		    !vgpu_rates_are_whole(&guest->rates, ktime_get_ns()))
 			continue;
+		vgpu_patience_init(&guest->patience, USEC_PER_MSEC * (u64)agent->patience_ms,
+				   guest_now());
+		if (kept++ < GUESTS_KEPT)
+			continue;
 		list_del(&guest->node);
-		kfree(guest);
+		guest_free(guest);
 	}
+}
+
+struct vgpu_guest *vgpu_guest_find_locked(struct vgpu_agent *agent, u32 cid, u32 port, bool next)
+{
+	const u64 wanted = (u64)cid << 32 | port;
+	struct vgpu_guest *guest, *found = NULL;
+	u64 key, best = U64_MAX;
+
+	lockdep_assert_held(&agent->guests_lock);
+	list_for_each_entry(guest, &agent->guests, node) {
+		key = (u64)guest->cid << 32 | guest->port;
+		if (next ? key > wanted && key < best : key == wanted) {
+			best = key;
+			found = guest;
+		}
+	}
+	return found;
 }
 
 struct vgpu_guest *vgpu_guest_get(struct vgpu_agent *agent, u32 cid, u32 port)
@@ -46,11 +82,13 @@ struct vgpu_guest *vgpu_guest_get(struct vgpu_agent *agent, u32 cid, u32 port)
 	guest->cid = cid;
 	guest->port = port;
 	spin_lock_init(&guest->lock);
+	INIT_LIST_HEAD(&guest->tallies);
 	vgpu_patience_init(&guest->patience, USEC_PER_MSEC * (u64)agent->patience_ms,
 			   guest_now());
 	list_add(&guest->node, &agent->guests);
 found:
 	guest->peers++;
+	guest->connections++;
 out_unlock:
 	mutex_unlock(&agent->guests_lock);
 	return guest;
@@ -68,7 +106,7 @@ void vgpu_guests_fini(struct vgpu_agent *agent)
 	struct vgpu_guest *guest, *next;
 
 	list_for_each_entry_safe(guest, next, &agent->guests, node)
-		kfree(guest);
+		guest_free(guest);
 }
 
 u64 vgpu_guest_call(struct vgpu_guest *guest)

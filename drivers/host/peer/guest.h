@@ -5,6 +5,7 @@
 #ifndef _VGPU_HOST_GUEST_H
 #define _VGPU_HOST_GUEST_H
 
+#include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -24,6 +25,10 @@ struct vgpu_agent;
  * @lock: spinlock that protects @patience and @rates
  * @patience: budget of time that drivers may wait for the guest's answers
  * @rates: buckets of calls, opens and bytes that the guest's rates limit
+ * @connections: number of the guest's connections so far; protected by agent->guests_lock
+ * @past: sums of the counters of connections that have ended; protected by agent->lock
+ * @tallies: list of the guest's tallies (tally.h); protected by agent->lock
+ * @nr_tallies: number of entries of @tallies
  */
 struct vgpu_guest {
 	struct list_head node;
@@ -34,6 +39,10 @@ struct vgpu_guest {
 	spinlock_t lock;
 	struct vgpu_patience patience;
 	struct vgpu_rates rates;
+	u64 connections;
+	struct vgpu_host_guest_stat past;
+	struct list_head tallies;
+	u32 nr_tallies;
 };
 
 /**
@@ -50,6 +59,11 @@ struct vgpu_guest_wait {
 struct vgpu_guest *vgpu_guest_get(struct vgpu_agent *agent, u32 cid, u32 port);
 void vgpu_guest_put(struct vgpu_agent *agent, struct vgpu_guest *guest);
 void vgpu_guests_fini(struct vgpu_agent *agent);
+/*
+ * Find the guest, or with @next the first one after it, in the order of @cid and @port.
+ * Context: agent->guests_lock is held. Return: the guest, or NULL.
+ */
+struct vgpu_guest *vgpu_guest_find_locked(struct vgpu_agent *agent, u32 cid, u32 port, bool next);
 /* Note that a call begins. Return: value for the @call of vgpu_guest_wait_begin(). */
 u64 vgpu_guest_call(struct vgpu_guest *guest);
 /*

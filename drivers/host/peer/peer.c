@@ -5,8 +5,11 @@
 #include <linux/slab.h>
 
 #include "base/trace.h"
+#include "peer/agent.h"
 #include "peer/guest.h"
 #include "peer/peer.h"
+#include "peer/share.h"
+#include "peer/tally.h"
 #include "policy.h"
 
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
@@ -129,4 +132,69 @@ void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat)
 	stat->out_cancels = atomic64_read(&c->cancels);
 	stat->out_kept_bytes = READ_ONCE(peer->kept.bytes);
 	vgpu_guest_stat(peer->guest, stat);
+}
+
+/* Add the peer's counters to @sum. */
+static void peer_add(struct vgpu_peer *peer, struct vgpu_host_guest_stat *sum)
+{
+	struct vgpu_counters *c = &peer->counters;
+
+	sum->out_calls += atomic64_read(&c->calls);
+	sum->out_round_trips += atomic64_read(&c->calls) + atomic64_read(&c->upcalls);
+	sum->out_bytes_in += atomic64_read(&c->bytes_in);
+	sum->out_bytes_out += atomic64_read(&c->bytes_out);
+	sum->out_fetched_pages += atomic64_read(&c->fetched_pages);
+	sum->out_written_pages += atomic64_read(&c->written_pages);
+	sum->out_fetch_timeouts += atomic64_read(&c->fetch_timeouts);
+	sum->out_refused += atomic64_read(&c->refused);
+	sum->out_malformed += atomic64_read(&c->malformed);
+	sum->out_stray_fds += atomic64_read(&c->stray_fds);
+	sum->out_cancels += atomic64_read(&c->cancels);
+	sum->out_delayed += atomic64_read(&c->delayed);
+	sum->out_queued += atomic64_read(&c->queued);
+}
+
+void vgpu_peer_leave(struct vgpu_peer *peer)
+{
+	lockdep_assert_held(&peer->agent->lock);
+	peer_add(peer, &peer->guest->past);
+}
+
+int vgpu_peers_guest_stat(struct vgpu_agent *agent, struct vgpu_host_guest_stat *stat,
+			  struct vgpu_host_tally *tallies, u32 nr)
+{
+	struct vgpu_host_guest_stat sum;
+	struct vgpu_guest *guest;
+	struct vgpu_peer *peer;
+	unsigned long id;
+
+	lockdep_assert_held(&agent->lock);
+	mutex_lock(&agent->guests_lock);
+	guest = vgpu_guest_find_locked(agent, stat->cid, stat->port,
+				       stat->flags & VGPU_HOST_GUEST_NEXT);
+	if (!guest) {
+		mutex_unlock(&agent->guests_lock);
+		return -ENOENT;
+	}
+	sum = guest->past;
+	sum.size = stat->size;
+	sum.flags = stat->flags;
+	sum.cid = stat->cid;
+	sum.port = stat->port;
+	sum.nr = stat->nr;
+	sum.tallies = stat->tallies;
+	sum.out_cid = guest->cid;
+	sum.out_port = guest->port;
+	sum.out_connections = guest->connections;
+	sum.out_nr = vgpu_tallies_copy(guest, tallies, nr);
+	xa_for_each(&agent->peers, id, peer) {
+		if (peer->guest != guest)
+			continue;
+		peer_add(peer, &sum);
+		sum.out_peer = peer->id;
+	}
+	mutex_unlock(&agent->guests_lock);
+	sum.out_device_ns = vgpuh_shares_used(sum.out_cid, sum.out_port);
+	*stat = sum;
+	return 0;
 }

@@ -327,6 +327,17 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 void vgpu_peer_get(struct vgpu_peer *peer);
 void vgpu_peer_put(struct vgpu_peer *peer);
 void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat);
+/*
+ * Add the peer's counters to those of its guest's earlier connections. The peer counts no more.
+ * Context: agent->lock is held.
+ */
+void vgpu_peer_leave(struct vgpu_peer *peer);
+/*
+ * Fill in the counters of a guest, and @nr tallies. @tallies: array that is filled in.
+ * Context: agent->lock is held. Return: 0; -ENOENT: there is no such guest.
+ */
+int vgpu_peers_guest_stat(struct vgpu_agent *agent, struct vgpu_host_guest_stat *stat,
+			  struct vgpu_host_tally *tallies, u32 nr);
 /* Count and trace a message of the peer that violates the protocol. */
 void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type);
 

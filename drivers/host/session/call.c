@@ -9,6 +9,7 @@
 
 #include "base/trace.h"
 #include "object/object.h"
+#include "peer/tally.h"
 #include "session/call.h"
 #include "session/lane.h"
 #include "session/room.h"
@@ -114,6 +115,21 @@ static void call_free_fd(struct vgpuh_call *call)
 	call->closed_fd = 0;
 }
 
+/* Count the call, whose reply has @len bytes and is sent at @now, in nanoseconds. */
+static void call_count(const struct vgpuh_call *call, u32 len, u64 now)
+{
+	const struct vgpu_tally_call one = {
+		.bytes_in = call->msg_len,
+		.bytes_out = len,
+		.ns = now - call->reply.clock_in,
+		.failed = call->reply.result < 0,
+	};
+
+	vgpu_sums_count(call->lane->session->sums, &one);
+	if (call->tally)
+		vgpu_tally_count(call->tally, &one);
+}
+
 int vgpuh_call_send_reply(struct vgpuh_call *call)
 {
 	struct vgpu_draft *draft = &call->reply;
@@ -125,9 +141,13 @@ int vgpuh_call_send_reply(struct vgpuh_call *call)
 		  .iov_len = draft->nr_objects * sizeof(draft->objects[0]) },
 		{ .iov_base = draft->data, .iov_len = draft->data_len },
 	};
+	u64 now;
 
 	call_free_fd(call);
-	reply.clock_out = cpu_to_le64(ktime_get_ns());
+	now = ktime_get_ns();
+	reply.clock_out = cpu_to_le64(now);
+	/* A guest that has its reply can ask for the counts. */
+	call_count(call, len, now);
 	/* No deadline is needed: a guest that does not read blocks only its own lane. */
 	return vgpu_conn_send(&call->lane->conn, vec, ARRAY_SIZE(vec), len, 0);
 }

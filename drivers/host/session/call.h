@@ -15,6 +15,7 @@ struct vgpuh_fences;
 struct vgpuh_lane;
 struct vgpuh_object;
 struct vgpu_room;
+struct vgpu_tally;
 
 #define VGPU_SEGS_SMALL		16
 
@@ -94,6 +95,7 @@ struct vgpuh_call_cost {
  * @kept: memory of the guest that devices may keep
  * @fds: fds in the fd table of the lane's thread
  * @fences: fences of the work that the call gives a device; NULL: they do not matter
+ * @tally: tally of the export that the call's object came from; NULL: there is none
  * @owned_client: handle of the RM client that has the memory of a MMAP, or 0
  * @event: number of the event of the EVENT fixup, or 0
  * @closed_fd: fd number of a file that the call has closed, to be freed; or 0
@@ -121,6 +123,7 @@ struct vgpuh_call {
 	struct vgpuh_call_kept kept;
 	struct vgpuh_call_fds fds;
 	struct vgpuh_fences *fences;
+	struct vgpu_tally *tally;
 	u32 owned_client;
 	u32 event;
 	u32 closed_fd;

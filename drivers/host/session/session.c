@@ -17,6 +17,7 @@
 #include "peer/grant.h"
 #include "peer/limit.h"
 #include "peer/peer.h"
+#include "peer/tally.h"
 #include "session/lane.h"
 #include "session/session.h"
 #include "session/unmap.h"
@@ -43,6 +44,7 @@ static void session_free(struct kref *ref)
 	iput(session->inode);
 	kfree(session->gone);
 	kfree(session->close.event);
+	free_percpu(session->sums);
 	vgpu_tgid_free(session->tgid);
 	vgpu_peer_put(session->peer);
 	kfree(session);
@@ -66,7 +68,8 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 	session->gone = kzalloc(sizeof(*session->gone), GFP_KERNEL_ACCOUNT);
 	session->close.event = kzalloc(sizeof(*session->close.event), GFP_KERNEL_ACCOUNT);
 	session->tgid = vgpu_tgid_new(peer, number);
-	if (!session->gone || !session->close.event || !session->tgid)
+	session->sums = alloc_percpu_gfp(struct vgpu_sums, GFP_KERNEL_ACCOUNT);
+	if (!session->gone || !session->close.event || !session->tgid || !session->sums)
 		goto err_free;
 	inode = vgpu_anon_inode_alloc();
 	if (IS_ERR(inode))
@@ -97,6 +100,7 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number)
 	return session;
 
 err_free:
+	free_percpu(session->sums);
 	vgpu_tgid_free(session->tgid);
 	kfree(session->gone);
 	kfree(session->close.event);
@@ -138,6 +142,23 @@ int vgpuh_session_publish(struct vgpuh_session *session)
 	if (!ret)
 		vgpuh_control_due(peer);
 	return ret;
+}
+
+int vgpuh_session_stat(struct vgpu_peer *peer, struct vgpu_host_session_stat *stat)
+{
+	struct vgpuh_session *session = vgpuh_session_find(peer, stat->session);
+	struct vgpu_sums total;
+
+	if (!session)
+		return -ENOENT;
+	vgpu_sums_total(session->sums, &total);
+	vgpuh_session_put(session);
+	stat->out_calls = total.calls;
+	stat->out_errors = total.errors;
+	stat->out_bytes_in = total.bytes_in;
+	stat->out_bytes_out = total.bytes_out;
+	stat->out_ns = total.ns;
+	return 0;
 }
 
 void vgpuh_sessions_use(struct vgpu_peer *peer, struct vgpu_host_use *use)

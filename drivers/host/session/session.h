@@ -28,6 +28,7 @@ struct mm_struct;
 struct pid;
 struct task_struct;
 struct vgpu_grant;
+struct vgpu_sums;
 struct vgpu_tgid;
 
 /**
@@ -132,6 +133,8 @@ struct vgpuh_session {
 	struct xarray grants;
 	/* Number of bytes of messages, replies and arguments in memory. */
 	atomic_long_t budget;
+	/* Sums over the calls of all lanes. */
+	struct vgpu_sums __percpu *sums;
 
 	/* Mutex that protects the mappings, and serializes changes of the shadow's mm. */
 	struct mutex map_lock;
@@ -158,6 +161,10 @@ struct vgpuh_session *vgpuh_session_alloc(struct vgpu_peer *peer, u64 number);
  * this number.
  */
 int vgpuh_session_publish(struct vgpuh_session *session);
+/*
+ * Fill in the counters of a session. Return: 0; -ENOENT: the peer has no session of that number.
+ */
+int vgpuh_session_stat(struct vgpu_peer *peer, struct vgpu_host_session_stat *stat);
 /* Fill in the largest numbers of lanes, pages and mappings that a session of the peer has now. */
 void vgpuh_sessions_use(struct vgpu_peer *peer, struct vgpu_host_use *use);
 /*

@@ -189,6 +189,8 @@ static void fit_argument(uint32_t cmd, uint8_t *bytes)
 		FIT(VGPU_HOST_SHADOW, vgpu_host_shadow),
 		FIT(VGPU_HOST_MEMORY, vgpu_host_memory),
 		FIT(VGPU_HOST_PEER_STAT, vgpu_host_peer_stat),
+		FIT(VGPU_HOST_GUEST_STAT, vgpu_host_guest_stat),
+		FIT(VGPU_HOST_SESSION_STAT, vgpu_host_session_stat),
 		FIT_POINTER(VGPU_HOST_DENIALS, vgpu_host_denials, denials),
 		FIT(VGPU_HOST_PEER_LIMIT, vgpu_host_peer_limit),
 		FIT(VGPU_HOST_PEER_USE, vgpu_host_peer_use),

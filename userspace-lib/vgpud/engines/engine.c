@@ -20,6 +20,7 @@
 #include "engines/offer.h"
 #include "engines/patience.h"
 #include "engines/shadow.h"
+#include "engines/tally.h"
 #include "keeper/process.h"
 #include "policy.h"
 #include "process/sandbox.h"
@@ -109,16 +110,47 @@ static void engine_ready(struct source *source, uint32_t mask)
 	engine_end(engine);
 }
 
+/* Sum up the counters of the engine and its shadows. */
+static struct engine_counters engine_sums(const struct engine *engine)
+{
+	struct engine_counters sums = engine->ended;
+	const struct shadow_counters *shadow;
+
+	counters_sum(&sums, &engine->shared->counters);
+	LIST_FOREACH(shadow, &engine->shadows, node)
+		counters_sum(&sums, &shadow->counts->counters);
+	return sums;
+}
+
+/* Add the counters of the engine and its shadows to those of the guest's earlier engines. */
+static void totals_add(const struct engine *engine, struct guest_totals *totals)
+{
+	const struct engine_counters sums = engine_sums(engine);
+	struct vgpu_host_use now = { 0 }, most = { 0 };
+	const struct shadow_counters *shadow;
+	__u64 delayed = engine->delayed;
+
+	LIST_FOREACH(shadow, &engine->shadows, node)
+		counters_use(shadow, &now, &most, &delayed);
+	counters_sum(&totals->counters, &sums);
+	totals->delayed += delayed;
+	totals->queued += engine->submitter.queued;
+}
+
 static void engine_free(struct engine *engine)
 {
 	struct offer *offer;
 
-	if (engine->guest)
-		patience_put(engine->guest);
 	masters_end(engine->number, 0);
+	if (engine->guest)
+		engine->guest->totals.device_ns = submissions_used(engine);
 	submissions_end(engine);
 	while (!LIST_EMPTY(&engine->shadows))
 		counters_free(LIST_FIRST(&engine->shadows), engine);
+	if (engine->guest) {
+		totals_add(engine, &engine->guest->totals);
+		patience_put(engine->guest);
+	}
 
 	if (engine->nodes_fd >= 0)
 		LIST_FOREACH(offer, &offers, node)
@@ -145,7 +177,7 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	int ret;
 
 	_Static_assert(sizeof(struct engine_shared) <= PAGE, "one page");
-	ret = page_make(&engine->shared_fd, &memory);
+	ret = pages_make(&engine->shared_fd, PAGE, &memory);
 	if (ret)
 		return ret;
 	engine->shared = memory;
@@ -310,17 +342,6 @@ void engine_reaped(pid_t pid, int status)
 	events->peer_gone(number);
 }
 
-static struct engine_counters engine_sums(const struct engine *engine)
-{
-	struct engine_counters sums = engine->ended;
-	const struct shadow_counters *shadow;
-
-	counters_sum(&sums, &engine->shared->counters);
-	LIST_FOREACH(shadow, &engine->shadows, node)
-		counters_sum(&sums, &shadow->counts->counters);
-	return sums;
-}
-
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 {
 	struct engine *engine = engine_find(peer);
@@ -383,4 +404,49 @@ uint64_t engine_owned_bytes(uint32_t peer)
 	const struct engine *engine = engine_find(peer);
 
 	return engine ? engine->shared->owned_bytes : 0;
+}
+
+int engine_session_stat(uint32_t peer, pid_t pid, struct vgpu_host_session_stat *stat)
+{
+	const struct engine *engine = engine_find(peer);
+
+	return engine ? tallies_session(engine, pid, stat) : -ENOENT;
+}
+
+int engine_guest_stat(struct vgpu_host_guest_stat *stat)
+{
+	struct vgpu_host_tally *tallies = (struct vgpu_host_tally *)(uintptr_t)stat->tallies;
+	const struct remembered *guest;
+	static struct guest_totals totals;
+	const struct engine *engine;
+
+	guest = patience_find(stat->cid, stat->port, stat->flags & VGPU_HOST_GUEST_NEXT);
+	if (!guest)
+		return -ENOENT;
+	engine = engine_of(guest->cid, guest->port);
+	totals = guest->totals;
+	if (engine) {
+		totals.device_ns = submissions_used(engine);
+		totals_add(engine, &totals);
+	}
+	stat->out_cid = guest->cid;
+	stat->out_port = guest->port;
+	stat->out_nr = tallies_fill(&guest->totals, engine, tallies, stat->nr);
+	stat->out_peer = engine ? engine->number : 0;
+	stat->out_connections = totals.connections;
+	stat->out_calls = totals.counters.calls;
+	stat->out_round_trips = totals.counters.calls + totals.counters.upcalls;
+	stat->out_bytes_in = totals.counters.bytes_in;
+	stat->out_bytes_out = totals.counters.bytes_out;
+	stat->out_fetched_pages = totals.counters.fetched_pages;
+	stat->out_written_pages = totals.counters.written_pages;
+	stat->out_fetch_timeouts = totals.counters.fetch_timeouts;
+	stat->out_refused = totals.counters.refused;
+	stat->out_malformed = totals.counters.malformed;
+	stat->out_stray_fds = totals.counters.stray_fds;
+	stat->out_cancels = totals.counters.cancels;
+	stat->out_delayed = totals.delayed;
+	stat->out_queued = totals.queued;
+	stat->out_device_ns = totals.counters.device_ns + totals.device_ns;
+	return 0;
 }

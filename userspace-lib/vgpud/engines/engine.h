@@ -110,6 +110,8 @@ int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
 int engine_peer_del(uint32_t peer);
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 int engine_peer_use(struct vgpu_host_peer_use *use);
+int engine_guest_stat(struct vgpu_host_guest_stat *stat);
+int engine_session_stat(uint32_t peer, pid_t pid, struct vgpu_host_session_stat *stat);
 /* Return the bytes of device memory that the guest's engine owns at the moment. */
 uint64_t engine_owned_bytes(uint32_t peer);
 /* Notify the guest's engine that a hypervisor has connected to the guest's window. */

@@ -16,6 +16,7 @@
 #include "engines/master.h"
 #include "engines/node.h"
 #include "engines/offer.h"
+#include "engines/patience.h"
 #include "policy.h"
 #include "shared/log.h"
 
@@ -308,6 +309,7 @@ int engine_grant(struct vgpu_host_grant *arg)
 	msg.deny = arg->ioctls_deny;
 	msg.nr_ioctls = arg->nr_ioctls;
 	msg.nr_submits = offer->nr_submits;
+	tallies_name(&engine->guest->totals, offer->number, (const char *)offer->add.name);
 	for (i = 0; i < arg->nr_ioctls; i++)
 		msg.ioctls[i] = vgpu_policy_key(ioctls[i]);
 	qsort(msg.ioctls, arg->nr_ioctls, sizeof(msg.ioctls[0]), compare);

@@ -12,6 +12,9 @@
 #include "shared/loop.h"
 #include "shared/proto.h"
 
+/* Number of guests without an engine of which only counters are left to be remembered. */
+#define GUESTS_KEPT	64
+
 static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
 
 uint64_t patience_whole(uint32_t cid, uint32_t port)
@@ -38,9 +41,13 @@ static struct vgpu_patience patience_copy(const struct remembered *guest)
 	return patience;
 }
 
-/* Forget guests that have no engine and all of their time left. */
+/*
+ * Let guests without an engine that have all of their time left begin anew with it. Forget those
+ * that were first seen longest ago.
+ */
 static void guests_expire(void)
 {
+	unsigned int kept = 0;
 	struct remembered *guest = LIST_FIRST(&guests), *next;
 	struct vgpu_patience patience;
 	struct vgpu_rates rates;
@@ -51,6 +58,10 @@ static void guests_expire(void)
 		rates = guest->memory->rates;
 		if (guest->engines || !vgpu_patience_is_whole(&patience, now_us()) ||
 		    !vgpu_rates_are_whole(&rates, now_ns()))
+			continue;
+		vgpu_patience_init(&guest->memory->patience, patience_whole(guest->cid, guest->port),
+				   now_us());
+		if (kept++ < GUESTS_KEPT)
 			continue;
 		LIST_REMOVE(guest, node);
 		munmap(guest->memory, PAGE);
@@ -72,7 +83,7 @@ int patience_get(uint32_t cid, uint32_t port, struct remembered **found)
 	guest = calloc(1, sizeof(*guest));
 	if (!guest)
 		return -ENOMEM;
-	ret = page_make(&guest->fd, &memory);
+	ret = pages_make(&guest->fd, PAGE, &memory);
 	if (ret) {
 		free(guest);
 		return ret;
@@ -84,8 +95,25 @@ int patience_get(uint32_t cid, uint32_t port, struct remembered **found)
 	LIST_INSERT_HEAD(&guests, guest, node);
 out:
 	guest->engines++;
+	guest->totals.connections++;
 	*found = guest;
 	return 0;
+}
+
+struct remembered *patience_find(uint32_t cid, uint32_t port, bool next)
+{
+	const uint64_t wanted = (uint64_t)cid << 32 | port;
+	struct remembered *guest, *found = NULL;
+	uint64_t key, best = UINT64_MAX;
+
+	LIST_FOREACH(guest, &guests, node) {
+		key = (uint64_t)guest->cid << 32 | guest->port;
+		if (next ? key > wanted && key < best : key == wanted) {
+			best = key;
+			found = guest;
+		}
+	}
+	return found;
 }
 
 void patience_stat(const struct remembered *guest, struct vgpu_host_peer_stat *stat)

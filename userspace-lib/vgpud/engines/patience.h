@@ -3,8 +3,11 @@
 #ifndef VGPUD_PATIENCE_H
 #define VGPUD_PATIENCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include "engines/tally.h"
 
 struct vgpu_host_peer_stat;
 struct vgpu_host_rates;
@@ -17,6 +20,7 @@ struct vgpu_host_rates;
  * @engines: number of engines that the guest has
  * @fd: file of @memory
  * @memory: time that drivers may wait for the guest; the guest's shadows write to it
+ * @totals: counters of engines that have ended
  */
 struct remembered {
 	LIST_ENTRY(remembered) node;
@@ -25,12 +29,18 @@ struct remembered {
 	unsigned int engines;
 	int fd;
 	struct engine_patience *memory;
+	struct guest_totals totals;
 };
 
 /* Return the time that drivers may wait for a guest's memory in all, in microseconds. */
 uint64_t patience_whole(uint32_t cid, uint32_t port);
 /* Find or make the state of a guest that gets an engine. Return: 0 or a negative errno. */
 int patience_get(uint32_t cid, uint32_t port, struct remembered **found);
+/*
+ * Find a guest, or with @next the first one after it, in the order of @cid and @port. Return: NULL:
+ * there is none.
+ */
+struct remembered *patience_find(uint32_t cid, uint32_t port, bool next);
 /* Take the pages of a shadow that has ended out of the number of pages of the guest. */
 void patience_return_pages(struct remembered *guest, uint32_t pages);
 /* Return the largest number of pages that all shadows of the guest have had together. */

@@ -10,6 +10,7 @@
 #include "engines/engine.h"
 #include "engines/patience.h"
 #include "engines/shadow.h"
+#include "engines/tally.h"
 #include "process/spawn.h"
 #include "shared/proto.h"
 
@@ -67,7 +68,7 @@ int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *p
 	shadow = calloc(1, sizeof(*shadow));
 	if (!shadow)
 		return -ENOMEM;
-	ret = page_make(&counters_fd, &memory);
+	ret = pages_make(&counters_fd, ENGINE_COUNTS_LEN, &memory);
 	if (ret)
 		goto err_free;
 	spawn.files[6].fd = counters_fd;
@@ -82,7 +83,7 @@ int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *p
 	return 0;
 
 err_unmap:
-	munmap(memory, PAGE);
+	munmap(memory, ENGINE_COUNTS_LEN);
 err_free:
 	free(shadow);
 	return ret;
@@ -139,11 +140,13 @@ void counters_free(struct shadow_counters *shadow, struct engine *engine)
 
 	counters_sum(&engine->ended, &shadow->counts->counters);
 	counters_use(shadow, &now, &engine->most, &engine->delayed);
-	if (engine->guest)
+	if (engine->guest) {
 		patience_return_pages(engine->guest, shadow->counts->use.counted_pages);
+		tallies_add(&engine->guest->totals, shadow->counts);
+	}
 	denials_add(&engine->denied, shadow->counts);
 	LIST_REMOVE(shadow, node);
-	munmap((void *)(uintptr_t)shadow->counts, PAGE);
+	munmap((void *)(uintptr_t)shadow->counts, ENGINE_COUNTS_LEN);
 	free(shadow);
 }
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "engines/denial.h"
 #include "engines/engine.h"
 #include "engines/init.h"
 #include "engines/limit.h"
@@ -91,8 +90,7 @@ int hostdev_open_engines(const struct host_events *handlers)
 	return engine_init(handlers);
 }
 
-/* Make a request of the module. Sets the first member of @arg, a __u32 with the size of @arg. */
-static int hostdev_ioctl(unsigned long cmd, void *arg, uint32_t size)
+int hostdev_ioctl(unsigned long cmd, void *arg, uint32_t size)
 {
 	memcpy(arg, &size, sizeof(size));
 	return ioctl(agent.fd, cmd, arg) ? -errno : 0;
@@ -299,13 +297,6 @@ int hostdev_revoke(uint32_t peer, uint32_t export, bool now)
 	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg, sizeof(arg));
 }
 
-int hostdev_denials(struct vgpu_host_denials *arg)
-{
-	if (engines)
-		return engine_denials(arg);
-	return hostdev_ioctl(VGPU_HOST_DENIALS, arg, sizeof(*arg));
-}
-
 int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 {
 	struct vgpu_host_shadow arg = {
@@ -350,29 +341,6 @@ int hostdev_peer_limit(uint32_t peer, const struct limits *limits)
 		return engine_peer_limit(&arg);
 	}
 	return hostdev_ioctl(VGPU_HOST_PEER_LIMIT, &arg, sizeof(arg));
-}
-
-int hostdev_peer_use(uint32_t peer, struct vgpu_host_peer_use *use)
-{
-	memset(use, 0, sizeof(*use));
-	use->peer = peer;
-	if (engines)
-		return engine_peer_use(use);
-	return hostdev_ioctl(VGPU_HOST_PEER_USE, use, sizeof(*use));
-}
-
-int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
-{
-	memset(stat, 0, sizeof(*stat));
-	stat->peer = peer;
-	if (engines)
-		return engine_peer_stat(peer, stat);
-	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat, sizeof(*stat));
-}
-
-uint64_t hostdev_owned_bytes(uint32_t peer)
-{
-	return engines ? engine_owned_bytes(peer) : 0;
 }
 
 /*

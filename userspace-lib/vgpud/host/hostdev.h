@@ -44,6 +44,12 @@ void hostdev_note(uint32_t peer, uint64_t key, const void *data, size_t len, int
  */
 int hostdev_note_find(uint32_t *peer, uint64_t *key, void *data, size_t *len, int *fd);
 
+/*
+ * Make a request of the module. Sets the first member of @arg, a __u32, to @size, the size of @arg.
+ * For files of this folder.
+ */
+int hostdev_ioctl(unsigned long cmd, void *arg, uint32_t size);
+
 int hostdev_export_add(struct vgpu_host_export_add *arg);
 int hostdev_export_del(uint32_t export);
 int hostdev_export_change(struct vgpu_host_export_change *arg);
@@ -75,6 +81,16 @@ int hostdev_peer_limit(uint32_t peer, const struct limits *limits);
 /* Get what a guest uses of what is limited, now and at most since it connected. */
 int hostdev_peer_use(uint32_t peer, struct vgpu_host_peer_use *use);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
+/*
+ * Get the counters over all connections of the first guest after that of @cid and @port; 0 and 0:
+ * the first of all. @tallies: filled in: array of the VGPU_HOST_TALLIES_MAX tallies at most that
+ * stat->out_nr counts.
+ */
+int hostdev_guest_next(uint32_t cid, uint32_t port, struct vgpu_host_guest_stat *stat,
+		       struct vgpu_host_tally *tallies);
+/* Get the counters of a session, whose shadow has the process ID @pid. */
+int hostdev_session_stat(uint32_t peer, uint64_t session, pid_t pid,
+			 struct vgpu_host_session_stat *stat);
 /*
  * Return the bytes of device memory that a guest's engine owns; 0 with the module, which owns
  * none.

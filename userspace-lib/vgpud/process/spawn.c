@@ -147,14 +147,14 @@ int memory_make(const char *name, size_t size)
 	return ret;
 }
 
-int page_make(int *fd, void **memory)
+int pages_make(int *fd, size_t len, void **memory)
 {
 	int ret;
 
-	*fd = memory_make("vgpu-engine", PAGE);
+	*fd = memory_make("vgpu-engine", len);
 	if (*fd < 0)
 		return *fd;
-	*memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	*memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (*memory != MAP_FAILED)
 		return 0;
 	ret = -errno;

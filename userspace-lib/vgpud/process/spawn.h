@@ -92,7 +92,9 @@ int pair_rest(const int pair[2], int error);
  * them from opening the file once more, with other rights. Return: the file, or a negative errno.
  */
 int memory_make(const char *name, size_t size);
-/* Make and map a page of such memory. Return: 0, or a negative errno; *@fd is negative then. */
-int page_make(int *fd, void **memory);
+/*
+ * Make and map @len bytes of such memory. Return: 0, or a negative errno; *@fd is negative then.
+ */
+int pages_make(int *fd, size_t len, void **memory);
 
 #endif /* VGPUD_SPAWN_H */

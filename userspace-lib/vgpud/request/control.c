@@ -21,6 +21,7 @@
 #include "request/guest.h"
 #include "request/json.h"
 #include "request/limit.h"
+#include "request/metrics.h"
 #include "request/other.h"
 #include "request/status.h"
 #include "request/window.h"
@@ -215,6 +216,8 @@ static struct json_object *request_run(struct json_object *request, const struct
 		return request_list();
 	if (!strcmp(op, "status"))
 		return request_status(true);
+	if (!strcmp(op, "metrics"))
+		return request_metrics(true);
 	if (!strcmp(op, "guest"))
 		return request_guest(request);
 	if (!strcmp(op, "limits"))
@@ -273,7 +276,7 @@ static bool client_answer(struct client *client, struct json_object *answer)
 
 /*
  * Run a request of a user who may not change anything. Such a user's text does not get to the
- * parser of JSON: it is compared with the two requests that every user may make. Return: false if
+ * parser of JSON: it is compared with the requests that every user may make. Return: false if
  * the connection has to end.
  */
 static bool client_line_of_other(struct client *client, const char *line, const struct ucred *cred)

@@ -103,6 +103,11 @@ struct json_object *json_make_string(const char *text)
 	return made(json_object_new_string(text));
 }
 
+struct json_object *json_make_number(uint64_t value)
+{
+	return made(json_object_new_int64(value));
+}
+
 void json_append(struct json_object *array, struct json_object *value)
 {
 	if (array && !json_object_array_add(array, value))

@@ -16,6 +16,7 @@ struct answer;
 struct json_object *json_make_object(void);
 struct json_object *json_make_array(void);
 struct json_object *json_make_string(const char *text);
+struct json_object *json_make_number(uint64_t value);
 
 /* Add a value to an array, or a member to an object, which takes the caller's reference. */
 void json_append(struct json_object *array, struct json_object *value);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "request/json.h"
+#include "request/metrics.h"
 #include "request/other.h"
 #include "request/status.h"
 #include "shared/loop.h"
@@ -33,8 +34,14 @@ static struct json_object *status_without_programs(void)
 	return request_status(false);
 }
 
+static struct json_object *metrics_without_programs(void)
+{
+	return request_metrics(false);
+}
+
 static struct answer_kept list = { .make = request_list };
 static struct answer_kept status = { .make = status_without_programs };
+static struct answer_kept metrics = { .make = metrics_without_programs };
 
 static const char *answer_to(struct answer_kept *kept)
 {
@@ -53,12 +60,22 @@ static const char *answer_to(struct answer_kept *kept)
 	return kept->text;
 }
 
+/* Return the answer to a request that every user may make; NULL: it is another request. */
+static struct answer_kept *kept_for(const char *line)
+{
+	if (!strcmp(line, "{\"op\":\"list\"}"))
+		return &list;
+	if (!strcmp(line, "{\"op\":\"status\"}"))
+		return &status;
+	return !strcmp(line, "{\"op\":\"metrics\"}") ? &metrics : NULL;
+}
+
 bool other_may_ask(const char *line)
 {
-	return !strcmp(line, "{\"op\":\"list\"}") || !strcmp(line, "{\"op\":\"status\"}");
+	return kept_for(line);
 }
 
 const char *other_answer(const char *line)
 {
-	return answer_to(!strcmp(line, "{\"op\":\"list\"}") ? &list : &status);
+	return answer_to(kept_for(line));
 }

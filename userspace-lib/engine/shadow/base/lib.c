@@ -199,16 +199,16 @@ void guest_lock_drop(void)
 	__atomic_store_n(&patience->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Maps a page of the file at @at in the reserved range, and closes the file. */
-static void *share_page(int fd, int prot, u64 at)
+/* Maps @len bytes of the file at @at in the reserved range, and closes the file. */
+static void *share_pages(int fd, u64 len, int prot, u64 at)
 {
-	long ret = sys_mmap(0, PAGE_SIZE, prot, MAP_SHARED, fd, 0);
+	long ret = sys_mmap(0, len, prot, MAP_SHARED, fd, 0);
 
 	sys_exit_if(sys_is_error(ret), ESHADOW_EXIT_SHARED);
-	ret = sys6(__NR_mremap, ret, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
+	ret = sys6(__NR_mremap, ret, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
 	sys_exit_if(sys_is_error(ret), ESHADOW_EXIT_SHARED);
 	/* Keep drivers from writable pages, where a driver would spoil the counters. */
-	if ((prot & PROT_WRITE) && keys_give(at, PAGE_SIZE, KEY_OWN))
+	if ((prot & PROT_WRITE) && keys_give(at, len, KEY_OWN))
 		sys_exit_group(SHADOW_EXIT_KEYS);
 	sys2(__NR_close, fd, 0);
 	return (void *)ret;
@@ -217,15 +217,14 @@ static void *share_page(int fd, int prot, u64 at)
 void shared_init(void)
 {
 	_Static_assert(sizeof(struct engine_shared) <= PAGE_SIZE &&
-		       sizeof(struct engine_counts) <= PAGE_SIZE &&
 		       sizeof(struct engine_patience) <= PAGE_SIZE, "one page each");
-	shared = share_page(ESHADOW_FD_SHARED, PROT_READ, slots_base - PAGE_SIZE);
-	counts = share_page(ESHADOW_FD_COUNTERS, PROT_READ | PROT_WRITE,
-			    slots_base - 2 * PAGE_SIZE);
+	shared = share_pages(ESHADOW_FD_SHARED, PAGE_SIZE, PROT_READ, slots_base - PAGE_SIZE);
+	patience = share_pages(ESHADOW_FD_PATIENCE, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			       slots_base - 2 * PAGE_SIZE);
+	counts = share_pages(ESHADOW_FD_COUNTERS, ENGINE_COUNTS_LEN, PROT_READ | PROT_WRITE,
+			     slots_base - 2 * PAGE_SIZE - ENGINE_COUNTS_LEN);
 	counters = &counts->counters;
 	use = &counts->use;
-	patience = share_page(ESHADOW_FD_PATIENCE, PROT_READ | PROT_WRITE,
-			      slots_base - 3 * PAGE_SIZE);
 	wire_limits = (struct vgpu_wire_limits) {
 		.call_bytes = shared->limits.call_bytes,
 		.segs = VGPU_SEGS_MAX,

@@ -8,6 +8,7 @@
 
 #include "engine/shadow/base/lib.h"
 #include "engine/shadow/call/call.h"
+#include "engine/shadow/call/tally.h"
 #include "engine/shadow/call/files.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
@@ -177,9 +178,13 @@ int call_send_reply(struct call *call)
 		  .iov_len = draft->nr_objects * sizeof(draft->objects[0]) },
 		{ .iov_base = draft->data, .iov_len = draft->data_len },
 	};
+	u64 now, len;
 
-	vgpu_draft_fill(draft, call->lane->seq, &reply);
-	reply.clock_out = cpu_to_le64(now_ns());
+	len = vgpu_draft_fill(draft, call->lane->seq, &reply);
+	now = now_ns();
+	reply.clock_out = cpu_to_le64(now);
+	/* A guest that has its reply can ask for the counts. */
+	tally_count(call, len, now);
 	/* No deadline: a guest that does not read blocks only its own lane. */
 	return lane_send(call->lane, iov, ARRAY_SIZE(iov), 0);
 }

@@ -9,6 +9,7 @@
 #include "rate.h"
 #include "segs.h"
 
+struct engine_tally;
 struct file_entry;
 struct lane;
 
@@ -53,6 +54,7 @@ struct call_fixups {
  * @tsc_in: time-stamp counter at the time when the message came
  * @view: parts of @msg, which were checked
  * @file: file of the call's object; NULL: none
+ * @tally: tally of the export that @file came from; NULL: there is none
  * @reply: reply, as far as it is known
  * @room: room of the call; NULL: the call has none yet
  * @own: room of the lane, for calls that get no other one
@@ -75,6 +77,7 @@ struct call {
 	u64 tsc_in;
 	struct vgpu_call_view view;
 	struct file_entry *file;
+	struct engine_tally *tally;
 	struct vgpu_draft reply;
 	struct room *room;
 	struct room own;

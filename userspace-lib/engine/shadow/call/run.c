@@ -16,6 +16,7 @@
 #include "engine/shadow/call/room.h"
 #include "engine/shadow/call/run.h"
 #include "engine/shadow/call/submission.h"
+#include "engine/shadow/call/tally.h"
 #include "engine/shadow/call/turn.h"
 #include "engine/shadow/lane/channel.h"
 #include "engine/shadow/lane/lane.h"
@@ -160,6 +161,7 @@ static void call_reset(struct call *call)
 	call->lane->mm = true;
 	call->lane->no_demand = false;
 	call->file = NULL;
+	call->tally = NULL;
 	vgpu_draft_reset(&call->reply);
 	call->segs = NULL;
 	call->fixups.files = NULL;
@@ -198,8 +200,10 @@ int call_run(struct call *call)
 	if (call->reply.flags & VGPU_REPLY_REFUSED)
 		call->reply.data_len = 0;
 	call_free_scratch(call);
-	if (call->file)
+	if (call->file) {
+		call->tally = tally_of(call->file->origin);
 		file_put(call->file);
+	}
 	call->lane->no_demand = false;
 	call->file = NULL;
 	/* The guest can repeat a CLOSE that has closed nothing as often as it likes. */
