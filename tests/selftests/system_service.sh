@@ -194,6 +194,14 @@ check "its groups have all controllers" sh -c 'cd /sys/fs/cgroup/system.slice/vg
 check "all guests together have a limit" grep -x '[0-9]*' /sys/fs/cgroup/system.slice/vgpud.service/guests/memory.max
 check "vgpuctl status knows of it" not sh -c 'vgpuctl status | grep "no control groups"'
 
+# Prometheus asks for metrics by HTTP: a service answers each connection.
+metrics() { busybox wget -qO- "http://127.0.0.1:9478/$1"; }
+check "metrics: the socket" systemctl start vgpu-metrics.socket
+check "metrics by HTTP" sh -c 'busybox wget -qO- http://127.0.0.1:9478/metrics | grep "^vgpu_guest_connected{.*} 1$"'
+check "metrics: no other path" not metrics secret
+check "metrics: again" metrics metrics
+systemctl stop vgpu-metrics.socket
+
 check "limits can be saved" vgpuctl limit self sessions=200 --save
 check "they are where make install made a directory" grep -x 'sessions = 200' /etc/vgpu/guests.d/self.conf
 rm -f /etc/vgpu/guests.d/self.conf
