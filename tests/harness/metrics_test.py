@@ -1,21 +1,28 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of vgpuctl metrics with a vgpud that the test plays. Prints TAP.
+"""Tests of vgpuctl metrics and vgpuctl top with a vgpud that the test plays. Prints TAP.
 
   metrics_test.py VGPUCTL
 
 The output has to be OpenMetrics as its specification says, and the text format of Prometheus. The
 glossary and the dashboard have to name the metrics that there are."""
 
+import fcntl
 import json
 import os
+import pty
 import re
+import select
 import shutil
+import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -256,8 +263,126 @@ class Metrics(Case):
         self.assertIn(" 503 ", self.http("GET / HTTP/1.1\r\n\r\n")[0])
 
     def test_arguments(self):
-        for words in (("metrics", "xml"), ("metrics", "--http", "--textfile", "a"), ("metrics", "--json")):
+        for words in (("metrics", "xml"), ("metrics", "--http", "--textfile", "a"), ("metrics", "--json"),
+                      ("top", "--delay", "0"), ("top", "--count", "x"), ("top", "-n", "1.5"), ("top", "--sort", "name"),
+                      ("top", "--delay", "nan"), ("list", "--batch"), ("top", "-n")):
             self.run_it(*words, status=2)
+
+
+class Top(Case):
+    def test_batch(self):
+        """Steps are printed with rates by guest, export and program."""
+        text = self.run_it("top", "-b", "-n", "2", "-d", "0.5", "--sort", "bytes")
+        self.assertEqual(2, text.count("sorted by bytes"))
+        self.assertEqual(2, len(re.findall(r'^we"b\\ +[\d.]+ +', text, re.M)), text)
+        self.assertEqual(2, len(re.findall(r'^gpu +we"b\\ +', text, re.M)), text)
+        self.assertEqual(4, len(re.findall(r"^glxgears .* 4321$", text, re.M)), text)
+        self.assertIn("P99", text)
+
+    def test_json(self):
+        """JSON has one object for each step."""
+        lines = self.run_it("top", "--json", "-n", "2", "-d", "0.5").strip().split("\n")
+        self.assertEqual(2, len(lines))
+        for line in lines:
+            step = json.loads(line)
+            web = next(entry for entry in step["exports"] if entry["calls_per_second"])
+            self.assertEqual(("gpu", 'we"b\\'), (web["name"], web["guest"]))
+            self.assertAlmostEqual(50, web["calls_per_second"] * step["seconds"], places=3)
+            self.assertAlmostEqual(5, web["errors_per_second"] * step["seconds"], places=3)
+            self.assertAlmostEqual(15000, web["bytes_per_second"] * step["seconds"], places=1)
+            self.assertAlmostEqual(20e-6, web["mean_seconds"])
+            self.assertTrue((1024 << 4) / 1e9 < web["p50_seconds"] < web["p99_seconds"] < (1024 << 5) / 1e9)
+            self.assertEqual([4321, 4321], [entry["guest_pid"] for entry in step["programs"]])
+            self.assertIsNone(next(entry for entry in step["exports"] if entry["name"] == "video")["p50_seconds"])
+
+    def test_hidden(self):
+        """Users to whom vgpud names no programs are told so."""
+        self.programs = False
+        self.assertIn("may see them", self.run_it("top", "-b", "-n", "1", "-d", "0.1"))
+
+    def begin(self):
+        """Starts top on a terminal; returns the process, the terminal's ends and its settings."""
+        own, terminal = pty.openpty()
+        self.addCleanup(os.close, own)
+        self.addCleanup(os.close, terminal)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 100, 0, 0))
+        before = termios.tcgetattr(terminal)
+        process = subprocess.Popen([VGPUCTL, "top", "-d", "0.3", "--socket", self.vgpud.path], stdin=terminal,
+                                   stdout=terminal, stderr=terminal, env=os.environ | {"TERM": "xterm"})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, own, terminal, before
+
+    @staticmethod
+    def read(own, word):
+        """Reads what the terminal shows until the word comes; returns all of it."""
+        text, end = "", time.monotonic() + WAIT
+        while word not in text and time.monotonic() < end:
+            if select.select([own], [], [], 0.1)[0]:
+                text += os.read(own, 65536).decode(errors="replace")
+        return text
+
+    def ends(self, end, status):
+        """Checks that top shows something, ends after end(), and leaves the terminal as it was."""
+        process, own, terminal, before = self.begin()
+        self.assertIn("glxgears", self.read(own, "glxgears"))
+        self.assertNotEqual(before, termios.tcgetattr(terminal))
+        end(process, own)
+        # The last bytes leave the other screen of the terminal.
+        text = self.read(own, "\x1b[?1049l")
+        self.assertIn("\x1b[?1049l", text)
+        self.assertEqual(status, process.wait(WAIT))
+        self.assertEqual(before, termios.tcgetattr(terminal))
+        text = text.rpartition("\x1b[?1049l")[2]
+        return text if status <= 0 or "vgpud" in text else text + self.read(own, "vgpud")
+
+    def test_quit(self):
+        self.ends(lambda process, own: os.write(own, b"sjkq"), 0)
+
+    def test_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.ends(lambda process, own, number=number: process.send_signal(number), -number)
+
+    def test_sort(self):
+        """The key s sorts by the next column."""
+        process, own, _, _ = self.begin()
+        self.assertIn("by calls", self.read(own, "by calls"))
+        os.write(own, b"s")
+        self.assertIn("errors", self.read(own, "errors"))
+        process.kill()
+
+    def test_no_agent(self):
+        """If vgpud ends, the terminal is given back before the error is printed."""
+        self.assertIn("vgpud", self.ends(lambda process, own: self.vgpud.listener.shutdown(socket.SHUT_RDWR), 3))
+
+
+class Monitor(Case):
+    def steps(self, *steps):
+        """Returns the events between states of the guest web, as monitor prints them."""
+        left = list(steps)
+        self.vgpud.make = lambda: {"ok": True, "guests": [left.pop(0) if len(left) > 1 else left[0]]}
+        return left
+
+    def test_events(self):
+        """Each change between two samples is an event, and nothing else is."""
+        first = guest(3, "web", 0)
+        gone = guest(3, "web", 0) | {"connected": False, "programs": [], "refused": first["refused"] + 3}
+        back = gone | {"connected": True, "connections": 3, "exports": [*first["exports"], export("new", 0)]}
+        other = back | {"programs": [first["programs"][0] | {"number": 8, "comm": "cat"}], "malformed": back["malformed"] + 1}
+        again = other | {"connections": 4}
+        self.steps(first, first, gone, back, other, again)
+        lines = self.run_it("monitor", "-d", "0.1", "-n", "9").strip().split("\n")
+        self.assertTrue(all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ", line) for line in lines), lines)
+        self.assertEqual(["program-ended web glxgears (pid 4321)", "guest-gone web", "refused web +3", "guest-connected web",
+                          "export-new web new", "program-started web cat (pid 4321)", "malformed web +1", "guest-gone web",
+                          "guest-connected web"], [line.partition(" ")[2] for line in lines])
+
+    def test_json(self):
+        """JSON has one object for each event."""
+        self.steps(guest(3, "web", 0) | {"programs": []}, guest(3, "web", 0))
+        event = json.loads(self.run_it("monitor", "--json", "-d", "0.1", "-n", "1"))
+        self.assertEqual({"event": "program-started", "guest": "web", "program": "glxgears", "guest_pid": 4321},
+                         {key: value for key, value in event.items() if key != "time"})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * These tests show that the counters of vgpuctl metrics are exact: a guest that the
+ * These tests show that the counters of vgpuctl metrics and vgpuctl top are exact: a guest that the
  * test plays makes a known number of calls, with known lengths and results, and connects anew.
  */
 #include "hostile_host.h"
@@ -156,6 +156,30 @@ TEST_F_TIMEOUT(metrics, connects_anew, 120)
 	EXPECT_EQ(before.count + CALLS, after.count);
 	/* The OPEN is no call on a file of the export. */
 	EXPECT_EQ(before.all + CALLS + 1, after.all);
+	close(lane);
+}
+
+/* Programs of a guest are shown by top, to those who may see them, with their calls. */
+TEST_F_TIMEOUT(metrics, programs, 120)
+{
+	const struct tool_run *run;
+	uint32_t object;
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, object);
+	ASSERT_EQ(0, make_calls(lane, object, 1, CALLS, 0));
+	run = tool_run("vgpuctl top --batch --count 2 --delay 0.2 --sort p99");
+	EXPECT_EQ(0, run->status) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "sorted by p99")) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "\n1:22600 ")) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "\nPROGRAM ")) TH_LOG("%s", run->out);
+	run = tool_run("setpriv --reuid 65534 --clear-groups vgpuctl top -b -n 1 -d 0.2");
+	EXPECT_EQ(0, run->status) TH_LOG("%s", run->out);
+	EXPECT_EQ(NULL, strstr(run->out, "\nPROGRAM ")) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "may see them")) TH_LOG("%s", run->out);
+	run = tool_run("vgpuctl top --json --count 1 --delay 0.2");
+	EXPECT_EQ(0, run->status) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "\"guest_pid\":")) TH_LOG("%s", run->out);
 	close(lane);
 }
 

@@ -30,7 +30,7 @@ enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_O
        OPT_AUDIT, OPT_FORCE, OPT_NOW, OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA,
        OPT_MEMORY, OPT_SAVE, OPT_ROOT, OPT_OUTPUT, OPT_VERBOSE, OPT_SECONDS,
        OPT_FOLLOW, OPT_SUMMARY, OPT_FILTER, OPT_UNKNOWN, OPT_TEXTFILE, OPT_HTTP,
-       OPT_HELP, OPT_VERSION,
+       OPT_BATCH, OPT_COUNT, OPT_DELAY, OPT_SORT, OPT_HELP, OPT_VERSION,
        NR_OPTIONS };
 
 #define ALLOW(option) (1ULL << (option))
@@ -107,6 +107,8 @@ int cmd_reload(const char *unused, const struct options *options);
 int cmd_diff(const char *unused, const struct options *options);
 int cmd_doctor(const char *side, const struct options *options);
 int cmd_metrics(const char *format, const struct options *options);
+int cmd_top(const char *unused, const struct options *options);
+int cmd_monitor(const char *unused, const struct options *options);
 int cmd_trace(const char *pid, const struct options *options);
 int cmd_list(const char *unused, const struct options *options);
 int cmd_show(const char *name, const struct options *options);

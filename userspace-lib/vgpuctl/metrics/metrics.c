@@ -85,7 +85,7 @@ int cmd_metrics(const char *format, const struct options *options)
 		return fail(EXIT_USAGE, "metrics has no format %s: it has prometheus and openmetrics",
 			    format);
 	if (option_given(options, OPT_JSON))
-		return fail(EXIT_USAGE, "metrics has no --json: 'vgpuctl status --json' prints counters");
+		return fail(EXIT_USAGE, "metrics has no --json: 'vgpuctl top --json' prints rates, and 'vgpuctl status --json' counters");
 	if (option_given(options, OPT_HTTP) && (path || format))
 		return fail(EXIT_USAGE, "--http takes no FORMAT and no --textfile");
 	if (option_given(options, OPT_HTTP))

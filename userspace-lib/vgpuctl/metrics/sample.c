@@ -4,6 +4,7 @@
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "libvgpu/request.h"
@@ -190,4 +191,34 @@ void sample_free(struct sample *sample)
 	}
 	free(sample->guests);
 	free(sample);
+}
+
+const struct sample_guest *sample_guest_in(const struct sample *sample, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sample->nr_guests; i++)
+		if (!strcmp(sample->guests[i].name, name))
+			return &sample->guests[i];
+	return NULL;
+}
+
+const struct sample_export *sample_export_in(const struct sample_guest *guest, const char *name)
+{
+	size_t i;
+
+	for (i = 0; guest && i < guest->nr_exports; i++)
+		if (!strcmp(guest->exports[i].name, name))
+			return &guest->exports[i];
+	return NULL;
+}
+
+const struct sample_program *sample_program_in(const struct sample_guest *guest, uint64_t number)
+{
+	size_t i;
+
+	for (i = 0; guest && i < guest->nr_programs; i++)
+		if (guest->programs[i].number == number)
+			return &guest->programs[i];
+	return NULL;
 }

@@ -136,5 +136,12 @@ struct sample *sample_parse(struct json_object *answer);
 /* Ask vgpud, or print an error. Return: 0 or an exit status. */
 int sample_take(const struct options *options, struct sample **sample);
 void sample_free(struct sample *sample);
+/*
+ * Find a guest by its name, an export of a guest by its name, or a program of a guest by the number
+ * of its session. @guest may be NULL. Return: NULL: there is none.
+ */
+const struct sample_guest *sample_guest_in(const struct sample *sample, const char *name);
+const struct sample_export *sample_export_in(const struct sample_guest *guest, const char *name);
+const struct sample_program *sample_program_in(const struct sample_guest *guest, uint64_t number);
 
 #endif /* VGPUCTL_SAMPLE_H */
