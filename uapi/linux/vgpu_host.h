@@ -1010,7 +1010,10 @@ struct vgpu_lane_serve {
  */
 #define VGPU_LANE_FDS		1024
 
-/* Return value of VGPU_LANE_SERVE: the thread has to repeat the ioctl with an @event_fd. */
+/*
+ * Return value of VGPU_LANE_SERVE: the thread has to repeat the ioctl with an @event_fd. A thread
+ * that has no memory for one repeats it with -1, and is asked anew before each call.
+ */
 #define VGPU_LANE_NEEDS_EVENT	1
 
 #define VGPU_LANE_SIGNAL	10	/* SIGUSR1: interrupts the driver of a cancelled call */

@@ -225,7 +225,7 @@ static int lane_run(struct vgpuh_lane *lane)
 			if (task_work_pending(current))
 				return 0;
 		}
-		ret = lane_next(lane);
+		ret = lane->held ? 0 : lane_next(lane);
 		if (ret == -EINTR)
 			return 0;
 		if (ret == -ENOMEM) {
@@ -234,6 +234,10 @@ static int lane_run(struct vgpuh_lane *lane)
 		}
 		if (ret)
 			return ret;
+		/* A thread that had no memory for an eventfd may have it by now. */
+		lane->held = !lane->event && !lane->held;
+		if (lane->held)
+			return 0;
 		vgpuh_lane_set_running(lane, true);
 		ret = vgpuh_call_run(&lane->call);
 		vgpuh_lane_set_running(lane, false);

@@ -107,6 +107,8 @@ struct vgpuh_lane {
 	bool ready;
 	/* Eventfd for the next call that needs one; NULL: the thread has to bring one. */
 	struct file *event;
+	/* True if a CALL was received, and runs after the thread has tried to bring an eventfd. */
+	bool held;
 	struct vgpuh_lane_proto proto;
 	/* Number of bytes that lane_count_bytes() has counted already. */
 	u64 rx_counted;
