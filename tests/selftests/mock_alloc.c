@@ -18,6 +18,8 @@
 #include <glob.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
 
 #include "kernel_log.h"
 #include "window_program.h"
@@ -318,6 +320,28 @@ static bool make_buffer(struct place *place)
 	return true;
 }
 
+static bool make_event(struct place *place)
+{
+	place->fds[0] = eventfd(0, EFD_CLOEXEC);
+	return place->fds[0] >= 0 && make_buffer(place);
+}
+
+/* The driver signals an eventfd, and makes a file, when the "device" has filled the buffer. */
+static int run_job(struct place *place)
+{
+	struct vgpu_mock_buf_job job = {
+		.id = place->buf.out_id, .length = PAGE, .event = place->fds[0],
+		.flags = VGPU_MOCK_JOB_EVENT | VGPU_MOCK_JOB_FENCE,
+	};
+	struct pollfd pfd = { .fd = place->fds[0], .events = POLLIN };
+
+	if (ioctl(place->fd, VGPU_MOCK_IOC_BUF_JOB, &job))
+		return -1;
+	place->fds[1] = job.out_fence;
+	errno = ETIME;
+	return poll(&pfd, 1, PATIENCE_MS) == 1 ? 0 : -1;
+}
+
 static int run_open(struct place *place)
 {
 	place->fds[0] = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
@@ -510,6 +534,20 @@ static int run_part(struct place *place)
 	return run_sum(place);
 }
 
+/* The child has the mapping as well, and ends. */
+static int run_fork(struct place *place)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(touch(place->mapped + 3 * PAGE, false) ? 1 : 0);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -1;
+	errno = EFAULT;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -1;
+}
+
 static bool make_read_only(struct place *place)
 {
 	return make_buffer(place) && !map(place, PROT_READ);
@@ -591,6 +629,7 @@ OP(chunks, .run = run_chunks);
 OP(large, .run = run_large);
 OP(fetch, .run = run_fetch);
 OP(times, .run = run_times);
+OP(job, .make = make_event, .run = run_job);
 OP(fd_out, .run = run_fd_out);
 OP(fd_return, .run = run_fd_return);
 OP(fds_out, .run = run_fds_out);
@@ -612,11 +651,16 @@ OP(store, .make = make_mapping, .run = run_store, .error = EFAULT);
 OP(store_seen, .make = make_seen, .run = run_store, .error = EFAULT);
 OP(flush, .make = make_dirty, .run = run_sum);
 OP(part, .make = make_dirty, .run = run_part, .error = ENODEV);
+OP(fork, .make = make_mapping, .run = run_fork, .error = EFAULT);
 OP(protect, .make = make_read_only, .run = run_protect);
 OP(map_ioctl, .make = make_buffer, .run = run_map_ioctl);
 OP(access, .make = make_access, .run = run_access, .error = EIO);
 OP(window_mmap, .make = make_buffer, .run = run_mmap, .window = true);
 OP(window_look, .make = make_mapping, .run = run_look, .error = EFAULT, .window = true);
+OP(window_store, .make = make_mapping, .run = run_store, .error = EFAULT, .window = true);
+OP(window_part, .make = make_dirty, .run = run_part, .error = ENODEV, .window = true);
+OP(window_protect, .make = make_read_only, .run = run_protect, .window = true);
+OP(window_fork, .make = make_mapping, .run = run_fork, .error = EFAULT, .window = true);
 
 static unsigned int open_fds(void)
 {
