@@ -211,6 +211,9 @@ int vgpu_conn_connect(struct vgpu_conn *conn, u32 cid, u32 port, bool reserved,
 	ret = sock_create_kern(&init_net, AF_VSOCK, SOCK_STREAM, 0, &sock);
 	if (ret == -EAFNOSUPPORT)
 		return -ENODEV;
+	/* There is no memory for the socket's inode (__sock_create()). */
+	if (ret == -ENFILE)
+		return -ENOMEM;
 	if (ret)
 		return ret;
 	if (reserved)

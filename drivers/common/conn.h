@@ -75,7 +75,7 @@ struct vgpu_conn {
  * @timeout_ms: timeout of the whole attempt in milliseconds
  *
  * Context: process; sleeps in TASK_KILLABLE.
- * Return: 0, -ECONNREFUSED, -ENODEV (no transport), -ETIMEDOUT, -EINTR, ...
+ * Return: 0, -ECONNREFUSED, -ENODEV (no transport), -ETIMEDOUT, -EINTR, -ENOMEM, ...
  */
 int vgpu_conn_connect(struct vgpu_conn *conn, u32 cid, u32 port, bool reserved,
 		      unsigned int timeout_ms);
