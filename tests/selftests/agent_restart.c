@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -333,6 +334,39 @@ TEST_F_TIMEOUT(agent, files_of_keepers, 120)
 	EXPECT_GE(fd, 0);
 	close(fd);
 	EXPECT_TRUE(agent_start_with(name, ""));
+}
+
+/*
+ * vgpud is killed while it starts a child, which has vgpud's files until it executes its program.
+ * The next vgpud waits for that. A process that has the lock stands for the child.
+ */
+TEST_F_TIMEOUT(agent, child_has_the_lock, 120)
+{
+	const char *name = getenv("VGPU_NAME");
+	int fd, status;
+	pid_t child;
+
+	if (!tool_user_engine())
+		SKIP(return, "needs the user-space engine: the module has no lock");
+	ASSERT_TRUE(agent_end(name, SIGKILL));
+	child = fork();
+	if (!child) {
+		fd = open("/run/vgpu/engine.lock", O_RDWR | O_CLOEXEC);
+		if (fd < 0 || flock(fd, LOCK_EX))
+			_exit(1);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, WUNTRACED));
+	EXPECT_TRUE(WIFSTOPPED(status));
+	agent_run(NULL);
+	usleep(2000000);
+	EXPECT_EQ(1, tool_processes("/vgpud", NULL));
+	EXPECT_EQ(0, kill(child, SIGKILL));
+	EXPECT_EQ(child, waitpid(child, &status, 0));
+	fd = agent_await(name);
+	EXPECT_GE(fd, 0);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -24,6 +24,9 @@
 #include "shared/proto.h"
 
 #define LOCK_FILE	"/run/vgpu/engine.lock"
+/* Milliseconds to wait for children of a vgpud that was killed, and between two looks. */
+#define LOCK_MS		10000
+#define LOCK_LOOK_MS	50
 #define FAULTS_DEVICE	"/dev/userfaultfd"
 
 /* End of messages about features of the kernel that containers and services may deny even root. */
@@ -131,16 +134,43 @@ static int needs_check(void)
 }
 
 /*
- * Take the lock that lets one vgpud run with engines, and hold it until vgpud ends. Only one
+ * Wait until no process holds the lock of a file, LOCK_MS at most, and take it. Return: 0;
+ * -EWOULDBLOCK: another process holds it; another negative errno.
+ */
+static int lock_await(int fd)
+{
+	unsigned int left = LOCK_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK || !left)
+			return -errno;
+		usleep(1000 * LOCK_LOOK_MS);
+		left -= LOCK_LOOK_MS;
+	}
+	return 0;
+}
+
+/*
+ * Take the locks that let one vgpud run with engines, and hold them until vgpud ends. Only one
  * process may make nodes, and there is no module that would refuse a second agent.
+ *
+ * A record lock (fcntl) belongs to one process, so another vgpud that runs is noticed at once. A
+ * child has the files of its vgpud for a moment, until it executes its program. If vgpud is killed
+ * then, the child still listens on vgpud's sockets, and holds the lock of the file (flock).
  */
 static int lock_take(void)
 {
-	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600), ret;
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600), ret = 0;
 
-	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+	if (fd < 0)
+		ret = -errno;
+	else if (fcntl(fd, F_SETLK, &whole))
+		ret = errno == EACCES ? -EAGAIN : -errno;
+	else
+		ret = lock_await(fd);
+	if (!ret)
 		return 0;
-	ret = -errno;
 	if (ret == -EWOULDBLOCK)
 		log_error("another vgpud is running: end that one first (systemctl stop vgpud)");
 	else
