@@ -107,9 +107,11 @@ check-hoard: prepare ## test ten guests that take all that they can get, ten min
 	@$(run) --memory 8192 --limit 1500 --bed loopback:6.12 --bed user:6.12 hostile_hoard
 
 comma := ,
-check-deaths: prepare ## kill 8,000 tasks, 1,500 shadows and 400 agents under load, which takes hours (DEATHS=tasks,shadows,agents SEED=)
-	@$(run) --limit 20000 --env VGPU_DEATHS=$(or $(DEATHS),8000$(comma)1500$(comma)400) $(addprefix --env VGPU_SEED=,$(SEED)) \
-		--bed loopback:6.12 mock_deaths mock_oom
+deaths := $(or $(DEATHS),8000$(comma)1500$(comma)400$(comma)100)
+check-deaths: prepare ## kill 8,000 tasks, 1,500 shadows, 400 agents and engines, 100 QEMUs under load, which takes hours (DEATHS=tasks,shadows,agents,qemus SEED=)
+	@$(run) --limit 20000 --env VGPU_DEATHS=$(deaths) $(addprefix --env VGPU_SEED=,$(SEED)) \
+		--bed loopback:6.12 --bed user:6.12 mock_deaths mock_oom
+	@VGPU_DEATHS=$(deaths) VGPU_SEED=$(SEED) $(run) --no-build --bed nested:6.12/6.12 ordeal_qemus
 
 check-share: prepare ## test the shares of guests in a device that queues its work, on a machine that does nothing else
 	@$(run) --bed loopback:6.12 hostile_share_async

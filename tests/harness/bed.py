@@ -144,11 +144,11 @@ class Bed:
             return TCG_COUNTED
         return accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel)
 
-    def _inner(self, name):
+    def _inner(self, name, window=True):
         """Starts a guest VM inside the host VM. With the host module, "other" gets Debian's QEMU,
         which shares no memory."""
         return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version,
-                                   newest=self.tier == "vhost" or (self.newest and name == "guest")))
+                                   newest=self.tier == "vhost" or (self.newest and name == "guest"), window=window))
 
     def _sessions(self):
         daemons = self.bridge.daemons if self.bridge else []
@@ -275,10 +275,11 @@ class Bed:
         if self.apart:
             self.host.must(f"{SETUP} env native")
 
-    def replace_guest(self):
-        """Kills the guest VM, and boots another one in its place."""
+    def replace_guest(self, window=True):
+        """Kills the guest VM, and boots another one in its place. A guest VM inside the host VM has
+        no window if window is false."""
         self.remove(self.guest)
-        self.guest = (self._inner("guest") if self.nested else
+        self.guest = (self._inner("guest", window) if self.nested else
                       self._machine("guest", self.guest_version, "guest.vhost"))
         self._prepare(self.guest)
         self.describe()

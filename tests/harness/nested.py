@@ -60,19 +60,21 @@ def octal(data):
 class Inner(Vm):
     """A guest VM inside the host VM."""
 
-    def __init__(self, rundir, name, host, cid, version, newest):
+    def __init__(self, rundir, name, host, cid, version, newest, window=True):
         """
         host: Machine of the host VM
         cid: vsock address of the guest VM
         version: version of its kernel
         newest: true if its QEMU is the newest, which shares the guest's memory; false: Debian's,
             which cannot
+        window: true if it has the devices of its window and of the memory that it shares
         """
         super().__init__(rundir, name, slow=2)
         self.host = host
         self.cid = cid
         self.version = version
         self.newest = newest
+        self.window = window
         self.looked = time.monotonic()
 
     def start(self):
@@ -87,6 +89,11 @@ class Inner(Vm):
             # them first.
             strangers += (f"-object memory-backend-file,id={what},mem-path={path},size={size},share=on "
                           f"-device ivshmem-plain,memdev={what} ")
+        self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} {'newest' if self.newest else 'own'} "
+                       f"'{KERNEL_ARGS} vgpu.role={self.name}' {strangers}{self.window_args() if self.window else ''}")
+
+    def window_args(self):
+        """Returns the QEMU arguments of the guest's window."""
         # --memory adds arguments that tell the host of the guest's memory. A user-space engine uses
         # one device for the window and for that memory.
         window = self.host.must(f"vgpuctl window qemu-args --to {self.cid}{' --memory' if self.newest else ''}").text.strip()
@@ -95,8 +102,7 @@ class Inner(Vm):
             # file.
             window = ("-object memory-backend-memfd,id=ram,size=512M,share=on "
                       f"-machine memory-backend=ram,max-ram-below-4g=256M {window}")
-        self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} {'newest' if self.newest else 'own'} "
-                       f"'{KERNEL_ARGS} vgpu.role={self.name}' {strangers}{window},addr={WINDOW_SLOT:#x}")
+        return f"{window},addr={WINDOW_SLOT:#x}"
 
     def stranger(self, what):
         """Returns the path, in the host VM, of one of STRANGERS."""

@@ -17,7 +17,8 @@ from display import Display
 from nested import STRANGERS, WINDOW_DEVICE
 from ordeals_base import (
     HOLDS, HUNT, NVIDIA_PAGES, PREY, TOOLS, Failure, Leak, Mixed, comes, figures, give_card, hunt,
-    hunted, load, load_modules, must, stop_agent, take_card, unload, works)
+    hunted, load, load_modules, must, stop_agent, take_card, unload, wait_busy, works)
+from ordeals_deaths import qemus
 from ordeals_nvidia import nvidia, nvidia_stranger
 from ordeals_window import holds, sleep, unbind
 from patience import Deadline
@@ -90,13 +91,6 @@ def settle(bed, wanted, limit=30):
         if deadline.left() <= 0:
             raise Leak(f"the host VM holds '{now}', it began with '{wanted}'")
         time.sleep(0.2)
-
-
-def wait_busy(bed):
-    """Waits until every part of the load is in a call that a cut can hit."""
-    result = bed.host.run(f"{TOOLS}/mock_state /dev/vgpu-mock busy", 80)
-    if result.status:
-        raise Failure(f"the load does not come back: '{result.text}'")
 
 
 def cut(bed):
@@ -600,7 +594,8 @@ PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "
 ANYWHERE = ["ordeal_hotplug", "ordeal_reload"]
 # Ordeals that need guest VMs inside the host VM.
 NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_cards": cards, "ordeal_drain": drain,
-          "ordeal_joined": joined, "ordeal_kill": kill, "ordeal_strangers": strangers}
+          "ordeal_joined": joined, "ordeal_kill": kill, "ordeal_qemus": qemus,
+          "ordeal_strangers": strangers}
 # Ordeals of NESTED that take less than minutes.
 NESTED_SHORT = ["ordeal_joined"]
 VHOST = {"ordeal_hunter": hunter, "ordeal_sleep": sleep, "ordeal_unbind": unbind}

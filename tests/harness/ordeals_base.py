@@ -52,6 +52,13 @@ def works(bed, limit=30):
         raise Failure("the device does not work again")
 
 
+def wait_busy(bed):
+    """Waits until every part of the load is in a call that a cut can hit."""
+    result = bed.host.run(f"{TOOLS}/mock_state /dev/vgpu-mock busy", 80)
+    if result.status:
+        raise Failure(f"the load does not come back: '{result.text}'")
+
+
 def hunt(machine, mark, seconds, beside="true"):
     """Starts tests/tools/mock_hunt, and another command beside it; returns the number of the
     command."""

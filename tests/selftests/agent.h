@@ -96,13 +96,38 @@ static inline bool agent_await_none(const char *program, uint64_t end)
 	return true;
 }
 
+/*
+ * Finds vgpud, which leads its session. A child that has not executed its program yet runs the same
+ * program as vgpud. Return: its pid; 0: no vgpud runs.
+ */
+static inline pid_t agent_pid(void)
+{
+	char path[300], exe[4096];
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	pid_t pid, found = 0;
+	ssize_t len;
+
+	while (proc && !found && (entry = readdir(proc))) {
+		pid = atoi(entry->d_name);
+		snprintf(path, sizeof(path), "/proc/%s/exe", entry->d_name);
+		len = pid > 0 ? readlink(path, exe, sizeof(exe) - 1) : -1;
+		exe[len > 0 ? len : 0] = '\0';
+		if (len > 6 && !strcmp(exe + len - 6, "/vgpud") && getsid(pid) == pid)
+			found = pid;
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
 /* Sends vgpud a signal that ends it. Return: a pidfd for agent_gone(); -1: no vgpud runs. */
 static inline int agent_kill(int signal)
 {
+	pid_t pid = agent_pid();
 	int pidfd = -1;
-	pid_t pid;
 
-	if (tool_processes("/vgpud", &pid) == 1)
+	if (pid)
 		pidfd = syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd >= 0 && !kill(pid, signal))
 		return pidfd;

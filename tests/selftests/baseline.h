@@ -102,8 +102,8 @@ static inline void baseline_mock(struct baseline *baseline)
 	baseline_add(baseline, "mappings of buffers", now.out_maps);
 }
 
-/* Adds what vgpud says of guests and windows. Other guests than this machine's may be there. */
-static inline void baseline_agent(struct baseline *baseline)
+/* Adds what vgpud says of guests and windows, and of the uses of @guest's limits. */
+static inline void baseline_agent(struct baseline *baseline, const char *guest)
 {
 	static const char *const counters[] = {
 		"sessions", "lanes", "objects", "mappings", "kept_bytes", "owned_bytes",
@@ -125,12 +125,34 @@ static inline void baseline_agent(struct baseline *baseline)
 		baseline_add(baseline, of_window[i], baseline_number(at, key));
 	}
 	/* The uses of limits count what is charged to the guest. */
-	at = tool_run("vgpuctl limit 1 --json")->out;
+	at = tool_run("vgpuctl limit %s --json", guest)->out;
 	for (nr = 0; (at = strstr(at, "\"use\":")); at += strlen("\"use\":"))
 		if (isdigit(at[strlen("\"use\":")])) {
 			snprintf(name, sizeof(name), "use of counted limit %u", nr++);
 			baseline_add(baseline, name, atoll(at + strlen("\"use\":")));
 		}
+}
+
+/* Returns the number of mappings and of open files of a process that are memory files. */
+static inline long baseline_memory_files(pid_t pid)
+{
+	char path[300], link[64];
+	struct dirent *entry;
+	long nr;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	nr = baseline_lines(path, "/memfd:");
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, entry->d_name);
+		memset(link, 0, sizeof(link));
+		nr += readlink(path, link, sizeof(link) - 1) > 0 && !strncmp(link, "/memfd:", 7);
+	}
+	if (dir)
+		closedir(dir);
+	return nr;
 }
 
 /* Adds the numbers of processes of vgpud and of guests, and of the files of those that stay. */
@@ -152,8 +174,10 @@ static inline void baseline_processes(struct baseline *baseline)
 		baseline_add(baseline, programs[i], tool_processes(programs[i], &pid));
 		snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 		/* A shadow that is found may have ended. */
-		if (pid && !strstr(programs[i], "shadow"))
+		if (pid && !strstr(programs[i], "shadow")) {
 			baseline_add(baseline, " its files", baseline_entries(path, ""));
+			baseline_add(baseline, " its memory files", baseline_memory_files(pid));
+		}
 	}
 	while (proc && (entry = readdir(proc))) {
 		if (!isdigit(entry->d_name[0]))
@@ -227,7 +251,7 @@ static inline void baseline_now(struct baseline *baseline, const char *export)
 	baseline_kernel(baseline);
 	if (!tool_has_host())
 		return;
-	baseline_agent(baseline);
+	baseline_agent(baseline, "1");
 	baseline_processes(baseline);
 }
 
@@ -264,6 +288,13 @@ static inline void baseline_differ(const struct baseline *before, const struct b
 	}
 }
 
+/* Reaps processes that have become children of this one because their parent was killed. */
+static inline void baseline_reap(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
 /* Waits until all is as before. Return: false if something else is held in the end. */
 static inline bool baseline_is(const struct baseline *before, const char *export)
 {
@@ -271,6 +302,7 @@ static inline bool baseline_is(const struct baseline *before, const char *export
 	struct baseline now;
 
 	for (;;) {
+		baseline_reap();
 		baseline_now(&now, export);
 		if (!strcmp(before->text, now.text))
 			return true;

@@ -4,9 +4,9 @@
  * the device in all ways, in the window and in copy mode. No other program is harmed, and nothing
  * stays.
  *
- * VGPU_DEATHS=PROGRAMS,SHADOWS,AGENTS says how many are killed in all, and VGPU_SEED repeats the
- * random numbers of an earlier run (make check-deaths). The kernel's scheduling is another each
- * time, so a seed repeats a run roughly.
+ * VGPU_DEATHS=PROGRAMS,SHADOWS,AGENTS,QEMUS says how many are killed in all (QEMUs by an ordeal),
+ * and VGPU_SEED repeats the random numbers of an earlier run (make check-deaths). The kernel's
+ * scheduling is another each time, so a seed repeats a run roughly.
  */
 #include "deaths_load.h"
 #include "window.h"
@@ -201,8 +201,10 @@ static bool kill_shadow(FIXTURE_DATA(deaths) *self)
 static bool kill_agent(FIXTURE_DATA(deaths) *self)
 {
 	if (tool_user_engine() && load_random(&self->state) % 2) {
-		if (!kill_one_of(self, "/vgpu-engine"))
+		if (!kill_one_of(self, "/vgpu-engine")) {
+			fprintf(stderr, "# there is no engine\n");
 			return false;
+		}
 	} else {
 		if (!agent_gone(agent_kill(SIGKILL)))
 			return false;

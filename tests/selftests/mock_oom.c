@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory runs out in a program's control group and in the whole machine. The kernel kills that
- * program, in the middle of calls, mmaps and page faults. Other programs go on, and nothing stays.
+ * Memory runs out in a program's control group, in the group of a guest's shadows, and in the whole
+ * machine. The kernel kills that program or its shadow, in the middle of calls, mmaps and page
+ * faults. Other programs go on, and nothing stays.
  */
 #include "deaths_load.h"
+#include "hostile_host.h"
 #include "window.h"
 
 #include "kselftest_harness.h"
@@ -14,6 +16,11 @@
 #define HURRIED		3
 /* Memory of a program's group. */
 #define PROGRAM_MAX	(24 * MIB)
+/* The group of this machine's guest, what its shadows may take in addition, and what one asks for. */
+#define GUEST_GROUP	BASELINE_GROUPS "/vgpu-guest-1-22586"
+#define SHADOW_MORE	(12 * MIB)
+#define ASKED		MIB
+#define ASKERS		24
 
 FIXTURE(oom) {
 	const char *name;
@@ -43,6 +50,22 @@ static bool make_window(void)
 	return window_begin("64M");
 }
 
+/*
+ * Lets the other guest of in_a_shadow connect for the first time: a host remembers a guest's rates
+ * and its budget of waiting time when it is gone.
+ */
+static bool meet_other(void)
+{
+	struct peer peer = { .control = -1 };
+	bool met;
+
+	real_path = getenv("VGPU_REAL");
+	met = !export_as("oom", NULL, LOOPBACK, PORT, false) && !peer_open(&peer, LOOPBACK, PORT);
+	peer_close(&peer);
+	met &= eventually(no_guest, NULL, SLACK_MS);
+	return !unexport("oom") && met;
+}
+
 FIXTURE_SETUP(oom)
 {
 	const char *seed = getenv("VGPU_SEED");
@@ -62,6 +85,8 @@ FIXTURE_SETUP(oom)
 	/* vgpud has done this where it is in the same machine. */
 	tool_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	ASSERT_TRUE(!mkdir(GROUP, 0755) || errno == EEXIST);
+	if (tool_has_host())
+		ASSERT_TRUE(meet_other());
 	ASSERT_TRUE(load_rest(&self->before)) TH_LOG("%s", self->before.text);
 	ASSERT_TRUE(load_begin(self->name, self->state));
 }
@@ -79,12 +104,16 @@ FIXTURE_TEARDOWN(oom)
 	rmdir(GROUP);
 }
 
-/* Maps the device again and again: more pages than the group may have. */
+/*
+ * Maps the device again and again: more pages than the group may have. Each buffer is destroyed:
+ * memory of the device is not the group's, and would run out before the program's in a window.
+ */
 static void *map_for_ever(void *data)
 {
 	struct vgpu_mock_buf_create create = {
 		.size = 2 * PROGRAM_MAX, .flavour = VGPU_MOCK_BUF_PFN,
 	};
+	struct vgpu_mock_buf_range range = { };
 	int fd = *(int *)data;
 	volatile char *memory;
 	unsigned long at;
@@ -99,6 +128,9 @@ static void *map_for_ever(void *data)
 		for (at = 0; at < create.size; at += LOAD_PAGE)
 			memory[at] = at;
 		munmap((void *)memory, create.size);
+		range.id = create.out_id;
+		if (ioctl(fd, VGPU_MOCK_IOC_BUF_DESTROY, &range))
+			_exit(109);
 	}
 	return NULL;
 }
@@ -179,6 +211,160 @@ TEST_F_TIMEOUT(oom, in_a_program, 120)
 	EXPECT_EQ(kills + i, baseline_field(GROUP "/memory.events", "oom_kill "));
 	EXPECT_EQ(0, load_errors_but(0, 0));
 	EXPECT_EQ(0, load->lost);
+}
+
+/*
+ * Makes calls with much memory until one fails because the shadow is gone. The host may have no
+ * memory for a call instead: ENOMEM. Return: NULL if that was the error.
+ */
+static void *ask_for_ever(void *data)
+{
+	int fd = *(int *)data, error;
+	struct vgpu_mock_large large = { .length = ASKED };
+
+	large.ptr = (uintptr_t)malloc(ASKED);
+	while (!ioctl(fd, VGPU_MOCK_IOC_LARGE_INOUT, &large) || errno == ENOMEM)
+		;
+	error = errno;
+	free((void *)(uintptr_t)large.ptr);
+	return error == ENODEV ? NULL : strerror(error);
+}
+
+/*
+ * A program whose threads ask for more memory at once than the guest's group may have. Return: its
+ * pid. The program ends with status 0 when its shadow is gone and it has got another one.
+ */
+static pid_t asking(void)
+{
+	pthread_t threads[ASKERS];
+	unsigned int i, wrong = 0;
+	pid_t pid = fork();
+	void *error;
+	int fd;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_NAME, "asking");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = load_open();
+	for (i = 0; i < ASKERS; i++)
+		if (pthread_create(&threads[i], NULL, ask_for_ever, &fd))
+			_exit(111);
+	for (i = 0; i < ASKERS; i++) {
+		pthread_join(threads[i], &error);
+		if (error)
+			fprintf(stderr, "# a call of the killed shadow: %s\n", (char *)error);
+		wrong += !!error;
+	}
+	if (wrong || !ioctl(fd, VGPU_MOCK_IOC_NOOP, 0) || errno != ENODEV)
+		_exit(112);
+	close(fd);
+	fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+	_exit(fd < 0 || ioctl(fd, VGPU_MOCK_IOC_NOOP, 0) ? 113 : 0);
+}
+
+/**
+ * struct other - another guest, played by a thread of the test
+ * @peer: its connection
+ * @lane: its only lane
+ * @object: its file of the device
+ * @stop: true if it is to end
+ * @calls: number of its calls that succeeded
+ * @failed: true if a call did not
+ */
+struct other {
+	struct peer peer;
+	int lane;
+	uint32_t object;
+	bool stop;
+	unsigned long calls;
+	bool failed;
+};
+
+/* Returns the time since which this machine's guest is connected; 0: it is not. */
+static uint64_t connected_since(void)
+{
+	struct vgpu_host_info *info;
+	struct vgpu_agent *agent;
+	uint64_t since = 0;
+	size_t i;
+
+	if (vgpu_agent_open(NULL, &agent))
+		return 0;
+	if (!vgpu_agent_status(agent, &info)) {
+		for (i = 0; i < info->nr_guests; i++)
+			if (info->guests[i]->port != PORT)
+				since = info->guests[i]->since;
+		vgpu_host_info_free(info);
+	}
+	vgpu_agent_close(agent);
+	return since;
+}
+
+static void *other_run(void *data)
+{
+	struct other *other = data;
+	char answer[4096];
+
+	while (!__atomic_load_n(&other->stop, __ATOMIC_RELAXED) && !other->failed) {
+		if (!peer_ioctl_send(other->lane, other->object, other->calls + 2,
+				     VGPU_MOCK_IOC_NOOP, NULL, 0, 0) ||
+		    peer_reply(other->lane, answer, sizeof(answer), SLACK_MS) ||
+		    !peer_ping(&other->peer))
+			other->failed = true;
+		while (recv(other->peer.control, answer, sizeof(answer), MSG_DONTWAIT) > 0)
+			;
+		other->calls++;
+		usleep(20000);
+	}
+	return NULL;
+}
+
+/*
+ * The group of a guest's shadows has no more memory: the kernel kills shadows until there is
+ * enough, that of the program that asks for the memory and maybe others of the guest. The kernel
+ * compares memory of processes, and not what the module allocates for them. Programs see ENODEV and
+ * begin again. The guest stays connected, and another guest notices nothing.
+ */
+TEST_F_TIMEOUT(oom, in_a_shadow, 120)
+{
+	struct other other = { };
+	long long kills, now;
+	pthread_t thread;
+	unsigned int i;
+	uint64_t since;
+	int status;
+
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	NEEDS_HOST();
+	ASSERT_EQ(0, export_as("oom", NULL, LOOPBACK, PORT, false));
+	HOST_BEGIN(&other.peer, other.lane, other.object);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, other_run, &other));
+	since = connected_since();
+	kills = baseline_field(GUEST_GROUP "/memory.events", "oom_kill ");
+	EXPECT_LE(0, kills);
+	for (i = 0; i < rounds() && !_metadata->exit_code; i++) {
+		now = baseline_field(GUEST_GROUP "/memory.current", "");
+		EXPECT_EQ(0, tool_run("vgpuctl limit 1 memory=%lld", now + SHADOW_MORE)->status);
+		status = -1;
+		EXPECT_LT(0, waitpid(asking(), &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	EXPECT_EQ(0, tool_run("vgpuctl limit 1 memory=")->status);
+	kills = baseline_field(GUEST_GROUP "/memory.events", "oom_kill ") - kills;
+	EXPECT_LE(i, kills);
+	EXPECT_EQ(since, connected_since());
+	EXPECT_EQ(0, load_errors_but(ENODEV, ENOMEM));
+	__atomic_store_n(&other.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	TH_LOG("%lld shadows killed in %u rounds; the other guest made %lu calls", kills, i,
+	       other.calls);
+	EXPECT_FALSE(other.failed);
+	close(other.lane);
+	peer_close(&other.peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	unexport("oom");
 }
 
 /* The whole machine has no more memory. */
