@@ -113,6 +113,10 @@ check-deaths: prepare ## kill 8,000 tasks, 1,500 shadows, 400 agents and engines
 		--bed loopback:6.12 --bed user:6.12 mock_deaths mock_oom
 	@VGPU_DEATHS=$(deaths) VGPU_SEED=$(SEED) $(run) --no-build --bed nested:6.12/6.12 ordeal_qemus
 
+check-tenants: prepare ## test an innocent guest beside three hostile ones, for half an hour with each engine (MINUTES=30)
+	@$(run) --jobs 1 --memory 4096 --limit 10000 --env VGPU_SOAK_MINUTES=$(or $(MINUTES),30) \
+		--bed loopback:6.12 --bed user:6.12 hostile_soak
+
 check-share: prepare ## test the shares of guests in a device that queues its work, on a machine that does nothing else
 	@$(run) --bed loopback:6.12 hostile_share_async
 
@@ -168,4 +172,4 @@ clean: ## remove the files built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms dkms_sources deb prepare demo check soak conformance check-all \
-	check-nested check-vhost check-user check-kept check-hoard check-deaths check-share check-alloc gpu-kit check-gpu-kit check-unit fuzz check-install check-deb check-libvirt check-cluster lint docs bench shell-guest shell-host clean
+	check-nested check-vhost check-user check-kept check-hoard check-deaths check-tenants check-share check-alloc gpu-kit check-gpu-kit check-unit fuzz check-install check-deb check-libvirt check-cluster lint docs bench shell-guest shell-host clean
