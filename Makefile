@@ -138,9 +138,10 @@ fuzz: prepare ## fuzz the modules in a machine with the debug kernel (MINUTES=4 
 check-install: prepare ## test install, dkms and uninstall in a temporary Debian, and README's commands
 	@$(harness)/install
 
-check-deb: prepare ## build Debian packages, and test them in a temporary Debian (KERNEL=names)
+check-deb: prepare ## build Debian packages, and test them in a temporary Debian and in a VM (KERNEL=names)
 	@$(harness)/deb build
 	@$(harness)/deb check $(KERNEL)
+	@$(run) --bed packages:6.12
 
 check-libvirt: prepare ## test the documents' libvirt settings, and a guest that libvirt runs
 	@$(harness)/libvirt

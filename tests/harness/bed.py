@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The machines of one tier, and what is loaded in them."""
 
+import glob
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -10,7 +12,7 @@ import kernlog
 from bridge import Bridge
 from nested import Inner, inner_disks, inner_ports
 from patience import OwnTime
-from vm import TCG, TCG_COUNTED, TCG_PARALLEL, Machine, NoAnswer, NotBooted, VmDied, accelerator
+from vm import HERE, TCG, TCG_COUNTED, TCG_PARALLEL, Machine, NoAnswer, NotBooted, VmDied, accelerator
 
 SETUP = "/usr/lib/vgpu-test/setup"
 # CIDs of guest VMs inside the host VM: tests run in "guest", and ordeals may add "other".
@@ -26,7 +28,7 @@ WINDOWS = {"guest": WINDOW, "other": "4M"}
 # gpu=.
 DRAWING = {"3d": "", "venus": ",hostmem=4G,blob=on,venus=on"}
 # Kernel command line of a tier's machine, in addition to vm.KERNEL_ARGS.
-ARGS = {"system": "vgpu.systemd", "cluster": "vgpu.systemd", "libvirt": "lsm=capability,apparmor"}
+ARGS = {"system": "vgpu.systemd", "packages": "vgpu.systemd", "cluster": "vgpu.systemd", "libvirt": "lsm=capability,apparmor"}
 _saying = threading.Lock()
 
 
@@ -46,6 +48,17 @@ CAMERAS = {"CAPTURE": "vivid-000-vid-cap", "OUTPUT": "vivid-000-vid-out", "MCAPT
 # machine has functions.
 CARDS = ["-device", "intel-hda,addr=0x18", "-device", "pcie-root-port,id=behind,addr=0x19",
          "-device", "intel-hda,bus=behind", "-device", "intel-hda,addr=0x1f.5"]
+
+
+def packages_disk(rundir):
+    """Returns the serial number and the file of a disk: an archive of the packages of `make deb`."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(HERE)), "build/deb")
+    packages = [os.path.basename(path) for path in glob.glob(os.path.join(folder, "*.deb")) if "-dbgsym_" not in path]
+    if not packages:
+        raise VmDied("there are no packages in build/deb: run `make deb` first")
+    archive = os.path.join(rundir, "packages.tar")
+    subprocess.run(["tar", "-C", folder, "-cf", archive, *packages], check=True)
+    return "packages", archive
 
 
 class Bed:
@@ -124,6 +137,8 @@ class Bed:
             memory, layer = memory + INNER_MEMORY, "libvirt"
         elif self.tier == "cluster":
             layer = "cluster"
+        elif self.tier == "packages":
+            disks = [packages_disk(self.rundir)]
         memory = max(memory, self.memory)
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           # KASAN would report only the first error of a machine.
@@ -196,7 +211,7 @@ class Bed:
 
     def forwards(self):
         """Returns whether the modules are loaded and devices exported before the tests start."""
-        return self.tier not in ("native", "system", "libvirt", "cluster")
+        return self.tier not in ("native", "system", "packages", "libvirt", "cluster")
 
     def boot(self):
         """Starts the machines, without loading modules or programs of this project."""
