@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "vgpuctl/bench.h"
+#include "vgpuctl/make.h"
 
 /* Greatest ratio of a call to a round trip of the transport that is called good. */
 #define CALL_GOOD	4.0
@@ -67,38 +68,35 @@ static void print_words(const struct bench *bench)
 
 static struct json_object *times_json(const struct bench_times *times)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 
-	json_object_object_add(object, "median_us", json_object_new_double(times->median));
-	json_object_object_add(object, "p99_us", json_object_new_double(times->p99));
-	json_object_object_add(object, "operations", json_object_new_int64(times->nr));
+	make_member(object, "median_us", make_double(times->median));
+	make_member(object, "p99_us", make_double(times->p99));
+	make_member(object, "operations", make_number(times->nr));
 	return object;
 }
 
 static struct json_object *verdict_json(bool known, bool good)
 {
-	return known ? json_object_new_string(good ? "good" : "slow") : NULL;
+	return known ? make_string(good ? "good" : "slow") : NULL;
 }
 
 static void print_json(const struct bench *bench)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 	const bool mapped = bench->mapped;
 
-	json_object_object_add(object, "device", json_object_new_string(bench->path));
-	json_object_object_add(object, "vsock", bench->raw ? times_json(&bench->round_trip) : NULL);
-	json_object_object_add(object, "call", times_json(&bench->call));
-	json_object_object_add(object, "copied_bytes", json_object_new_int64(bench->size));
-	json_object_object_add(object, "plain", mapped ? times_json(&bench->plain) : NULL);
-	json_object_object_add(object, "to_device", mapped ? times_json(&bench->to_device) : NULL);
-	json_object_object_add(object, "from_device",
-			       mapped ? times_json(&bench->from_device) : NULL);
-	json_object_object_add(object, "calls", verdict_json(bench->raw, call_good(bench)));
-	json_object_object_add(object, "memory", verdict_json(mapped, memory_good(bench)));
-	json_object_object_add(object, "schema", json_object_new_int(JSON_SCHEMA));
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
+	make_member(object, "device", make_string(bench->path));
+	make_member(object, "vsock", bench->raw ? times_json(&bench->round_trip) : NULL);
+	make_member(object, "call", times_json(&bench->call));
+	make_member(object, "copied_bytes", make_number(bench->size));
+	make_member(object, "plain", mapped ? times_json(&bench->plain) : NULL);
+	make_member(object, "to_device", mapped ? times_json(&bench->to_device) : NULL);
+	make_member(object, "from_device", mapped ? times_json(&bench->from_device) : NULL);
+	make_member(object, "calls", verdict_json(bench->raw, call_good(bench)));
+	make_member(object, "memory", verdict_json(mapped, memory_good(bench)));
+	make_member(object, "schema", make_number(JSON_SCHEMA));
+	make_print(stdout, object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 void bench_print(const struct bench *bench, bool json)

@@ -19,6 +19,7 @@
 #include <json-c/json.h>
 
 #include "vgpuctl/doctor/root.h"
+#include "vgpuctl/make.h"
 #include "vgpuctl/vgpuctl.h"
 
 #define CLASS		"/sys/class/vgpu"
@@ -242,12 +243,12 @@ static int list_read(struct list *list)
 
 static void put_text(struct json_object *object, const char *key, const char *value)
 {
-	json_object_object_add(object, key, json_object_new_string(value));
+	make_member(object, key, make_string(value));
 }
 
 static void put_count(struct json_object *object, const char *key, unsigned int value)
 {
-	json_object_object_add(object, key, json_object_new_int64(value));
+	make_member(object, key, make_number(value));
 }
 
 /*
@@ -256,7 +257,7 @@ static void put_count(struct json_object *object, const char *key, unsigned int 
  */
 static void put_node(const struct list *list, struct json_object *nodes, const struct entry *entry)
 {
-	struct json_object *node = json_object_new_object();
+	struct json_object *node = make_object();
 	struct stat st;
 	bool there = !root_stat(&list->root, entry->node, &st) && S_ISCHR(st.st_mode) &&
 		     st.st_rdev == entry->number;
@@ -271,7 +272,7 @@ static void put_node(const struct list *list, struct json_object *nodes, const s
 		put_count(node, "uid", st.st_uid);
 		put_count(node, "gid", st.st_gid);
 	}
-	json_object_array_add(nodes, node);
+	make_element(nodes, node);
 }
 
 /* Add a CDI device with the files that @chosen has, and those that they need. */
@@ -279,8 +280,8 @@ static void put_device(const struct list *list, struct json_object *devices, con
 		       bool (*chosen)(const struct entry *entry, const void *what),
 		       const void *what)
 {
-	struct json_object *device = json_object_new_object(), *edits = json_object_new_object(),
-			   *nodes = json_object_new_array();
+	struct json_object *device = make_object(), *edits = make_object(),
+			   *nodes = make_array();
 	const struct entry *entry, *other, *end = list->entries + list->nr;
 
 	for (entry = list->entries; entry < end; entry++) {
@@ -291,9 +292,9 @@ static void put_device(const struct list *list, struct json_object *devices, con
 			put_node(list, nodes, entry);
 	}
 	put_text(device, "name", name);
-	json_object_object_add(edits, "deviceNodes", nodes);
-	json_object_object_add(device, "containerEdits", edits);
-	json_object_array_add(devices, device);
+	make_member(edits, "deviceNodes", nodes);
+	make_member(device, "containerEdits", edits);
+	make_element(devices, device);
 }
 
 static bool is_any(const struct entry *entry, const void *unused)
@@ -351,7 +352,7 @@ static void name_device(struct json_object *devices, const char *from, char name
 
 static struct json_object *make_spec(const struct list *list)
 {
-	struct json_object *spec = json_object_new_object(), *devices = json_object_new_array();
+	struct json_object *spec = make_object(), *devices = make_array();
 	char name[128];
 	size_t i;
 
@@ -366,7 +367,7 @@ static struct json_object *make_spec(const struct list *list)
 		put_device(list, devices, name, is_entry, &list->entries[i]);
 	}
 	put_device(list, devices, "all", is_any, NULL);
-	json_object_object_add(spec, "devices", devices);
+	make_member(spec, "devices", devices);
 	return spec;
 }
 

@@ -33,6 +33,11 @@ struct json_object *make_number(int64_t number)
 	return made(json_object_new_int64(number));
 }
 
+struct json_object *make_double(double number)
+{
+	return made(json_object_new_double(number));
+}
+
 struct json_object *make_bool(bool is_true)
 {
 	return made(json_object_new_boolean(is_true));
