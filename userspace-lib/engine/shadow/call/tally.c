@@ -50,24 +50,23 @@ static u32 tally_bucket(u64 ns)
 	return min(bucket, (u32)VGPU_HOST_BUCKETS - 1);
 }
 
-void tally_count(const struct call *call, u64 len, u64 now)
+static void sums_count(struct engine_tally *tally, const struct call *call, u64 len, u64 ns)
 {
-	struct engine_tally *all = &counts->all, *tally = call->tally;
-	u64 ns = now - call->reply.clock_in;
-
-	count(&all->calls, 1);
-	if (call->reply.result < 0)
-		count(&all->errors, 1);
-	count(&all->bytes_in, call->msg_len);
-	count(&all->bytes_out, len);
-	count(&all->ns, ns);
-	if (!tally)
-		return;
 	count(&tally->calls, 1);
 	if (call->reply.result < 0)
 		count(&tally->errors, 1);
 	count(&tally->bytes_in, call->msg_len);
 	count(&tally->bytes_out, len);
 	count(&tally->ns, ns);
-	count(&tally->buckets[tally_bucket(ns)], 1);
+}
+
+void tally_count(const struct call *call, u64 len, u64 now)
+{
+	u64 ns = now - call->reply.clock_in;
+
+	sums_count(&counts->all, call, len, ns);
+	if (!call->tally)
+		return;
+	sums_count(call->tally, call, len, ns);
+	count(&call->tally->buckets[tally_bucket(ns)], 1);
 }
