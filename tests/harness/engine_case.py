@@ -35,6 +35,7 @@ SO_SNDBUFFORCE = 32
 # Constants of shared/proto.h.
 GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER, REAP, LIMITS, SLOT = 1, 2, 3, 5, 6, 9, 10, 11, 12
 AGENT_SUBMIT, ADMIT, AGENT_SUBMITTED = 13, 14, 15
+ADOPT, ADOPTED, CHECK = 16, 17, 18
 SUBMISSIONS = 256
 NOW = 1         # ENGINE_REVOKE_NOW
 (OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET, OWNER, SHOW) = range(
@@ -144,16 +145,19 @@ class Engine(unittest.TestCase):
 
     # --- vgpud's side ---
 
-    def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False, kind=PLAIN, master=False, audit=False,
-              submits=(), device=0):
+    def grant(self, *args, **words):
         """Grants a device to the guest; returns the guest's number of the export."""
+        self.tell_grant(*args, **words)
+        kind, _, body = self.told()
+        self.assertEqual(MSG_EXPORT_ADD, kind)
+        return struct.unpack_from("<I", body)[0]
+
+    def tell_grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False, kind=PLAIN, master=False, audit=False,
+                   submits=(), device=0):
         add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, kind, 0, major, minor)
         self.agent.send(struct.pack("=6I", GRANT, export, AUDIT if audit else 0, master, no_demand, 0) + add + bytes(368 - len(add)) +
                         struct.pack(f"=4I{len(ioctls) + len(submits)}I", deny, len(ioctls), device, len(submits),
                                     *ioctls, *submits))
-        kind, _, body = self.told()
-        self.assertEqual(MSG_EXPORT_ADD, kind)
-        return struct.unpack_from("<I", body)[0]
 
     def over(self, wait=WAIT):
         """Waits for a report that a session is to end, or has ended; returns the number or None."""

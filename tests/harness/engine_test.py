@@ -20,9 +20,9 @@ import time
 
 sys.dont_write_bytecode = True
 from engine_case import (
-    ACKED, ADMIT, AGENT_MASTER, AGENT_SUBMIT, AGENT_SUBMITTED, ANSWER, BIND, CLOSE, CLOSED, DRM_PRIMARY, DROP, DROPPED, EACCES, EBADF, EBUSY,
+    ACKED, ADMIT, ADOPT, ADOPTED, AGENT_MASTER, AGENT_SUBMIT, AGENT_SUBMITTED, ANSWER, BIND, CHECK, CLOSE, CLOSED, DRM_PRIMARY, DROP, DROPPED, EACCES, EBADF, EBUSY,
     EINTR, END, ENODEV, ENOMEM, EVENT, FDINFO, FIND, KEEP, KEPT, KEPT_NUMBERS, LANES, LIMITS, MADE, MAPPED,
-    MAPS, MASTER, MSG_CLOSE, MSG_EVENT, MSG_EXPORT_DEL, MSG_RELEASE, NOTHING, NOW, NVIDIA, OBJECTS, OPEN,
+    MAPS, MASTER, MSG_CLOSE, MSG_EVENT, MSG_EXPORT_ADD, MSG_EXPORT_DEL, MSG_RELEASE, NOTHING, NOW, NVIDIA, OBJECTS, OPEN,
     OPENED, OWNER, POLL, QUIET, RAM, RELEASE, REVOKE, RM_FREED, RM_MADE, RM_RUNS, ROOM, SET_MASTER, SHOW, SHOWN, SLOT, SUBMISSIONS, SUBMIT, SUBMITTED, SYNC,
     TAKE_BACK, UNEVENT, UNMAP, UNSUBMIT, UNSYNC, USAGE, WAIT, Engine, Shadow, message)
 from unit_tap import main
@@ -253,6 +253,69 @@ class Turns(Engine):
 
     def test_no_turn(self):
         self.refuses(lambda shadow: shadow.say(SUBMITTED, lane=1))
+
+    def test_adopted(self):
+        """Another vgpud is asked for the turns that lanes wait for or have, and for no others."""
+        for lane in (1, 2, 3):
+            self.other.say(SUBMIT, lane=lane, number=self.device)
+            self.assertEqual((AGENT_SUBMIT, self.device, lane - 1), self.said())
+        self.admit(0)
+        self.assertEqual(0, self.answered(self.other, 1))
+        self.other.say(UNSUBMIT, lane=3)
+        self.assertEqual(-EINTR, self.answered(self.other, 3))
+        self.assertEqual((AGENT_SUBMITTED, 0, 2), self.said())
+        self.agent.send(struct.pack("=IIQ", ADOPT, 0, 0))
+        self.assertEqual((ADOPTED, 0, 0), self.said())
+        self.assertEqual([(AGENT_SUBMIT, self.device, number) for number in (0, 1)], [self.said(), self.said()])
+        # The number that was given up is free. The turn of number 0 is over before vgpud has given it again.
+        self.other.say(SUBMIT, lane=3, number=self.device)
+        self.assertEqual((AGENT_SUBMIT, self.device, 2), self.said())
+        self.other.say(SUBMITTED, lane=1)
+        self.assertEqual((AGENT_SUBMITTED, 0, 0), self.said())
+        self.other.say(SUBMIT, lane=1, number=self.device)
+        self.assertEqual((AGENT_SUBMIT, self.device, 3), self.said())
+        self.admit(0)
+        for number, lane in ((1, 2), (3, 1)):
+            self.admit(number)
+            self.assertEqual(0, self.answered(self.other, lane))
+        self.silent()
+        self.serves()
+
+
+class Adopted(Engine):
+    """Another vgpud takes the engine over, and tells of all grants again."""
+
+    def test_same(self):
+        """The guest is not told of a grant that it has."""
+        number = self.open(self.other)
+        self.tell_grant(7, 1, 3)
+        self.tell_grant(8, 1, 5)
+        self.assertEqual((0, 1), self.find(self.other, number))
+        self.open(self.other)
+        self.assertFalse(select.select([self.guest], [], [], NOTHING)[0])
+        self.serves()
+
+    def test_changed(self):
+        """A grant with other terms takes the place of the old one. Open files stay."""
+        number, old = self.open(self.other), self.null
+        self.tell_grant(7, 1, 3, ioctls=[0x6405])
+        kind, _, body = self.told()
+        self.assertEqual((MSG_EXPORT_DEL, old), (kind, struct.unpack_from("<I", body)[0]))
+        kind, _, body = self.told()
+        self.assertEqual(MSG_EXPORT_ADD, kind)
+        self.null = struct.unpack_from("<I", body)[0]
+        self.assertNotEqual(old, self.null)
+        self.assertEqual((0, 1), self.find(self.other, number))
+        self.assertEqual(-errno.ENODEV, self.other.ask(OPEN, number=old, value=os.O_RDWR)[0])
+        self.serves()
+
+    def test_check(self):
+        """The engine tells which sessions have ended."""
+        for session in (self.other.number, 99, self.bad.number):
+            self.agent.send(struct.pack("=IIQ", CHECK, 0, session))
+        self.assertEqual(99, self.over())
+        self.assertIsNone(self.over(NOTHING))
+        self.serves()
 
 
 class Numbers(Engine):
@@ -776,8 +839,9 @@ class Hostile(Engine):
         socket.send_fds(self.agent, [struct.pack("=IIQ", AGENT_MASTER, 0, export)], [its.fileno()])
         its.close()
         # The engine reads vgpud's messages in order: it has the connection when the guest gets
-        # this export.
-        self.grant(100, 1, 7)
+        # this export, which it has not had before.
+        self.seen = getattr(self, "seen", 100) + 1
+        self.grant(self.seen, 1, 7)
         return sock
 
     def master_is_asked(self, sock, path="/dev/null"):

@@ -97,6 +97,14 @@ static void agent_ready(struct source *source, uint32_t events)
 	case ENGINE_KEEPER:
 		window_keeper(fd);
 		break;
+	case ENGINE_ADOPT:
+		masters_leave();
+		agent_say(ENGINE_ADOPTED, 0);
+		submissions_ask_again();
+		break;
+	case ENGINE_CHECK:
+		session_check(msg.number.number);
+		break;
 	case ENGINE_MASTER:
 		master_come(msg.number.number, fd);
 		break;

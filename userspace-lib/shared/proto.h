@@ -132,7 +132,8 @@ struct engine_shared {
 
 enum engine_agent_type {
 	ENGINE_START	= 6,	/* struct engine_start, the first message */
-	ENGINE_GRANT	= 1,	/* struct engine_grant */
+	/* struct engine_grant; a grant that is already there, and the same, stays as it is */
+	ENGINE_GRANT	= 1,
 	/* struct engine_number: vgpud's number of an export; @flags: ENGINE_REVOKE_* */
 	ENGINE_REVOKE	= 2,
 	ENGINE_SESSION	= 3,	/* struct engine_number, with a connection to the shadow */
@@ -152,6 +153,15 @@ enum engine_agent_type {
 	ENGINE_ADMIT	= 14,
 	/* by the pipe, struct engine_number: submission @number is over, or is given up */
 	ENGINE_SUBMITTED = 15,
+	/*
+	 * struct engine_number: another vgpud has taken the engine over. What the engine knows may
+	 * be of the earlier one: it ends the processes of masters, and asks for turns anew
+	 */
+	ENGINE_ADOPT	= 16,
+	/* by the pipe, struct engine_number: what follows is for the vgpud that has sent ADOPT */
+	ENGINE_ADOPTED	= 17,
+	/* struct engine_number: say ENGINE_CLOSED if session @number is not there */
+	ENGINE_CHECK	= 18,
 };
 
 #define ENGINE_REVOKE_NOW	1	/* files that are open are taken as well */

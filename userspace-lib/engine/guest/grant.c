@@ -168,6 +168,41 @@ size_t limits_describe(uint64_t limits, struct eshadow_policy *policy)
 
 /* --- grants --------------------------------------------------------------------------------- */
 
+void grant_put(struct grant *grant)
+{
+	if (!grant || --grant->users)
+		return;
+	LIST_REMOVE(grant, node);
+	free(grant->told);
+	free(grant);
+}
+
+static struct grant *grant_of(uint32_t export)
+{
+	struct grant *grant;
+
+	LIST_FOREACH(grant, &grants, node)
+		if (grant->export == export && !grant->revoked)
+			return grant;
+	return NULL;
+}
+
+void grant_revoke(uint32_t export)
+{
+	struct grant *grant = grant_of(export);
+	struct vgpu_export_del msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_DEL),
+	};
+
+	if (!grant)
+		return;
+	grant->revoked = true;
+	msg.export = cpu_to_le32(grant->id);
+	grant_put(grant);
+	control_send(&msg, sizeof(msg));
+}
+
 struct grant *grant_add(const struct engine_grant *msg, size_t len)
 {
 	struct vgpu_export_add add;
@@ -181,9 +216,19 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 	keys = (msg->nr_ioctls + msg->nr_submits) * sizeof(uint32_t);
 	if (len < offsetof(struct engine_grant, ioctls) + keys)
 		engine_end("a message of vgpud is malformed");
+	/* A vgpud that has taken this engine over tells of all grants. */
+	grant = grant_of(msg->export);
+	if (grant && grant->told_len == len && !memcmp(grant->told, msg, len))
+		return grant;
+	grant_revoke(msg->export);
 	grant = calloc(1, sizeof(*grant) + keys);
 	if (!grant)
 		engine_end("out of memory");
+	grant->told = malloc(len);
+	if (!grant->told)
+		engine_end("out of memory");
+	memcpy(grant->told, msg, len);
+	grant->told_len = len;
 	memcpy(grant->ioctls, msg->ioctls, keys);
 	grant->id = ++last_id;
 	grant->export = msg->export;
@@ -219,14 +264,6 @@ struct grant *grant_add(const struct engine_grant *msg, size_t len)
 	return grant;
 }
 
-void grant_put(struct grant *grant)
-{
-	if (!grant || --grant->users)
-		return;
-	LIST_REMOVE(grant, node);
-	free(grant);
-}
-
 bool grants_had_nvidia(void)
 {
 	return had_nvidia;
@@ -235,32 +272,6 @@ bool grants_had_nvidia(void)
 uint64_t grants_devices(void)
 {
 	return devices;
-}
-
-static struct grant *grant_of(uint32_t export)
-{
-	struct grant *grant;
-
-	LIST_FOREACH(grant, &grants, node)
-		if (grant->export == export && !grant->revoked)
-			return grant;
-	return NULL;
-}
-
-void grant_revoke(uint32_t export)
-{
-	struct grant *grant = grant_of(export);
-	struct vgpu_export_del msg = {
-		.hdr.len = cpu_to_le32(sizeof(msg)),
-		.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_DEL),
-	};
-
-	if (!grant)
-		return;
-	grant->revoked = true;
-	msg.export = cpu_to_le32(grant->id);
-	grant_put(grant);
-	control_send(&msg, sizeof(msg));
 }
 
 void grant_change(const struct engine_change *change)

@@ -24,6 +24,8 @@
  * @no_demand: true if VGPU_HOST_EXPORT_NO_DEMAND is set
  * @limits: @limits of each struct object that comes from the export
  * @shared_device: @device of struct engine_grant
+ * @told_len: number of bytes in @told
+ * @told: the message by which vgpud has told of the grant, while it is not revoked
  * @policy: policy of the export, whose lists of ioctls are in @ioctls
  * @ioctls: both lists of ioctls of @policy, one behind the other
  */
@@ -39,10 +41,16 @@ struct grant {
 	bool no_demand;
 	uint64_t limits;
 	uint32_t shared_device;
+	size_t told_len;
+	void *told;
 	struct vgpu_policy policy;
 	uint32_t ioctls[];
 };
 
+/*
+ * Add a grant, and tell the guest. If the export is granted already, nothing happens if the grant is
+ * the same; else the new one takes its place. Return: the grant.
+ */
 struct grant *grant_add(const struct engine_grant *msg, size_t len);
 void grant_revoke(uint32_t export);
 void grant_change(const struct engine_change *msg);

@@ -151,6 +151,12 @@ void master_leave(uint32_t export)
 		master_end(master);
 }
 
+void masters_leave(void)
+{
+	while (!LIST_EMPTY(&masters))
+		master_end(LIST_FIRST(&masters));
+}
+
 /* Return: true if the lane waits already. One request a lane bounds the number of requests. */
 static bool asks_already(const struct shadow *shadow, uint32_t lane)
 {

@@ -17,6 +17,8 @@ struct shadow;
 void master_come(uint32_t export, int fd);
 /* Let the process of an export end, as the guest may no longer use the export. */
 void master_leave(uint32_t export);
+/* Give up the processes of all exports. */
+void masters_leave(void);
 
 /**
  * master_ask - have an ioctl made that needs CAP_SYS_ADMIN

@@ -365,6 +365,12 @@ void session_unmap(uint64_t number, uint64_t addr, uint64_t len)
 		shadow_send(shadow, &msg, NULL, 0, -1);
 }
 
+void session_check(uint64_t number)
+{
+	if (!shadow_find(number))
+		agent_say(ENGINE_CLOSED, number);
+}
+
 void session_close(uint64_t number)
 {
 	const struct eshadow_msg end = { .type = ESHADOW_END };

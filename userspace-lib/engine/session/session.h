@@ -14,5 +14,7 @@ void session_add(uint64_t number, int fd);
 void session_unmap(uint64_t number, uint64_t addr, uint64_t len);
 /* Note that the guest has closed the session: its shadow ends with the last lane, or soon. */
 void session_close(uint64_t number);
+/* Tell vgpud that a session has ended, unless it is there. */
+void session_check(uint64_t number);
 
 #endif /* ENGINE_SESSION_H */

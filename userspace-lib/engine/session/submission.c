@@ -21,23 +21,27 @@
  * @SUBMISSION_ASKS: the lane waits for its turn
  * @SUBMISSION_LEFT: the lane waits no more, and vgpud still has to answer
  * @SUBMISSION_RUNS: the lane has its turn
+ * @SUBMISSION_AGAIN: the lane has its turn of an earlier vgpud, and this one still has to answer
  */
 enum submission_state {
 	SUBMISSION_FREE,
 	SUBMISSION_ASKS,
 	SUBMISSION_LEFT,
 	SUBMISSION_RUNS,
+	SUBMISSION_AGAIN,
 };
 
 /**
  * struct submission - a number by which vgpud knows a submission
  * @shadow: shadow of the lane; NULL: no lane has the number
  * @lane: index of the lane
+ * @device: device to which the lane gives work
  * @state: state
  */
 struct submission {
 	struct shadow *shadow;
 	uint32_t lane;
+	uint32_t device;
 	enum submission_state state;
 };
 
@@ -92,7 +96,7 @@ static bool submission_begin(struct shadow *shadow, uint32_t lane, uint32_t devi
 		if (submissions[i].state != SUBMISSION_FREE)
 			continue;
 		submissions[i] = (struct submission) {
-			.shadow = shadow, .lane = lane, .state = SUBMISSION_ASKS,
+			.shadow = shadow, .lane = lane, .device = device, .state = SUBMISSION_ASKS,
 		};
 		agent_ask(ENGINE_SUBMIT, device, i);
 		return true;
@@ -163,7 +167,26 @@ void submission_admitted(uint64_t number)
 	} else if (submission->state == SUBMISSION_ASKS) {
 		submission->state = SUBMISSION_RUNS;
 		shadow_answer(submission->shadow, submission->lane, 0, NULL, 0, -1);
+	} else if (submission->state == SUBMISSION_AGAIN) {
+		submission->state = SUBMISSION_RUNS;
 	}
+}
+
+void submissions_ask_again(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ENGINE_SUBMISSIONS; i++) {
+		if (submissions[i].state == SUBMISSION_RUNS)
+			submissions[i].state = SUBMISSION_AGAIN;
+		if (submissions[i].state == SUBMISSION_ASKS ||
+		    submissions[i].state == SUBMISSION_AGAIN)
+			agent_ask(ENGINE_SUBMIT, submissions[i].device, i);
+	}
+	/* vgpud will not answer these. A lane that waits for a number asks at once. */
+	for (i = 0; i < ENGINE_SUBMISSIONS; i++)
+		if (submissions[i].state == SUBMISSION_LEFT)
+			submission_free(&submissions[i]);
 }
 
 void submission_cancel(struct shadow *shadow, const struct eshadow_msg *msg)
@@ -184,7 +207,8 @@ void submission_over(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	struct submission *submission = submission_of(shadow, msg->lane);
 
-	if (submission && submission->state == SUBMISSION_RUNS)
+	if (submission && (submission->state == SUBMISSION_RUNS ||
+			   submission->state == SUBMISSION_AGAIN))
 		submission_leave(submission);
 	else
 		shadow_malformed(shadow);

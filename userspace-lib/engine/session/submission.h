@@ -12,6 +12,8 @@ struct shadow;
 void submission_ask(struct shadow *shadow, const struct eshadow_msg *msg);
 /* Note that vgpud has admitted a submission, or has taken note that it was given up. */
 void submission_admitted(uint64_t number);
+/* Ask a vgpud that has taken this engine over for the turns that lanes wait for, or have. */
+void submissions_ask_again(void);
 /* End the wait of a lane whose call is cancelled. The wait may have been answered already. */
 void submission_cancel(struct shadow *shadow, const struct eshadow_msg *msg);
 /* End the turn of a lane. */
