@@ -37,7 +37,8 @@ CIRCLES = {
                       'window/window_fault.c', 'window/window_file.c'}],
     'userspace-lib/vgpud': [
         {'config/config.c', 'config/group.c', 'config/guestfile.c', 'config/guests.c', 'config/limits.c'},
-        {'engines/denial.c', 'engines/engine.c', 'engines/init.c', 'engines/limit.c', 'engines/offer.c', 'engines/shadow.c'},
+        {'engines/denial.c', 'engines/engine.c', 'engines/init.c', 'engines/lasting.c', 'engines/limit.c', 'engines/offer.c',
+         'engines/shadow.c'},
         {'export/change.c', 'export/denial.c', 'export/export.c', 'export/grant.c'},
         {'guest/peer.c', 'guest/session.c'},
         {'handshake/handshake.c', 'handshake/hello.c', 'handshake/pace.c'},

@@ -221,6 +221,10 @@ static void open_module(void)
 	const char *engine = settings.engine ? settings.engine : "kernel";
 	int ret;
 
+	if (settings.lasting && !hierarchy_may_last()) {
+		log_warning("'lasting = yes' has no effect: systemd could not start another vgpud beside the control groups of guests");
+		settings.lasting = false;
+	}
 	if (!strcmp(engine, "user")) {
 		open_engines();
 		return;
@@ -230,10 +234,6 @@ static void open_module(void)
 		exit(EXIT_CONFIG);
 	}
 
-	if (settings.lasting && !hierarchy_may_last()) {
-		log_warning("'lasting = yes' has no effect: systemd could not start another vgpud beside the control groups of guests");
-		settings.lasting = false;
-	}
 	ret = hostdev_open(&guest_events);
 	switch (ret) {
 	case 0:

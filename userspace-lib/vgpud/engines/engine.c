@@ -54,8 +54,8 @@ static void engine_end(struct engine *engine)
 	engine->agent_fd = -1;
 	source_close(&engine->source);
 	submissions_give_up(engine);
-	/* The process has not been reaped, so the pid is still its own. */
-	sandbox_kill(engine->sandbox, engine->pid, -1);
+	/* A child has not been reaped, so the pid is still its own. */
+	sandbox_kill(engine->sandbox, engine->pid, engine->lasting.end.fd);
 	/*
 	 * The engine ends only when it has left the kernel, where it may wait for a lock that a
 	 * shadow's thread holds: so end the shadows now, and not when the engine is reaped.
@@ -85,6 +85,8 @@ static void engine_ready(struct source *source, uint32_t mask)
 	(void)mask;
 	len = read(source->fd, &msg, sizeof(msg));
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len == sizeof(msg) && lasting_hear(engine, &msg))
 		return;
 	if (len == sizeof(msg) && (msg.type == ENGINE_SUBMIT || msg.type == ENGINE_SUBMITTED)) {
 		if (submissions_hear(engine, &msg))
@@ -137,10 +139,11 @@ static void totals_add(const struct engine *engine, struct guest_totals *totals)
 	totals->queued += engine->submitter.queued;
 }
 
-static void engine_free(struct engine *engine)
+void engine_free(struct engine *engine)
 {
 	struct offer *offer;
 
+	lasting_end(engine);
 	masters_end(engine->number, 0);
 	if (engine->guest)
 		engine->guest->totals.device_ns = submissions_used(engine);
@@ -168,11 +171,19 @@ static void engine_free(struct engine *engine)
 	free(engine);
 }
 
+int engine_share(struct engine *engine)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", engine->shared_fd);
+	engine->shared_read_fd = open(path, O_RDONLY | O_CLOEXEC);
+	return engine->shared_read_fd < 0 ? -errno : 0;
+}
+
 static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *arg)
 {
 	struct vgpu_host_limits limits;
 	struct vgpu_wire_limits wire;
-	char path[32];
 	void *memory;
 	int ret;
 
@@ -181,10 +192,9 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	if (ret)
 		return ret;
 	engine->shared = memory;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", engine->shared_fd);
-	engine->shared_read_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (engine->shared_read_fd < 0)
-		return -errno;
+	ret = engine_share(engine);
+	if (ret)
+		return ret;
 	vgpu_limits_fill(&limits, &arg->limits, &wire);
 	engine_limits_init(engine->shared, &limits);
 	engine->shared->features = arg->features;
@@ -192,6 +202,13 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	engine->shared->pieces = engine_pieces_max();
 	engine->shared->patience_us = patience_whole(arg->cid, arg->port);
 	return 0;
+}
+
+int engine_listen(struct engine *engine, int fd)
+{
+	engine->source.fd = fd;
+	engine->source.ready = engine_ready;
+	return source_add(&engine->source, EPOLLIN);
 }
 
 static int engine_start(struct engine *engine, int sock_fd)
@@ -219,10 +236,8 @@ static int engine_start(struct engine *engine, int sock_fd)
 		return -errno;
 	/* The pipe has room for the reports (ENGINE_REPORTS) of many sessions. */
 	fcntl(sessions[1], F_SETPIPE_SZ, 1 << 20);
-	engine->source.fd = sessions[0];
-	engine->source.ready = engine_ready;
 	spawn.files[4].fd = sessions[1];
-	ret = source_add(&engine->source, EPOLLIN);
+	ret = engine_listen(engine, sessions[0]);
 	if (!ret)
 		ret = spawn_program(engine->sandbox, &spawn, &engine->pid);
 	close(sessions[1]);
@@ -232,16 +247,14 @@ static int engine_start(struct engine *engine, int sock_fd)
 	return 0;
 }
 
-int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
+struct engine *engine_alloc(uint32_t cid, uint32_t port, struct sandbox *sandbox)
 {
 	struct engine *engine = calloc(1, sizeof(*engine));
-	int ret;
 
 	if (!engine)
-		return -ENOMEM;
-	engine->number = ++last_engine;
-	engine->cid = arg->cid;
-	engine->port = arg->port;
+		return NULL;
+	engine->cid = cid;
+	engine->port = port;
 	engine->sandbox = sandbox;
 	engine->source.fd = -1;
 	engine->agent_fd = -1;
@@ -250,6 +263,26 @@ int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 	LIST_INIT(&engine->shadows);
 	share_init(&engine->share);
 	submissions_init(engine, engine_tell);
+	lasting_init(engine);
+	engine->nodes_fd = -1;
+	return engine;
+}
+
+void engine_begin(struct engine *engine, uint32_t number)
+{
+	engine->number = number ? number : ++last_engine;
+	if (last_engine < number)
+		last_engine = number;
+	LIST_INSERT_HEAD(&all_engines, engine, node);
+}
+
+int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
+{
+	struct engine *engine = engine_alloc(arg->cid, arg->port, sandbox);
+	int ret;
+
+	if (!engine)
+		return -ENOMEM;
 	engine->nodes_fd = nodes_open(arg->cid, arg->port);
 	ret = engine->nodes_fd < 0 ? engine->nodes_fd : shared_open(engine, arg);
 	if (!ret)
@@ -260,8 +293,9 @@ int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox)
 		engine_free(engine);
 		return ret;
 	}
-	LIST_INSERT_HEAD(&all_engines, engine, node);
+	engine_begin(engine, 0);
 	arg->out_peer = engine->number;
+	lasting_hold(engine, arg->features);
 	engine_keeper_came(arg->cid, arg->port);
 	return 0;
 }
@@ -325,21 +359,27 @@ static void log_end(const struct engine *engine, int status)
 			  " (a forbidden system call)" : "");
 }
 
+void engine_gone(struct engine *engine)
+{
+	const uint32_t number = engine->number;
+
+	LIST_REMOVE(engine, node);
+	engine_free(engine);
+	events->peer_gone(number);
+}
+
 void engine_reaped(pid_t pid, int status)
 {
 	struct engine *engine;
-	uint32_t number;
 
+	/* That of an adopted engine, which is no child, may be another process's by now. */
 	LIST_FOREACH(engine, &all_engines, node)
-		if (engine->pid == pid)
+		if (engine->pid == pid && engine->lasting.end.fd < 0)
 			break;
 	if (!engine)
 		return;
 	log_end(engine, status);
-	LIST_REMOVE(engine, node);
-	number = engine->number;
-	engine_free(engine);
-	events->peer_gone(number);
+	engine_gone(engine);
 }
 
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)

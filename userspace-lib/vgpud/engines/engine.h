@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "engines/denial.h"
+#include "engines/lasting.h"
 #include "engines/share.h"
 #include "engines/submission.h"
 #include "shared/loop.h"
@@ -62,6 +63,7 @@ struct host_events {
  * @delayed: number of calls of these shadows that had to wait for a rate
  * @share: the guest's share of cards
  * @submitter: the guest's turns at other devices
+ * @lasting: what the next vgpud, or this one, has to do to take it over
  * @nodes_fd: directory of the nodes of the guest's exports
  * @pid: process ID of the engine
  */
@@ -87,6 +89,7 @@ struct engine {
 	__u64 delayed;
 	struct share share;
 	struct submitter submitter;
+	struct lasting lasting;
 	int nodes_fd;
 	pid_t pid;
 };
@@ -105,6 +108,19 @@ struct engine *engine_find(uint32_t number);
  * -ENODEV if the engine is to end.
  */
 int engine_tell(struct engine *engine, const void *msg, size_t len, int fd);
+
+/* Make an engine that has no process and no files, and is in no list. Return: NULL: no memory. */
+struct engine *engine_alloc(uint32_t cid, uint32_t port, struct sandbox *sandbox);
+/* Open @shared_fd once more for reading only. Return: 0 or a negative errno. */
+int engine_share(struct engine *engine);
+/* Wait for messages by the pipe @fd, which is taken over. Return: 0 or a negative errno. */
+int engine_listen(struct engine *engine, int fd);
+/* Add an engine to the list. @number: its number; 0: a new one. */
+void engine_begin(struct engine *engine, uint32_t number);
+/* Free an engine that was not added to the list. */
+void engine_free(struct engine *engine);
+/* Handle the end of an engine's process. */
+void engine_gone(struct engine *engine);
 
 int engine_peer_add(struct vgpu_host_peer_add *arg, struct sandbox *sandbox);
 int engine_peer_del(uint32_t peer);

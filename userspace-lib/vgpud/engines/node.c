@@ -48,15 +48,25 @@ bool node_exists(int nodes_fd, uint32_t number)
 	return !faccessat(nodes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
+static bool node_is(int nodes_fd, const char *name, dev_t rdev)
+{
+	struct stat st;
+
+	return !fstatat(nodes_fd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISCHR(st.st_mode) &&
+	       st.st_rdev == rdev;
+}
+
 int node_make(int nodes_fd, uint32_t number, dev_t rdev, bool read_only)
 {
 	mode_t mode = read_only ? 0444 : 0666;
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", number);
-	if (mknodat(nodes_fd, name, S_IFCHR | mode, rdev) || fchmodat(nodes_fd, name, mode, 0))
+	/* A guest that was taken over may have the node. */
+	if (mknodat(nodes_fd, name, S_IFCHR | mode, rdev) &&
+	    (errno != EEXIST || !node_is(nodes_fd, name, rdev)))
 		return -errno;
-	return 0;
+	return fchmodat(nodes_fd, name, mode, 0) ? -errno : 0;
 }
 
 int node_open(int nodes_fd, uint32_t number)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engines/engine.h"
+#include "engines/lasting.h"
 #include "engines/master.h"
 #include "engines/node.h"
 #include "engines/offer.h"
@@ -33,7 +34,6 @@
 #define SET_STRING(to, from) snprintf((char *)(to), sizeof(to), "%s", (const char *)(from))
 
 struct offer_list offers = LIST_HEAD_INITIALIZER(offers);
-static uint32_t last_offer;
 
 static struct offer *offer_find(uint32_t number)
 {
@@ -78,7 +78,6 @@ int engine_export_add(struct vgpu_host_export_add *arg)
 	offer = calloc(1, sizeof(*offer));
 	if (!offer)
 		return -ENOMEM;
-	offer->number = ++last_offer;
 	offer->master = arg->flags & VGPU_HOST_EXPORT_MASTER;
 	offer->no_demand = arg->flags & VGPU_HOST_EXPORT_NO_DEMAND;
 	offer->rdev = st.st_rdev;
@@ -94,6 +93,7 @@ int engine_export_add(struct vgpu_host_export_add *arg)
 	SET_STRING(offer->add.bus_id, arg->bus_id);
 	memcpy(offer->add.pci_header, arg->pci_header, sizeof(offer->add.pci_header));
 	SET_STRING(offer->add.title, arg->title);
+	lasting_offer(offer);
 	LIST_INSERT_HEAD(&offers, offer, node);
 	arg->out_export = offer->number;
 	return 0;
@@ -135,6 +135,7 @@ int engine_export_del(uint32_t export)
 		engine_revoke(engine->number, export, false);
 	while ((file = LIST_FIRST(&offer->files)))
 		offer_file_free(file);
+	lasting_offer_gone(export);
 	LIST_REMOVE(offer, node);
 	free(offer);
 	return 0;
@@ -288,7 +289,12 @@ int engine_grant(struct vgpu_host_grant *arg)
 		if (ret < 0)
 			return ret;
 		msg.device = ret;
+		lasting_hold_device(engine, ret, le64_to_cpu(offer->add.device), offer->rdev);
 	}
+	/* Only a parent can keep the number of a process that NVIDIA's driver knows from others. */
+	if (le32_to_cpu(offer->add.kind) == VGPU_EXPORT_NVIDIA)
+		lasting_stop(engine);
+	lasting_granted(engine, offer->number);
 	ret = node_make(engine->nodes_fd, offer->number, offer->rdev,
 			arg->flags & VGPU_HOST_GRANT_READ_ONLY);
 	/*

@@ -100,6 +100,31 @@ out:
 	return 0;
 }
 
+int patience_adopt(uint32_t cid, uint32_t port, int fd, struct remembered **found)
+{
+	struct remembered *guest = calloc(1, sizeof(*guest));
+	void *memory;
+	int ret = guest ? 0 : -ENOMEM;
+
+	if (!ret)
+		ret = fd < 0 ? -EBADF : pages_map(fd, PAGE, &memory);
+	if (ret) {
+		if (fd >= 0)
+			close(fd);
+		free(guest);
+		return ret;
+	}
+	guest->cid = cid;
+	guest->port = port;
+	guest->fd = fd;
+	guest->memory = memory;
+	guest->engines = 1;
+	guest->totals.connections = 1;
+	LIST_INSERT_HEAD(&guests, guest, node);
+	*found = guest;
+	return 0;
+}
+
 struct remembered *patience_find(uint32_t cid, uint32_t port, bool next)
 {
 	const uint64_t wanted = (uint64_t)cid << 32 | port;

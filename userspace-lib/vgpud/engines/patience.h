@@ -37,6 +37,11 @@ uint64_t patience_whole(uint32_t cid, uint32_t port);
 /* Find or make the state of a guest that gets an engine. Return: 0 or a negative errno. */
 int patience_get(uint32_t cid, uint32_t port, struct remembered **found);
 /*
+ * Take over the state of a guest whose engine an earlier vgpud has made. @fd: file of its memory,
+ * which is taken over in any case. Return: 0 or a negative errno.
+ */
+int patience_adopt(uint32_t cid, uint32_t port, int fd, struct remembered **found);
+/*
  * Find a guest, or with @next the first one after it, in the order of @cid and @port. Return: NULL:
  * there is none.
  */

@@ -41,8 +41,33 @@ int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 	return pair_rest(pair, engine_tell(engine, &msg, sizeof(msg), pair[0]));
 }
 
-int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *pid,
-			int *lanes_fd)
+/* Add the counters of a shadow. @memory: as they are mapped */
+static void counters_add(struct engine *engine, struct shadow_counters *shadow, pid_t pid,
+			 const void *memory)
+{
+	shadow->pid = pid;
+	shadow->counts = memory;
+	LIST_INSERT_HEAD(&engine->shadows, shadow, node);
+}
+
+int counters_adopt(struct engine *engine, pid_t pid, int fd)
+{
+	struct shadow_counters *shadow = calloc(1, sizeof(*shadow));
+	void *memory;
+	int ret;
+
+	if (!shadow)
+		return -ENOMEM;
+	ret = pages_map(fd, ENGINE_COUNTS_LEN, &memory);
+	if (ret)
+		free(shadow);
+	else
+		counters_add(engine, shadow, pid, memory);
+	return ret;
+}
+
+int engine_spawn_shadow(uint32_t peer, uint64_t session, const char *comm, int shadow_fd,
+			pid_t *pid, int *lanes_fd)
 {
 	struct engine *engine = engine_find(peer);
 	struct spawn_program spawn = {
@@ -73,12 +98,12 @@ int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *p
 		goto err_free;
 	spawn.files[6].fd = counters_fd;
 	ret = spawn_program(engine->sandbox, &spawn, pid);
+	if (ret >= 0)
+		lasting_hold_shadow(engine, session, counters_fd);
 	close(counters_fd);
 	if (ret < 0)
 		goto err_unmap;
-	shadow->pid = *pid;
-	shadow->counts = memory;
-	LIST_INSERT_HEAD(&engine->shadows, shadow, node);
+	counters_add(engine, shadow, *pid, memory);
 	*lanes_fd = ret;
 	return 0;
 

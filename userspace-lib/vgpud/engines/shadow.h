@@ -29,11 +29,16 @@ void engine_shadows_init(int faults);
 /* Make the file of a new shadow; see hostdev_shadow(). */
 int engine_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions);
 /* Start a shadow. @shadow_fd is the shadow's end of its connection to the engine. */
-int engine_spawn_shadow(uint32_t peer, const char *comm, int shadow_fd, pid_t *pid,
-			int *lanes_fd);
+int engine_spawn_shadow(uint32_t peer, uint64_t session, const char *comm, int shadow_fd,
+			pid_t *pid, int *lanes_fd);
 /* Handle the end of a child of vgpud, which may be a shadow of engine_spawn_shadow(). */
 void engine_shadow_ended(pid_t pid);
 
+/*
+ * Read the counters of a shadow that an earlier vgpud has started. @fd: their file, which stays the
+ * caller's. Return: 0 or a negative errno.
+ */
+int counters_adopt(struct engine *engine, pid_t pid, int fd);
 /* Add the values of all counters to sums, which saturate. */
 void counters_sum(struct engine_counters *sum, const struct engine_counters *counters);
 /*

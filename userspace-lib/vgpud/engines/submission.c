@@ -236,6 +236,11 @@ static void hear_slowly(struct engine *engine)
 	timer_set(&submitter->pace, 1);
 }
 
+void submissions_ignore(struct engine *engine)
+{
+	hear_slowly(engine);
+}
+
 bool submissions_hear(struct engine *engine, const struct engine_number *msg)
 {
 	hear_slowly(engine);

@@ -61,6 +61,8 @@ void submissions_limit(struct engine *engine, const struct vgpu_host_peer_limit 
  * device number of the export. Return: number of the device for the engine, or a negative errno.
  */
 int submissions_grant(struct engine *engine, uint64_t number, dev_t rdev);
+/* Ignore a message about a submission, as it was meant for an earlier vgpud. */
+void submissions_ignore(struct engine *engine);
 /* Handle a message about a submission. Return: false if it breaks the protocol. */
 bool submissions_hear(struct engine *engine, const struct engine_number *msg);
 /*

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Guests of an earlier vgpud, which are taken over. The host module has kept them, and the notes
- * that vgpud left of each: one of the guest, under its number and 0, then one of each session.
+ * Guests of an earlier vgpud, which are taken over. The host module, or the holder, has kept them,
+ * and the notes that vgpud left of each: one of the guest, under its number and 0, then one of each
+ * session.
  */
 #include <errno.h>
 #include <string.h>
@@ -107,6 +108,12 @@ static void group_found(const struct sandbox *left, int fd, void *data)
 	void (**freed)(uint32_t cid, uint32_t port) = data;
 	struct peer *peer = left->keeper ? NULL : peer_find(left->cid, left->port);
 
+	/*
+	 * A shadow that has no session lost its connection to the earlier vgpud and ends. A group
+	 * of engines also has processes that trace shadows.
+	 */
+	if (peer && hostdev_is_engine())
+		return;
 	if (peer) {
 		/*
 		 * These are a child that was just being started, or a shadow that the guest has
@@ -125,6 +132,7 @@ static void group_found(const struct sandbox *left, int fd, void *data)
 
 void peers_adopt(void (*freed)(uint32_t cid, uint32_t port))
 {
+	hostdev_adopt();
 	if (hostdev_is_adopting()) {
 		notes_adopt(freed);
 		peers_check();

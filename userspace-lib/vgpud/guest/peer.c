@@ -139,6 +139,11 @@ struct peer *peer_adopt(uint32_t number, const struct peer_note *note, int epoll
 		free(peer);
 		return NULL;
 	}
+	if (hostdev_adopt_peer(number, &peer->sandbox)) {
+		sandbox_return_user(&peer->sandbox);
+		free(peer);
+		return NULL;
+	}
 	sockets_adopt(&peer->sockets, epoll_fd);
 	memcpy(peer->secret, note->secret, sizeof(peer->secret));
 	peer->since = note->since;

@@ -141,8 +141,8 @@ static int session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
 		ret = shadow_fd;
 		goto err_free;
 	}
-	ret = hostdev_spawn_shadow(peer->number, &peer->sandbox, session->comm, shadow_fd,
-				   &session->pid, &session->lanes_fd);
+	ret = hostdev_spawn_shadow(peer->number, session->number, &peer->sandbox, session->comm,
+				   shadow_fd, &session->pid, &session->lanes_fd);
 	close(shadow_fd);
 	if (ret) {
 		log_guest(peer->cid, peer->port, "cannot start a shadow: %s", strerror(-ret));
@@ -343,6 +343,7 @@ static void adopted_ended(struct source *source, uint32_t events)
 	/* The file stays open: it tells that no process is to be reaped. */
 	source_del(source);
 	session->dead = true;
+	engine_shadow_ended(session->pid);
 	/* No driver knows the shadow's process ID (lasting_end_some() in the host module). */
 	session->may_be_reaped = true;
 	session_over(session);
@@ -374,7 +375,9 @@ int session_adopt(struct peer *peer, uint64_t number, const struct session_note 
 	ret = -ESRCH;
 	if (!process_is_of(session->end.fd, peer->sandbox.uid))
 		goto err_close;
-	ret = source_add(&session->end, EPOLLIN);
+	ret = hostdev_adopt_shadow(peer->number, number, note->pid);
+	if (!ret)
+		ret = source_add(&session->end, EPOLLIN);
 	if (ret)
 		goto err_close;
 	LIST_INSERT_HEAD(&peer->sessions, session, node);

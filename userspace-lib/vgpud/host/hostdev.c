@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "engines/engine.h"
 #include "engines/init.h"
+#include "engines/lasting.h"
 #include "engines/limit.h"
 #include "engines/offer.h"
 #include "engines/shadow.h"
@@ -84,8 +85,6 @@ bool hostdev_is_engine(void)
 int hostdev_open_engines(const struct host_events *handlers)
 {
 	engines = true;
-	/* Engines and their shadows end with vgpud. */
-	settings.lasting = false;
 	keepers_init(true, engine_keeper_came);
 	return engine_init(handlers);
 }
@@ -148,6 +147,22 @@ int hostdev_open(const struct host_events *handlers)
 	return source_add(&agent, EPOLLIN);
 }
 
+void hostdev_adopt(void)
+{
+	if (engines)
+		adopting = lasting_open();
+}
+
+int hostdev_adopt_peer(uint32_t peer, struct sandbox *sandbox)
+{
+	return engines ? lasting_adopt(peer, sandbox) : 0;
+}
+
+int hostdev_adopt_shadow(uint32_t peer, uint64_t session, pid_t pid)
+{
+	return engines ? lasting_adopt_shadow(peer, session, pid) : 0;
+}
+
 bool hostdev_is_adopting(void)
 {
 	return adopting;
@@ -155,7 +170,9 @@ bool hostdev_is_adopting(void)
 
 void hostdev_settle(void)
 {
-	if (adopting && ioctl(agent.fd, VGPU_HOST_SETTLE))
+	if (adopting && engines)
+		lasting_settle();
+	else if (adopting && ioctl(agent.fd, VGPU_HOST_SETTLE))
 		log_error("%s: %s", VGPU_HOST_DEVICE, strerror(errno));
 	adopting = false;
 }
@@ -173,6 +190,10 @@ void hostdev_note(uint32_t peer, uint64_t key, const void *data, size_t len, int
 
 	if (!settings.lasting)
 		return;
+	if (engines) {
+		lasting_note(peer, key, data, len, fd);
+		return;
+	}
 	ret = hostdev_ioctl(VGPU_HOST_NOTE, &arg, sizeof(arg));
 	if (ret && ret != -ENOENT)
 		log_seldom("what vgpud should leave to the next vgpud could not be kept: %s",
@@ -187,8 +208,11 @@ int hostdev_note_find(uint32_t *peer, uint64_t *key, void *data, size_t *len, in
 		.data = (uintptr_t)data,
 		.len = *len,
 	};
-	int ret = hostdev_ioctl(VGPU_HOST_NOTE_FIND, &arg, sizeof(arg));
+	int ret;
 
+	if (engines)
+		return lasting_note_find(peer, key, data, len, fd);
+	ret = hostdev_ioctl(VGPU_HOST_NOTE_FIND, &arg, sizeof(arg));
 	if (ret)
 		return ret;
 	*peer = arg.out_peer;
@@ -202,6 +226,11 @@ void hostdev_close(bool leave)
 {
 	struct vgpu_host_agent arg = agent_args(0);
 
+	if (engines) {
+		if (settings.lasting && !leave)
+			lasting_close();
+		return;
+	}
 	arg.flags = VGPU_HOST_AGENT_ADOPT;
 	if (settings.lasting && !leave && ioctl(agent.fd, VGPU_HOST_AGENT, &arg))
 		log_error("%s: %s", VGPU_HOST_DEVICE, strerror(errno));
@@ -312,11 +341,11 @@ int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions)
 	return ret ? ret : arg.out_fd;
 }
 
-int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *comm, int shadow_fd,
-			 pid_t *pid, int *lanes_fd)
+int hostdev_spawn_shadow(uint32_t peer, uint64_t session, struct sandbox *sandbox, const char *comm,
+			 int shadow_fd, pid_t *pid, int *lanes_fd)
 {
 	if (engines)
-		return engine_spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
+		return engine_spawn_shadow(peer, session, comm, shadow_fd, pid, lanes_fd);
 	return spawn_shadow(sandbox, comm, shadow_fd, pid, lanes_fd);
 }
 

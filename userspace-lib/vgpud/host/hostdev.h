@@ -29,6 +29,15 @@ bool hostdev_is_engine(void);
 /* Close the device. @leave: true if another vgpud is to take over; false: all guests end. */
 void hostdev_close(bool leave);
 
+/* Find what an earlier vgpud has left with engines; with the module, hostdev_open() does that. */
+void hostdev_adopt(void);
+/*
+ * Take over a guest of an earlier vgpud, whose programs run in @sandbox. The module has it already.
+ * Return: 0 or a negative errno.
+ */
+int hostdev_adopt_peer(uint32_t peer, struct sandbox *sandbox);
+/* Take over the counters of a shadow. Return: 0 or a negative errno. */
+int hostdev_adopt_shadow(uint32_t peer, uint64_t session, pid_t pid);
 /* Check whether guests of an earlier vgpud are being taken over: until hostdev_settle(). */
 bool hostdev_is_adopting(void);
 /* End all exports and guests of the earlier vgpud that were not taken over. */
@@ -74,8 +83,8 @@ int hostdev_shadow(uint32_t peer, uint64_t session, unsigned int nr_sessions);
  * Start a shadow of a guest. @shadow_fd: file that hostdev_shadow() has made for it; @lanes_fd: set
  * to the socket that sends lanes to it. A failure in the child shows in its exit status.
  */
-int hostdev_spawn_shadow(uint32_t peer, struct sandbox *sandbox, const char *comm, int shadow_fd,
-			 pid_t *pid, int *lanes_fd);
+int hostdev_spawn_shadow(uint32_t peer, uint64_t session, struct sandbox *sandbox, const char *comm,
+			 int shadow_fd, pid_t *pid, int *lanes_fd);
 /* Tell the module or the guest's engine of the guest's limits, which may have changed. */
 int hostdev_peer_limit(uint32_t peer, const struct limits *limits);
 /* Get what a guest uses of what is limited, now and at most since it connected. */

@@ -14,6 +14,8 @@
 /* Beginnings of the names of groups of guests and of keepers. CID and port follow. */
 #define CGROUP_GUEST	"vgpu-guest"
 #define CGROUP_KEEPER	"vgpu-keeper"
+/* Name of the group of the holder (holder.h). */
+#define CGROUP_HOLDER	"holder"
 
 struct group_limits;
 struct sandbox;

@@ -243,6 +243,12 @@ static int become_user(const struct sandbox *sandbox)
 	return 0;
 }
 
+/* Check whether programs of this kind may serve the next vgpud. */
+static bool may_last(enum spawn_kind kind)
+{
+	return kind == SPAWN_SHADOW || kind == SPAWN_ENGINE || kind == SPAWN_ENGINE_SHADOW;
+}
+
 int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char **step)
 {
 	const struct limits limits = guest_limits(sandbox->cid, sandbox->port);
@@ -273,11 +279,11 @@ int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char
 
 	/*
 	 * If vgpud ended before the next call, no process holds the other end of the socket for
-	 * lanes, and the program ends by itself. A shadow of the host module may have to outlive
-	 * vgpud: the module holds that end for the next vgpud, or kills the shadow.
+	 * lanes, and the program ends by itself. A shadow or an engine may have to outlive vgpud:
+	 * the module, or the holder, holds that end for the next vgpud.
 	 */
 	*step = "parent death signal";
-	if (!(kind == SPAWN_SHADOW && settings.lasting) &&
+	if (!(settings.lasting && may_last(kind)) &&
 	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return -errno;
 	*step = "no new privileges";

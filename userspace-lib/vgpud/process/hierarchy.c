@@ -157,15 +157,14 @@ int hierarchy_unit(void)
 	return group_open(AT_FDCWD, path);
 }
 
-/* Move vgpud into a child group: a group with children holds no processes, except the root. */
-static int take_over(int fd)
+int hierarchy_enter(int dir_fd, const char *name)
 {
-	int agent = group_make(fd, HIERARCHY_AGENT), ret;
+	int fd = group_make(dir_fd, name), ret;
 
-	if (agent < 0)
-		return agent;
-	ret = group_write(agent, "cgroup.procs", "0");
-	close(agent);
+	if (fd < 0)
+		return fd;
+	ret = group_write(fd, "cgroup.procs", "0");
+	close(fd);
 	return ret;
 }
 
@@ -232,7 +231,8 @@ static int place_open(const char *path, const char **why)
 		return below;
 	}
 	enable_above(path);
-	ret = take_over(fd);
+	/* A group with children holds no processes, except the root. */
+	ret = hierarchy_enter(fd, HIERARCHY_AGENT);
 	if (!ret)
 		return fd;
 

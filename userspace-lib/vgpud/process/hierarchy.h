@@ -33,6 +33,9 @@ bool hierarchy_may_last(void);
  */
 int hierarchy_unit(void);
 
+/* Make a group below another one, and move this process there. Return: 0 or a negative errno. */
+int hierarchy_enter(int dir_fd, const char *name);
+
 /* Write to a file of a group. Return: 0 or a negative errno. */
 int group_write(int dir_fd, const char *name, const char *text);
 

@@ -140,12 +140,16 @@ static void children_each(int fd, void (*visit)(int fd, const char *name, void *
 	closedir(dir);
 }
 
-/* Kill the processes of a group that is no guest's. @data: number of groups that had some. */
+/*
+ * Kill the processes of a group that is no guest's, and not that of the holder, which keeps guests
+ * for the next vgpud. @data: number of groups that had some.
+ */
 static void other_clear(int fd, const char *name, void *data)
 {
 	unsigned int *nr = data;
 
-	if (strncmp(name, CGROUP_GUEST "-", strlen(CGROUP_GUEST "-")))
+	if (strncmp(name, CGROUP_GUEST "-", strlen(CGROUP_GUEST "-")) &&
+	    strcmp(name, CGROUP_HOLDER))
 		*nr += group_clear(fd, name);
 }
 

@@ -151,7 +151,8 @@ void sandbox_kill(const struct sandbox *sandbox, pid_t pid, int pidfd)
 {
 	int ret = process_end(pid, pidfd, sandbox->uid);
 
-	if (ret)
+	/* -ESRCH: it has ended, and was no child. */
+	if (ret && ret != -ESRCH)
 		log_guest(sandbox->cid, sandbox->port, "vgpud cannot end process %d: %s", pid,
 			  strerror(-ret));
 }

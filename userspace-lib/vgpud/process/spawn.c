@@ -147,6 +147,12 @@ int memory_make(const char *name, size_t size)
 	return ret;
 }
 
+int pages_map(int fd, size_t len, void **memory)
+{
+	*memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return *memory == MAP_FAILED ? -errno : 0;
+}
+
 int pages_make(int *fd, size_t len, void **memory)
 {
 	int ret;
@@ -154,10 +160,9 @@ int pages_make(int *fd, size_t len, void **memory)
 	*fd = memory_make("vgpu-engine", len);
 	if (*fd < 0)
 		return *fd;
-	*memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-	if (*memory != MAP_FAILED)
+	ret = pages_map(*fd, len, memory);
+	if (!ret)
 		return 0;
-	ret = -errno;
 	close(*fd);
 	*fd = -1;
 	return ret;

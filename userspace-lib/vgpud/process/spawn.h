@@ -96,5 +96,7 @@ int memory_make(const char *name, size_t size);
  * Make and map @len bytes of such memory. Return: 0, or a negative errno; *@fd is negative then.
  */
 int pages_make(int *fd, size_t len, void **memory);
+/* Map a file of such memory, which stays the caller's. Return: 0, or a negative errno. */
+int pages_map(int fd, size_t len, void **memory);
 
 #endif /* VGPUD_SPAWN_H */
