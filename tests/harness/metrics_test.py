@@ -285,6 +285,7 @@ class Top(Case):
         self.assertEqual(2, len(lines))
         for line in lines:
             step = json.loads(line)
+            self.assertEqual(1, step["schema"])
             web = next(entry for entry in step["exports"] if entry["calls_per_second"])
             self.assertEqual(("gpu", 'we"b\\'), (web["name"], web["guest"]))
             self.assertAlmostEqual(50, web["calls_per_second"] * step["seconds"], places=3)
@@ -381,7 +382,7 @@ class Monitor(Case):
         """JSON has one object for each event."""
         self.steps(guest(3, "web", 0) | {"programs": []}, guest(3, "web", 0))
         event = json.loads(self.run_it("monitor", "--json", "-d", "0.1", "-n", "1"))
-        self.assertEqual({"event": "program-started", "guest": "web", "program": "glxgears", "guest_pid": 4321},
+        self.assertEqual({"schema": 1, "event": "program-started", "guest": "web", "program": "glxgears", "guest_pid": 4321},
                          {key: value for key, value in event.items() if key != "time"})
 
 

@@ -33,6 +33,11 @@ struct json_object *make_number(int64_t number)
 	return made(json_object_new_int64(number));
 }
 
+struct json_object *make_unsigned(uint64_t number)
+{
+	return made(json_object_new_uint64(number));
+}
+
 struct json_object *make_double(double number)
 {
 	return made(json_object_new_double(number));

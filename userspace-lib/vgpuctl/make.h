@@ -17,9 +17,10 @@ struct json_object *make_object(void);
 struct json_object *make_array(void);
 struct json_object *make_string(const char *text);
 struct json_object *make_number(int64_t number);
+struct json_object *make_unsigned(uint64_t number);
 struct json_object *make_double(double number);
 struct json_object *make_bool(bool is_true);
-/* Add a member. @key: a literal; @value: NULL: null, as unknown and missing values are. */
+/* Add a member. @key: stays valid; @value: NULL: null, as unknown and missing values are. */
 void make_member(struct json_object *object, const char *key, struct json_object *value);
 void make_element(struct json_object *array, struct json_object *value);
 /* Print a value and a newline, and free the value. @flags: JSON_C_TO_STRING_* */

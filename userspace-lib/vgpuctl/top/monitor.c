@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "vgpuctl/make.h"
 #include "vgpuctl/metrics/sample.h"
 #include "vgpuctl/top/top.h"
 #include "vgpuctl/vgpuctl.h"
@@ -57,19 +58,19 @@ static const struct {
 
 static void print_json_line(const struct monitor *monitor, const struct event *event)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 
-	json_object_object_add(object, "time", json_object_new_string(monitor->time));
-	json_object_object_add(object, "event", json_object_new_string(event->name));
-	json_object_object_add(object, "guest", json_object_new_string(event->guest));
+	make_member(object, "schema", make_number(JSON_SCHEMA));
+	make_member(object, "time", make_string(monitor->time));
+	make_member(object, "event", make_string(event->name));
+	make_member(object, "guest", make_string(event->guest));
 	if (event->key)
-		json_object_object_add(object, event->key, json_object_new_string(event->what));
+		make_member(object, event->key, make_string(event->what));
 	if (event->pid)
-		json_object_object_add(object, "guest_pid", json_object_new_int64(event->pid));
+		make_member(object, "guest_pid", make_number(event->pid));
 	if (event->count)
-		json_object_object_add(object, "count", json_object_new_int64(event->count));
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
-	json_object_put(object);
+		make_member(object, "count", make_number(event->count));
+	make_print(stdout, object, JSON_C_TO_STRING_PLAIN);
 }
 
 static void print_event(struct monitor *monitor, const struct event *event)

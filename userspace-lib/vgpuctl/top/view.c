@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vgpuctl/make.h"
 #include "vgpuctl/top/view.h"
+#include "vgpuctl/vgpuctl.h"
 
 /* Numbers that lines can be sorted by, with their names. */
 static const struct {
@@ -233,7 +235,7 @@ void view_free(struct view *view)
 
 static void add_number(struct json_object *object, const char *key, double value)
 {
-	json_object_object_add(object, key, isnan(value) ? NULL : json_object_new_double(value));
+	make_member(object, key, isnan(value) ? NULL : make_double(value));
 }
 
 void view_print_json(const struct rates *rates)
@@ -241,21 +243,22 @@ void view_print_json(const struct rates *rates)
 	static const char *const lists[NR_RATE_KINDS] = {
 		[RATE_GUEST] = "guests", [RATE_EXPORT] = "exports", [RATE_PROGRAM] = "programs",
 	};
-	struct json_object *step = json_object_new_object(), *arrays[NR_RATE_KINDS], *object;
+	struct json_object *step = make_object(), *arrays[NR_RATE_KINDS], *object;
 	const struct rate *rate;
 	unsigned int kind;
 	size_t i;
 
+	make_member(step, "schema", make_number(JSON_SCHEMA));
 	add_number(step, "seconds", rates->seconds);
 	for (kind = 0; kind < NR_RATE_KINDS; kind++) {
-		arrays[kind] = json_object_new_array();
-		json_object_object_add(step, lists[kind], arrays[kind]);
+		arrays[kind] = make_array();
+		make_member(step, lists[kind], arrays[kind]);
 	}
 	for (i = 0; i < rates->nr; i++) {
 		rate = &rates->list[i];
-		object = json_object_new_object();
-		json_object_object_add(object, "name", json_object_new_string(rate->name));
-		json_object_object_add(object, "guest", json_object_new_string(rate->guest));
+		object = make_object();
+		make_member(object, "name", make_string(rate->name));
+		make_member(object, "guest", make_string(rate->guest));
 		add_number(object, "calls_per_second", rate->values[RATE_CALLS]);
 		add_number(object, "errors_per_second", rate->values[RATE_ERRORS]);
 		add_number(object, "bytes_per_second", rate->values[RATE_BYTES]);
@@ -267,9 +270,8 @@ void view_print_json(const struct rates *rates)
 		add_number(object, "waits_per_second", rate->values[RATE_WAITS]);
 		add_number(object, "memory_bytes", rate->values[RATE_MEMORY]);
 		add_number(object, "guest_pid", rate->values[RATE_PID]);
-		json_object_array_add(arrays[rate->kind], object);
+		make_element(arrays[rate->kind], object);
 	}
-	puts(json_object_to_json_string_ext(step, JSON_C_TO_STRING_PLAIN));
+	make_print(stdout, step, JSON_C_TO_STRING_PLAIN);
 	fflush(stdout);
-	json_object_put(step);
 }

@@ -5,22 +5,23 @@
 
 #include <linux/vgpu_wire.h>
 
+#include "vgpuctl/make.h"
 #include "vgpuctl/trace/trace.h"
 #include "vgpuctl/trace/value.h"
 
 static void put_words(struct json_object *to, const char *key, const char *text)
 {
-	json_object_object_add(to, key, json_object_new_string(text));
+	make_member(to, key, make_string(text));
 }
 
 static void put_number(struct json_object *to, const char *key, uint64_t number)
 {
-	json_object_object_add(to, key, json_object_new_uint64(number));
+	make_member(to, key, make_unsigned(number));
 }
 
 static void put_signed(struct json_object *to, const char *key, int64_t number)
 {
-	json_object_object_add(to, key, json_object_new_int64(number));
+	make_member(to, key, make_number(number));
 }
 
 static void put_bytes(struct json_object *to, const char *key, const uint8_t *at, size_t len)
@@ -55,11 +56,10 @@ static void put_field(struct json_object *to, const struct trace_field *field, c
 		put_plain(to, field->name, (const char *)at, field->size);
 		break;
 	case TRACE_KIND_ARRAY:
-		array = json_object_new_array();
+		array = make_array();
 		for (i = 0; i < field->size; i += field->unit)
-			json_object_array_add(array, json_object_new_uint64(
-					      trace_value(at + i, field->unit, false)));
-		json_object_object_add(to, field->name, array);
+			make_element(array, make_unsigned(trace_value(at + i, field->unit, false)));
+		make_member(to, field->name, array);
 		break;
 	case TRACE_KIND_SIGNED:
 		put_signed(to, field->name, trace_value(at, field->size, true));
@@ -71,8 +71,8 @@ static void put_field(struct json_object *to, const struct trace_field *field, c
 
 static void put_ioctl(struct json_object *to, const struct trace_call *call, const char *name)
 {
-	struct json_object *before = json_object_new_object();
-	struct json_object *after = json_object_new_object();
+	struct json_object *before = make_object();
+	struct json_object *after = make_object();
 	const struct trace_ioctl *ioctl = &call->ioctl;
 	struct trace_argument argument;
 	size_t i;
@@ -80,7 +80,7 @@ static void put_ioctl(struct json_object *to, const struct trace_call *call, con
 	put_number(to, "cmd", ioctl->cmd);
 	put_number(to, "arg", call->arg);
 	put_plain(to, "driver", ioctl->driver, sizeof(ioctl->driver));
-	json_object_object_add(to, "schema_known", json_object_new_boolean(ioctl->known));
+	make_member(to, "schema_known", make_bool(ioctl->known));
 	if (ioctl->class)
 		put_number(to, "class", ioctl->class);
 	trace_argument(call, name, &argument);
@@ -88,24 +88,22 @@ static void put_ioctl(struct json_object *to, const struct trace_call *call, con
 		put_field(before, argument.fields[i], ioctl->before + argument.fields[i]->offset);
 		put_field(after, argument.fields[i], ioctl->after + argument.fields[i]->offset);
 	}
-	json_object_object_add(to, "fields_before", before);
-	json_object_object_add(to, "fields_after", after);
+	make_member(to, "fields_before", before);
+	make_member(to, "fields_after", after);
 	put_bytes(to, "bytes_before", ioctl->before, ioctl->len);
 	put_bytes(to, "bytes_after", ioctl->after, ioctl->len);
 }
 
 static void put_line(FILE *to, struct json_object *object)
 {
-	fprintf(to, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-							   JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
+	make_print(to, object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 static struct json_object *line_new(const char *type)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = make_object();
 
-	json_object_object_add(object, "schema", json_object_new_int(TRACE_SCHEMA));
+	make_member(object, "schema", make_number(TRACE_SCHEMA));
 	put_words(object, "type", type);
 	return object;
 }
@@ -126,7 +124,7 @@ void trace_print_json(FILE *to, const struct trace_call *call)
 	put_plain(object, "comm", call->comm, sizeof(call->comm));
 	put_number(object, "began_ns", call->began);
 	put_words(object, "name", name);
-	json_object_object_add(object, "ioctl", json_object_new_boolean(call->op == VGPU_OP_IOCTL));
+	make_member(object, "ioctl", make_bool(call->op == VGPU_OP_IOCTL));
 	put_signed(object, "fd", call->fd);
 	put_plain(object, "path", call->path, sizeof(call->path));
 	put_signed(object, "result", call->result);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vgpuctl/make.h"
 #include "vgpuctl/trace/trace.h"
 
 /**
@@ -189,23 +190,22 @@ static void print_unknown(FILE *to, const struct trace_summary *summary)
 
 static void put_number(struct json_object *to, const char *key, uint64_t number)
 {
-	json_object_object_add(to, key, json_object_new_uint64(number));
+	make_member(to, key, make_unsigned(number));
 }
 
 static void print_json(FILE *to, const struct trace_summary *summary)
 {
-	struct json_object *object = json_object_new_object(), *array = json_object_new_array();
+	struct json_object *object = make_object(), *array = make_array();
 	const struct trace_sum *sum;
 	struct json_object *entry;
 
-	json_object_object_add(object, "schema", json_object_new_int(TRACE_SCHEMA));
-	json_object_object_add(object, "type", json_object_new_string(summary->unknown ? "unknown" :
-								      "summary"));
+	make_member(object, "schema", make_number(TRACE_SCHEMA));
+	make_member(object, "type", make_string(summary->unknown ? "unknown" : "summary"));
 	for (sum = summary->sums; sum < summary->sums + summary->nr; sum++) {
-		entry = json_object_new_object();
-		json_object_array_add(array, entry);
-		json_object_object_add(entry, "name", json_object_new_string(sum->name));
-		json_object_object_add(entry, "driver", json_object_new_string(sum->driver));
+		entry = make_object();
+		make_element(array, entry);
+		make_member(entry, "name", make_string(sum->name));
+		make_member(entry, "driver", make_string(sum->driver));
 		put_number(entry, "cmd", sum->cmd);
 		put_number(entry, "class", sum->class);
 		put_number(entry, "calls", sum->calls);
@@ -216,11 +216,9 @@ static void print_json(FILE *to, const struct trace_summary *summary)
 		put_number(entry, "bytes_out", sum->cost.out);
 		put_number(entry, "bytes_in", sum->cost.in);
 	}
-	json_object_object_add(object, "calls", array);
+	make_member(object, "calls", array);
 	put_number(object, "lost", summary->lost);
-	fprintf(to, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-							   JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
+	make_print(to, object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 void trace_summary_print(FILE *to, struct trace_summary *summary, bool json)

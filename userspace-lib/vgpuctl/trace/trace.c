@@ -51,6 +51,16 @@ struct trace {
 	int watched;
 };
 
+/* The kernel's tracing, which is to end before the process does. */
+static struct trace_source *source_used;
+
+static void end_source(void)
+{
+	if (source_used)
+		trace_source_close(source_used);
+	source_used = NULL;
+}
+
 static void take_lost(struct trace *trace, uint64_t lost)
 {
 	if (trace->summary)
@@ -262,6 +272,10 @@ static int trace_run(struct trace *trace, const char *operand, const struct opti
 	ret = choose_side(options, &side);
 	if (!ret && side == TRACE_SIDE_HOST)
 		ret = choose_guest(trace, operand, options, &uid);
+	/* For want of memory the process may end at any line that it prints. */
+	source_used = &trace->source;
+	if (!ret && atexit(end_source))
+		ret = fail(EXIT_FAILED, "%s", strerror(ENOMEM));
 	if (!ret)
 		ret = trace_source_open(&trace->source, side);
 	if (!ret && side == TRACE_SIDE_HOST && !trace->all)
@@ -278,7 +292,7 @@ static int trace_run(struct trace *trace, const char *operand, const struct opti
 		else
 			read_calls(trace, signals);
 	}
-	trace_source_close(&trace->source);
+	end_source();
 	if (trace->watched >= 0)
 		close(trace->watched);
 	close(signals);
