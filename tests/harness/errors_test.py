@@ -99,6 +99,7 @@ ALONE = (
     ("an option of another window's command", "vgpuctl window list --to 3", 2, "has no --to", "vgpuctl help window"),
     ("a size with a wrong letter", "vgpuctl window create --to 3 --size 4X", 2, "--size 4X", "with K, M, G or T"),
     ("size 0", "vgpuctl window create --to 3 --size 0", 2, "--size 0", "number of bytes"),
+    ("a trace into no directory", "vgpuctl trace -o /nonexistent/a", 5, "/nonexistent/a: No such file", "another file with --output"),
     ("neither host nor guest", "vgpuctl doctor both", 2, "no 'both'", "'host' or 'guest'"),
     ("a system that is not there", "vgpuctl doctor --root /nonexistent", 5, "/nonexistent: No such file", "give the root directory"),
     ("a system that is a file", "vgpuctl doctor --root /etc/passwd", 1, "Not a directory", "give the root directory"),
@@ -251,6 +252,7 @@ AGENT = (
     ("a window that is not there", "vgpuctl window destroy --to 4", 5, "has no window", "vgpuctl window list"),
     ("drained without a window", "vgpuctl window drain --to 4", 5, "has no window", "vgpuctl window list"),
     ("arguments for no window", "vgpuctl window qemu-args --to 4", 5, "has no window", "vgpuctl window create"),
+    ("a column that is none", "vgpuctl top --batch --sort name", 2, "--sort name", "give one of calls"),
     ("a second vgpud", "vgpud --config {good} --socket /run/second", 4, "another vgpud is running", "systemctl stop vgpud"),
     ("a full disk", "vgpuctl status >/dev/full", 1, "could not be written: No space left", "make room"),
 )

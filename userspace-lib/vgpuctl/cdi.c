@@ -375,7 +375,8 @@ static struct json_object *make_spec(const struct list *list)
 
 static int file_failed(const char *path, int error)
 {
-	return fail(exit_status(-error), "%s: %s", path, strerror(error));
+	return fail(exit_status(-error), "%s: %s%s", path, strerror(error),
+		    error == ENOMEM ? "" : ": give another path");
 }
 
 /*

@@ -45,7 +45,8 @@ err:
 	else if (fd >= 0)
 		close(fd);
 	free(made);
-	return fail(exit_status(-error), "%s: %s", path, strerror(error));
+	return fail(exit_status(-error), "%s: %s: give another file with --textfile", path,
+		    strerror(error));
 }
 
 /* Answer the request of HTTP that comes by standard input. Return: an exit status. */

@@ -140,7 +140,8 @@ static int find_user(const struct vgpu_host_info *host, const struct vgpu_guest_
 			*uid = host->guests[i]->uid;
 			return 0;
 		}
-	return fail(EXIT_NOT_FOUND, "the guest %u is not connected", guest->cid);
+	return fail(EXIT_NOT_FOUND, "the guest %u is not connected: 'vgpuctl status' shows those that are",
+		    guest->cid);
 }
 
 int trace_programs_open(const struct options *options, const char *word,

@@ -182,7 +182,7 @@ int trace_source_restrict(struct trace_source *source, pid_t pid, bool with_chil
 		ret = event_write(source, "filter", filter);
 	}
 	if (ret == -ENOENT && kill(pid, 0))
-		return fail(EXIT_NOT_FOUND, "there is no process %d", pid);
+		return fail(EXIT_NOT_FOUND, TRACE_NO_PROCESS, pid);
 	return ret ? fail(EXIT_FAILED, "%s: %s", source->path, strerror(-ret)) : 0;
 }
 

@@ -155,7 +155,7 @@ static int choose(struct trace *trace, const char *operand, const struct options
 				    operand);
 		pid = number;
 		if (kill(pid, 0) && errno == ESRCH)
-			return fail(EXIT_NOT_FOUND, "there is no process %d", pid);
+			return fail(EXIT_NOT_FOUND, TRACE_NO_PROCESS, pid);
 	}
 	trace->pid = !pid || option_given(options, OPT_FOLLOW);
 	if (!pid) {
@@ -169,7 +169,7 @@ static int choose(struct trace *trace, const char *operand, const struct options
 		return ret;
 	trace->watched = syscall(SYS_pidfd_open, pid, 0);
 	if (trace->watched < 0)
-		return errno == ESRCH ? fail(EXIT_NOT_FOUND, "there is no process %d", pid) :
+		return errno == ESRCH ? fail(EXIT_NOT_FOUND, TRACE_NO_PROCESS, pid) :
 			fail(EXIT_FAILED, "process %d: %s", pid, strerror(errno));
 	return 0;
 }
@@ -319,7 +319,8 @@ int cmd_trace(const char *operand, const struct options *options)
 	trace->watched = -1;
 	trace->source.pipe = -1;
 	if (!trace->to) {
-		ret = fail(exit_status(-errno), "%s: %s", path, strerror(errno));
+		ret = fail(exit_status(-errno), "%s: %s: give another file with --output", path,
+			   strerror(errno));
 		free(trace);
 		return ret;
 	}

@@ -14,6 +14,9 @@
 
 /* Most bytes of an argument that the module reports. */
 #define TRACE_BYTES	256
+/* Message: there is no such process. */
+#define TRACE_NO_PROCESS	"there is no process %d: give the number of a process that runs"
+
 /* Room for the name of a call, and of a guest. */
 #define TRACE_NAME	64
 #define TRACE_GUEST	32
