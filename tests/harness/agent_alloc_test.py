@@ -73,6 +73,8 @@ EXPORTS = {
     "urandom.conf": "[random]\npath = /dev/urandom\nto = 3\nany-port = yes\ndeny-ioctls = 5\nsubmit-ioctls = 7\n"
                     "read-only = yes\n[cards]\nnvidia = 0\nto = 3\nany-port = yes\n",
 }
+# Members that an event has besides those of all events.
+EVENTS = {"guest-gone": set(), "guest-connected": set(), "export-new": {"export"}}
 # A file with a mistake each.
 MISTAKES = {
     "vgpud.conf": "[agent]\nport = x\n",
@@ -616,7 +618,7 @@ class Shadows(Connections):
         self.say(self.exhaust(do, judge))
 
 
-class Programs(Agent):
+class Programs(Connections):
     """vgpuctl and libvgpu, with a vgpud that has memory."""
 
     def environment(self):
@@ -671,6 +673,50 @@ class Programs(Agent):
     def test_reload(self):
         self.exhaust_words("diff", "--json")
         self.exhaust_words("reload")
+
+    def exhaust_lines(self, run, look, step):
+        """A line of JSON has all of its members, or vgpuctl ends. look(): what must be the same of all lines"""
+        def lines(done):
+            return [look(json.loads(line)) for line in done.stdout.splitlines()]
+
+        def judge(done, nth, hit):
+            self.done(done, (0, 1), nth, hit)
+            self.assertEqual([] if done.returncode else whole, lines(done), f"allocation {nth}")
+        whole = lines(self.plainly(run))
+        self.assertEqual(1, len(whole))
+        self.say(self.exhaust(run, judge, step))
+
+    def test_top(self):
+        """A guest that comes each time, and a program of it: vgpud gives up one that answers no PING."""
+        def names(line):
+            """Returns an object without its numbers, some of which are null where they are not known."""
+            if isinstance(line, dict):
+                return {key: names(value) for key, value in line.items()}
+            return [names(value) for value in line] if isinstance(line, list) else line if isinstance(line, str) else 0
+
+        def run():
+            control, answer, _ = self.greet()
+            lane, answer = self.lane(answer[1][16:48], 1)
+            self.assertEqual(LANE_READY, answer[0])
+            done = self.vgpuctl("top", "--json", "--count", "1", "--delay", "0.1")
+            lane.close()
+            control.close()
+            self.no_guest()
+            return done
+        self.exhaust_lines(run, names, MANY)
+
+    def test_monitor(self):
+        """A guest that comes and goes until there is an event."""
+        def run():
+            with subprocess.Popen([VGPUCTL, "monitor", "--json", "--count", "1", "--delay", "0.1", "--socket",
+                                   self.path("sock")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as monitor:
+                while monitor.poll() is None:
+                    self.greet()[0].close()
+                    self.no_guest()
+                return subprocess.CompletedProcess(monitor.args, monitor.wait(), *monitor.communicate())
+        # Which event comes first depends on when vgpud is asked.
+        members = {"schema", "time", "event", "guest"}
+        self.exhaust_lines(run, lambda line: set(line) - members == EVENTS[line["event"]] and members <= set(line), MANY)
 
     def test_error(self):
         def judge(done, nth, hit):
