@@ -8,6 +8,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "anon.h"
 #include "base/work.h"
@@ -394,13 +395,26 @@ void vgpuh_session_uncharge(struct vgpuh_session *session, u32 len)
 	atomic_long_sub(len, &session->budget);
 }
 
+/*
+ * Get memory for a long message. If the control group of the guest has none left, that is the
+ * matter of this call alone: with __GFP_RETRY_MAYFAIL the kernel kills no process of the group,
+ * among which it could not find the one whose messages take the memory. Memory in one piece, which
+ * is quicker to make, is not worth waiting for.
+ */
+static void *session_alloc_buf(u32 len)
+{
+	const gfp_t flags = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+
+	return kmalloc(len, flags | __GFP_NORETRY) ?: __vmalloc(len, flags | __GFP_RETRY_MAYFAIL);
+}
+
 void *vgpuh_session_get_buf(struct vgpuh_session *session, u32 len)
 {
 	void *buf;
 
 	if (!vgpuh_session_charge(session, len))
 		return NULL;
-	buf = kvmalloc(len, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	buf = session_alloc_buf(len);
 	if (!buf)
 		vgpuh_session_uncharge(session, len);
 	return buf;
