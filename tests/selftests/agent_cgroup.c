@@ -119,6 +119,33 @@ TEST_F_TIMEOUT(groups, by_default, 120)
 	close(fd);
 }
 
+static int oom_score_adj(pid_t pid)
+{
+	char path[64], line[16];
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
+	tool_read_line(path, line, sizeof(line));
+	return atoi(line);
+}
+
+/* The kernel prefers a shadow, which is one program, to an engine, and both to vgpud. */
+TEST_F(groups, oom_score_adj)
+{
+	pid_t shadow = 0, engine = 0;
+	int fd;
+
+	fd = agent_open(self->name);
+	ASSERT_GE(fd, 0);
+	ASSERT_GT(tool_processes(tool_shadow(), &shadow), 0);
+	EXPECT_EQ(-500, oom_score_adj(agent_pid()));
+	EXPECT_EQ(0, oom_score_adj(shadow));
+	if (tool_user_engine()) {
+		ASSERT_EQ(1, tool_processes("/vgpu-engine", &engine));
+		EXPECT_EQ(-250, oom_score_adj(engine));
+	}
+	close(fd);
+}
+
 /*
  * The group of a guest stays when vgpud is killed. The next vgpud gives it and the group of all
  * guests the limits of its own settings.

@@ -323,8 +323,8 @@ static void *other_run(void *data)
 /*
  * The group of a guest's shadows has no more memory: the kernel kills the shadow. Its program sees
  * ENODEV and begins again. The guest stays connected, and another guest notices nothing. The guest
- * has no other programs: the kernel compares memory of processes, and not what the module allocates
- * for them, so it would kill their shadows first, and children of vgpud that are to become shadows.
+ * has no other programs: the kernel compares memory of processes, and not what drivers allocate for
+ * them, so it might kill their shadows first.
  */
 TEST_F_TIMEOUT(oom, in_a_shadow, 120)
 {

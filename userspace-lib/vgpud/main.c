@@ -34,6 +34,7 @@
 #include "process/confine.h"
 #include "process/hierarchy.h"
 #include "process/leftover.h"
+#include "process/oom.h"
 #include "process/own.h"
 #include "process/spawn.h"
 #include "reload/reload.h"
@@ -359,6 +360,7 @@ int main(int argc, char **argv)
 	if (reload_guests())
 		return EXIT_CONFIG;
 
+	oom_init();
 	own_files_raise();
 	own_files_check();
 	check(loop_init(), "epoll");

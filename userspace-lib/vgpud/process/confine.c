@@ -21,6 +21,7 @@
 #include "config/guests.h"
 #include "process/confine.h"
 #include "process/filter.h"
+#include "process/oom.h"
 #include "process/sandbox.h"
 #include "shared/log.h"
 
@@ -249,7 +250,7 @@ static bool may_last(enum spawn_kind kind)
 	return kind == SPAWN_SHADOW || kind == SPAWN_ENGINE || kind == SPAWN_ENGINE_SHADOW;
 }
 
-int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char **step)
+int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, int oom, const char **step)
 {
 	const struct limits limits = guest_limits(sandbox->cid, sandbox->port);
 	int ret;
@@ -289,6 +290,11 @@ int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char
 	*step = "no new privileges";
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
+	/* Until exec the child is as large as vgpud. The filter may have no write(). */
+	*step = "oom_score_adj";
+	ret = oom_rank(oom, kind);
+	if (ret)
+		return ret;
 	*step = "system call filter";
 	return filter_load(kind);
 }

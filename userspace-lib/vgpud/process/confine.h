@@ -49,9 +49,9 @@ void confine_raise(pid_t pid, enum spawn_kind kind, uint32_t cid, uint32_t port)
 /* Enter the guest's namespaces, leave the file tree. The child calls it before it closes files. */
 int confine_enter(const struct sandbox *sandbox);
 /*
- * Set limits, user, capabilities and filter, in the child just before exec. *@step: name of the
- * step that failed. Return: 0 or a negative errno.
+ * Set limits, user, capabilities, rank for the OOM killer and filter, in the child just before exec.
+ * @oom: file of oom_open(); *@step: name of the step that failed. Return: 0 or a negative errno.
  */
-int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, const char **step);
+int confine_self(const struct sandbox *sandbox, enum spawn_kind kind, int oom, const char **step);
 
 #endif /* VGPUD_CONFINE_H */

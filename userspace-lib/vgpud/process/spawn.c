@@ -19,6 +19,7 @@
 
 #include "engine/base/packet.h"
 #include "process/confine.h"
+#include "process/oom.h"
 #include "process/sandbox.h"
 #include "process/spawn.h"
 #include "shadow/layout.h"
@@ -208,11 +209,14 @@ static int file_aside(int fd, int link)
 	return ret < 0 ? -errno : ret;
 }
 
-/* Put the program's files where it expects them, and close all others except stderr. */
-static int place_files(const struct spawn_program *spawn, int link)
+/*
+ * Put the program's files where it expects them, and close all others except stderr and @oom, which
+ * stay open until exec. *@oom: file of oom_open(), or -1; set to its new number.
+ */
+static int place_files(const struct spawn_program *spawn, int link, int *oom)
 {
 	const struct program *program = &programs[spawn->kind];
-	int aside[SPAWN_FILES_MAX], fd, null;
+	int aside[SPAWN_FILES_MAX], fd, null, rank = -1, end = program->at + 2;
 	unsigned int nr, i;
 
 	for (nr = 0; nr < SPAWN_FILES_MAX && spawn->files[nr].at; nr++) {
@@ -226,6 +230,12 @@ static int place_files(const struct spawn_program *spawn, int link)
 	null = file_aside(null_fd, link);
 	if (null < 0)
 		return null;
+	if (*oom >= 0) {
+		rank = file_aside(*oom, link);
+		if (rank < 0)
+			return rank;
+		*oom = end++;
+	}
 	for (i = 0; i < nr; i++)
 		if (dup2(aside[i], spawn->files[i].at) < 0)
 			return -errno;
@@ -233,11 +243,13 @@ static int place_files(const struct spawn_program *spawn, int link)
 		return -errno;
 	if (dup3(null, program->at + 1, O_CLOEXEC) < 0)
 		return -errno;
+	if (rank >= 0 && dup3(rank, *oom, O_CLOEXEC) < 0)
+		return -errno;
 	close(0);
 	close(1);
-	if (syscall(SYS_close_range, program->at + 2, ~0U, 0))
+	if (syscall(SYS_close_range, end, ~0U, 0))
 		return -errno;
-	/* Stderr stays open until exec, for errors. */
+	/* The child can log errors until exec. */
 	return fcntl(2, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }
 
@@ -254,21 +266,26 @@ child(const struct sandbox *sandbox, const struct spawn_program *spawn, int link
 	char *argv[] = { (char *)(uintptr_t)program->name, (char *)(uintptr_t)spawn->comm, NULL };
 	char *envp[] = { NULL };
 	const char *step;
-	int ret;
+	int ret, oom = -1;
 
 	/* Both child and parent set the group: the child may exec, or vgpud wait for it, first. */
 	step = "process group";
 	ret = is_shadow(spawn->kind) && setpgid(0, 0) ? -errno : 0;
+	if (!ret) {
+		step = "oom_score_adj";
+		oom = oom_open();
+		ret = oom < -1 ? oom : 0;
+	}
 	if (!ret) {
 		step = "namespaces";
 		ret = confine_enter(sandbox);
 	}
 	if (!ret) {
 		step = "files";
-		ret = place_files(spawn, link);
+		ret = place_files(spawn, link, &oom);
 	}
 	if (!ret)
-		ret = confine_self(sandbox, spawn->kind, &step);
+		ret = confine_self(sandbox, spawn->kind, oom, &step);
 	if (ret) {
 		/*
 		 * The child can still log here: a seccomp filter, which is the last step, is
