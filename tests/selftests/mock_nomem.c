@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Test calls for which the host's module gets no memory: the call fails, and no other call waits
- * for work that the failed call had begun. The test needs the host in the same machine, and a
- * kernel with CONFIG_FAIL_PAGE_ALLOC and CONFIG_FAILSLAB (the debug kernel has them), or with
- * kprobes for the case that is too rare otherwise.
+ * for work that the failed call had begun. They need the host in the same machine, and a kernel
+ * with CONFIG_FAIL_PAGE_ALLOC and CONFIG_FAILSLAB (the debug kernel has them), or with kprobes for
+ * the case that is too rare otherwise. The guest's module gets no socket in a case that needs
+ * kprobes alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -364,6 +365,30 @@ TEST_F_TIMEOUT(ending, page_of_a_call_that_ends, 180)
 	}
 	EXPECT_GT(FETCH_MS, least);
 	TH_LOG("the other call took %" PRIu64 " ms in try %u", least, try);
+}
+
+/* --- the first open of a process ----------------------------------------------------- */
+
+/*
+ * A process' first open needs a socket. The kernel says ENFILE if it has no memory for the inode of
+ * one, and the program gets ENOMEM, not an errno that says that the device is gone.
+ */
+TEST(no_memory_for_a_socket)
+{
+	int fd, error;
+
+	if (!slow_can())
+		SKIP(return, "needs a kernel with kprobes");
+	/* 23 is ENFILE. */
+	ASSERT_TRUE(slow_start_with("sock_create_kern", "go=1 error=23 comm=mock_nomem"));
+	fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+	error = errno;
+	EXPECT_TRUE(slow_stop());
+	ASSERT_EQ(-1, fd);
+	EXPECT_EQ(ENOMEM, error);
+	fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+	EXPECT_LE(0, fd);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN
