@@ -14,41 +14,65 @@
 #define RESERVED_BASE	0x3e0000000000UL
 #define RESERVED_SIZE	0x000100000000UL
 
-/* Returns the number of processes that run vgpud. Waits until it is @nr, 20 s at most. */
-static int await_vgpuds(int nr)
+/* Finds the guest's process that has not executed its program yet. Return: its pid; 0: none. */
+static pid_t find_child(void)
 {
-	uint64_t end = tool_now_ms() + 20000;
+	FILE *file = fopen(GROUP "/cgroup.procs", "r");
+	char path[64], exe[4096];
+	pid_t pid, found = 0;
+	ssize_t len;
 
-	while (tool_processes("/vgpud", NULL) != nr && tool_now_ms() < end)
+	while (file && !found && fscanf(file, "%d", &pid) == 1) {
+		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+		len = readlink(path, exe, sizeof(exe) - 1);
+		exe[len > 0 ? len : 0] = '\0';
+		if (len > 6 && !strcmp(exe + len - 6, "/vgpud"))
+			found = pid;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Waits for that process. Return: its pidfd, or -1. */
+static int await_child(void)
+{
+	uint64_t end = tool_now_ms() + 40000;
+	pid_t pid;
+
+	while (!(pid = find_child()) && tool_now_ms() < end)
 		usleep(20000);
-	return tool_processes("/vgpud", NULL);
+	return pid ? syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
 /*
  * vgpud crashes while a child of it has not executed the shadow's program yet, and cannot: its
  * control group is frozen, as if the guest's limits kept it from running. The next vgpud does not
- * wait for the child, and ends it.
+ * wait for the child, and ends it. The guest's program gets another one.
  */
 TEST_F_TIMEOUT(lasting, child_is_slow, 120)
 {
-	pid_t vgpud = 0, program;
+	struct pollfd child = { .events = POLLIN };
+	pid_t program;
 	int pidfd;
 
-	ASSERT_EQ(1, tool_processes("/vgpud", &vgpud));
-	pidfd = syscall(SYS_pidfd_open, vgpud, 0);
-	ASSERT_GE(pidfd, 0);
 	if (!tool_write(GROUP "/cgroup.freeze", "1"))
 		SKIP(return, "needs control groups of guests");
 	program = newcomer(self->node);
-	EXPECT_EQ(2, await_vgpuds(2));
-	EXPECT_EQ(0, kill(vgpud, SIGKILL));
+	child.fd = await_child();
+	EXPECT_GE(child.fd, 0);
+	pidfd = agent_kill(SIGKILL);
+	EXPECT_GE(pidfd, 0);
 	EXPECT_TRUE(agent_gone(pidfd));
+	/* The child lives on without its parent. */
+	EXPECT_EQ(0, poll(&child, 1, 0));
 	agent_run(NULL);
 	EXPECT_TRUE(await_agent());
-	EXPECT_EQ(1, await_vgpuds(1));
+	EXPECT_EQ(1, poll(&child, 1, 20000));
 	EXPECT_TRUE(tool_write(GROUP "/cgroup.freeze", "0"));
 	EXPECT_EQ(0, result_of(program));
 	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	close(child.fd);
 }
 
 /* Reads a number in a line of /proc/PID/status that begins with @word. */

@@ -164,7 +164,7 @@ static void check_socket(int ret)
 }
 
 /* Attempts to listen while a process of an earlier vgpud has its socket, and ms between two. */
-#define LISTEN_TRIES	100
+#define LISTEN_TRIES	500
 #define LISTEN_MS	20
 
 /*

@@ -73,6 +73,10 @@ int process_end(pid_t pid, int pidfd, uint32_t uid)
 
 bool process_is_of(int pidfd, uint32_t uid)
 {
-	/* A user without capabilities may signal no process but its own. */
-	return uid && !send_signal_as(0, pidfd, 0, uid);
+	/*
+	 * A user without capabilities may signal no process but its own. As the real user stays
+	 * root, so may it root's processes, and as any other user as well.
+	 */
+	return uid && !send_signal_as(0, pidfd, 0, uid) &&
+	       send_signal_as(0, pidfd, 0, uid + 1) == -EPERM;
 }
