@@ -18,8 +18,8 @@
 
 #include "kselftest_harness.h"
 
-/* The module lets guests go on without vgpud for 15 s. */
-#define LASTING_MS	15000
+/* Default of vgpud's setting lasting-timeout-ms. */
+#define LASTING_MS	60000
 
 /* Starts a program that opens the device and makes a call. Return: its pid; it exits with errno. */
 static inline pid_t newcomer(const char *node)

@@ -424,6 +424,7 @@ TEST(settings_with_mistakes)
 		{ "[agent]\nport = 0\n", 3, "number" },
 		{ "[agent]\nfetch-timeout-ms = 60001\n", 3, "60000" },
 		{ "[agent]\npatience-ms = 3600001\n", 3, "3600000" },
+		{ "[agent]\nlasting-timeout-ms = 60001\n", 3, "from 1 to 60000" },
 		{ "[limits]\nlanes = 1\n", 3, "number" },
 		{ "[limits]\ncall-bytes = 65G\n", 3, "number" },
 		{ "[limits]\nmemory = 100%\n[all-guests]\nmemory = 0%\nswap = 1G\n", 0, "" },

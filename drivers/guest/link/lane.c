@@ -19,10 +19,11 @@
 #define LANE_CONNECT_ATTEMPTS	10
 /*
  * A host that has no time for a new connection resets it, and so does one whose agent is started
- * again: the guest tries again, for some 15 seconds, as the host may keep sessions for as long.
+ * again: the guest tries again for this time. A host lets guests go on without an agent for 60
+ * seconds at most, and ends the control connection then.
  */
-#define LANE_RESETS_MAX		50
-/* The same while mmap_lock may be held and another lane will do. */
+#define LANE_RESETS_MS		70000
+/* Number of attempts while mmap_lock may be held and another lane will do. */
 #define LANE_RESETS_HASTY	10
 #define LANE_RESET_DELAY_MS	10
 /* Timeout of each step of the handshake; includes the start of the shadow for the first lane. */
@@ -341,14 +342,14 @@ err_uncount:
 struct vgpu_lane *vgpu_lane_connect(struct vgpu_session *session, unsigned long deadline,
 				    bool hasty)
 {
-	const unsigned int resets = hasty ? LANE_RESETS_HASTY : LANE_RESETS_MAX;
+	const unsigned long end = jiffies + msecs_to_jiffies(LANE_RESETS_MS);
 	struct vgpu_lane *lane;
 	unsigned int i;
 
 	for (i = 0;; i++) {
 		lane = lane_connect_once(session, deadline);
-		if (lane != ERR_PTR(-ECONNRESET) || i == resets ||
-		    vgpu_deadline_passed(deadline) ||
+		if (lane != ERR_PTR(-ECONNRESET) || (hasty && i == LANE_RESETS_HASTY) ||
+		    time_after(jiffies, end) || vgpu_deadline_passed(deadline) ||
 		    vgpu_host_is_down(session->host) || READ_ONCE(session->dead))
 			return lane;
 		schedule_timeout_killable(msecs_to_jiffies(LANE_RESET_DELAY_MS << min(i, 5U)));

@@ -61,6 +61,7 @@ struct settings settings = {
 	.buffer_size = 1 << 20,
 	.fetch_timeout_ms = 2000,
 	.ping_timeout_ms = 10000,
+	.lasting_timeout_ms = 60000,
 	.limits = {
 		.host = {
 			.sessions = 256,
@@ -114,6 +115,7 @@ static const struct key {
 	KEY("agent", "patience-ms", TYPE_UINT, limits.patience_ms, 0, 3600000),
 	KEY("agent", "ping-timeout-ms", TYPE_UINT, ping_timeout_ms, 0, 3600000),
 	KEY("agent", "lasting", TYPE_BOOL, lasting, 0, 0),
+	KEY("agent", "lasting-timeout-ms", TYPE_UINT, lasting_timeout_ms, 1, 60000),
 	KEY("limits", "buffers", TYPE_MEMORY, buffers.guest, 0, 1ULL << 46),
 	KEY("all-guests", "buffers", TYPE_MEMORY, buffers.all, 0, 1ULL << 46),
 	KEY("all-guests", "memory", TYPE_MEMORY, all_groups.memory, 0, 1ULL << 46),

@@ -33,12 +33,6 @@ static const struct host_events *events;
 
 static struct source agent = { .fd = -1, .ready = hostdev_ready };
 
-/*
- * Time in milliseconds for which the module lets guests go on without a vgpud. It leaves a service
- * manager time to start another; guests repeat for as long what needs a vgpud.
- */
-#define LASTING_MS	15000
-
 /* True while what an earlier vgpud has left is being adopted. */
 static bool adopting;
 
@@ -131,7 +125,7 @@ static int hostdev_become(struct vgpu_host_agent *arg)
 
 int hostdev_open(const struct host_events *handlers)
 {
-	struct vgpu_host_agent arg = agent_args(settings.lasting ? LASTING_MS : 0);
+	struct vgpu_host_agent arg = agent_args(settings.lasting ? settings.lasting_timeout_ms : 0);
 	int ret;
 
 	events = handlers;
