@@ -215,13 +215,12 @@ int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, in
 	if (ret)
 		return ret == -EMFILE ? -EMFILE : -ENOMEM;
 	buffer_take(sock_fd, &peer->sockets);
-	ret = send_lane(session->lanes_fd, sock_fd);
 	/*
 	 * A guest that has ended the first lane no longer waits for the session, and may have
 	 * sent SESSION_CLOSE before the session was there: it will not close the session again.
+	 * A shadow could keep vgpud from asking: it can hold the lock of a socket that it has.
 	 */
-	if (fresh && !ret && lane_is_over(sock_fd))
-		ret = -ENODEV;
+	ret = fresh && lane_is_over(sock_fd) ? -ENODEV : send_lane(session->lanes_fd, sock_fd);
 	if (fresh && ret)
 		session_end(session);
 	return ret;
