@@ -173,7 +173,8 @@ s64 vgpu_fops_close(struct vgpuh_call *call)
 	struct vgpuh_session *session = call->lane->session;
 	struct vgpu_peer *peer = session->peer;
 	struct vgpuh_object *object;
-	u64 leave;
+	struct vgpu_leave_wait wait;
+	bool leaves;
 
 	object = vgpuh_object_release(peer, le32_to_cpu(msg->object),
 				      le32_to_cpu(msg->args.close.reference));
@@ -183,18 +184,20 @@ s64 vgpu_fops_close(struct vgpuh_call *call)
 	if (!object)
 		return 0;
 	vgpu_card_forget(session, object->id);
-	leave = object->leave.number;
+	leaves = object->leave.number;
 	/*
 	 * The object cannot be found any more, but its number belongs to the file until the
 	 * release.
 	 */
-	if (!leave)
+	if (!leaves)
 		call->closed_fd = vgpuh_object_keep_fd(object);
 	vgpuh_object_flush(object, 0);
+	if (leaves)
+		vgpu_leave_expect(object, &wait);
 	vgpuh_object_put(object);
 	/* Another thread puts the file. If this one is killed, the guest gets no reply anyway. */
-	if (leave)
-		wait_event_killable(peer->wait, vgpu_leave_settled(peer, leave));
+	if (leaves)
+		vgpu_leave_wait(peer, object, &wait, TASK_KILLABLE);
 	return 0;
 }
 

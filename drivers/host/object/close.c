@@ -37,7 +37,9 @@ static struct vgpuh_object *close_next(struct vgpu_peer *peer)
 	spin_unlock(&peer->closes.lock);
 	/* The close before this one is applied now. */
 	vgpuh_close_wake(peer);
-	wake_up_all(&peer->wait);
+	/* The peer's end waits for all closes. */
+	if (!object)
+		wake_up_all(&peer->wait);
 	return object;
 }
 
@@ -50,23 +52,26 @@ static void close_work(struct work_struct *work)
 	 */
 	unsigned long flush_by = vgpuh_object_flush_by();
 	struct vgpuh_object *object;
+	struct vgpu_leave_wait wait;
 	unsigned long flushed;
-	u64 leave;
+	bool leaves;
 
 	vgpu_cover_start();
 	while ((object = close_next(peer))) {
-		leave = object->leave.number;
+		leaves = object->leave.number;
 		/* A close without a number is not the guest's: the host has cut the grant. */
 		if (!object->close.seq)
 			vgpu_poll_hang_up(object);
 		vgpuh_object_flush(object, flush_by);
 		flushed = jiffies;
+		if (leaves)
+			vgpu_leave_expect(object, &wait);
 		vgpuh_object_put(object);
 		/* The time of the driver's ->release does not count for the next object. */
 		flush_by += jiffies - flushed;
 		/* Another work item puts the file, and calls may wait for that. */
-		if (leave)
-			wait_event_idle(peer->wait, vgpu_leave_settled(peer, leave));
+		if (leaves)
+			vgpu_leave_wait(peer, object, &wait, TASK_IDLE);
 	}
 	vgpu_cover_stop();
 }

@@ -17,6 +17,8 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
 
 #include "base/work.h"
 #include "cover.h"
@@ -65,21 +67,60 @@ bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave)
 	return over;
 }
 
-bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
+/*
+ * A guest may close files on all its lanes while one file takes long to be released. So each object
+ * knows the one task that waits for it, and a release wakes no other one.
+ */
+void vgpu_leave_expect(struct vgpuh_object *object, struct vgpu_leave_wait *wait)
 {
-	struct vgpuh_object *object;
-	bool settled = true;
+	*wait = (struct vgpu_leave_wait){ .task = current };
+	spin_lock(&object->peer->leaves.lock);
+	object->leave.wait = wait;
+	spin_unlock(&object->peer->leaves.lock);
+}
+
+static void leave_wake_locked(struct vgpuh_object *object)
+{
+	struct vgpu_leave_wait *wait = object->leave.wait;
+
+	lockdep_assert_held(&object->peer->leaves.lock);
+	if (!wait)
+		return;
+	object->leave.wait = NULL;
+	wait->over = true;
+	/* The task goes on when it has the lock. */
+	wake_up_process(wait->task);
+}
+
+/* Check whether a task need not wait any more; it is not woken from then on. */
+static bool leave_wait_is_over(struct vgpu_peer *peer, struct vgpuh_object *object,
+			       struct vgpu_leave_wait *wait, unsigned int state)
+{
+	bool over;
 
 	spin_lock(&peer->leaves.lock);
-	list_for_each_entry_reverse(object, &peer->leaves.list, leave.node) {
-		if (object->leave.number > leave)
-			continue;
-		settled = object->leave.number < leave ||
-			  object->leave.state != VGPU_LEAVE_FREE;
-		break;
+	/* A wait is over before the object is freed. */
+	if (!wait->over && (object->leave.state == VGPU_LEAVE_USED ||
+			    signal_pending_state(state, current))) {
+		object->leave.wait = NULL;
+		wait->over = true;
 	}
+	/* Without the lock, @wait may still be in use. */
+	over = wait->over;
 	spin_unlock(&peer->leaves.lock);
-	return settled;
+	return over;
+}
+
+void vgpu_leave_wait(struct vgpu_peer *peer, struct vgpuh_object *object,
+		     struct vgpu_leave_wait *wait, unsigned int state)
+{
+	for (;;) {
+		set_current_state(state);
+		if (leave_wait_is_over(peer, object, wait, state))
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
 }
 
 /*
@@ -139,6 +180,7 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpuh_object *object, bool 
 	}
 	spin_lock(&peer->leaves.lock);
 	object->leave.state = VGPU_LEAVE_SHARED;
+	leave_wake_locked(object);
 	spin_unlock(&peer->leaves.lock);
 	return false;
 }
@@ -151,6 +193,7 @@ static void leave_end(struct vgpu_peer *peer, struct vgpuh_object *object)
 	/* The object leaves the list last: the guest may open another file from then on. */
 	spin_lock(&peer->leaves.lock);
 	list_del(&object->leave.node);
+	leave_wake_locked(object);
 	spin_unlock(&peer->leaves.lock);
 	kfree_rcu(object, rcu);
 }
@@ -166,7 +209,6 @@ static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 
 	*again = false;
 	for (object = leave_next(peer, NULL); object; object = next) {
-		bool was_free = object->leave.state == VGPU_LEAVE_FREE;
 		bool released = leave_try(peer, object, now);
 
 		next = leave_next(peer, object);
@@ -174,9 +216,6 @@ static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 			leave_end(peer, object);
 		any |= released;
 		*again |= !released;
-		/* The task that has closed the object waits for a change of its state. */
-		if (was_free || released)
-			wake_up_all(&peer->wait);
 		cond_resched();
 	}
 	return any;
@@ -198,6 +237,8 @@ static void leave_work(struct work_struct *work)
 	vgpu_cover_stop();
 	if (any) {
 		peer->leaves.delay = LEAVE_POLL_MIN;
+		/* The peer's end waits until the list is empty. */
+		wake_up_all(&peer->wait);
 		/* Answers to RELEASE may be due. */
 		vgpuh_control_kick(peer);
 	}
