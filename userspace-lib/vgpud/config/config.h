@@ -43,8 +43,7 @@ enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
  * @buffer_size: size of a large vsock buffer of a connection in bytes (guest/buffer.h)
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @ping_timeout_ms: see struct vgpu_host_agent
- * @lasting_timeout_ms: time in milliseconds for which the module lets guests go on without a vgpud,
- *	with @lasting
+ * @lasting_timeout_ms: time in milliseconds for which guests go on without a vgpud, with @lasting
  * @limits: limits of a guest for which nothing else is said (guests.h)
  * @shadow: path of vgpu-shadow; the programs of engines are in the same directory
  * @uid_base: first user ID of the processes that serve guests (confine.h)

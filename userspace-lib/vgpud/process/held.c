@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "engine/base/packet.h"
 #include "process/cgroup.h"
 #include "process/held.h"
@@ -175,7 +176,9 @@ static bool note_take(const struct holder_msg *msg, int fd)
 /* Receive all notes of the earlier vgpud. Return: 0 or a negative errno. */
 static int notes_receive(void)
 {
-	const struct holder_msg adopt = { .type = HOLDER_ADOPT, .key = HOLDER_VERSION };
+	const struct holder_msg adopt = {
+		.type = HOLDER_ADOPT, .key = HOLDER_VERSION, .part = settings.lasting_timeout_ms,
+	};
 	static struct holder_msg msg;
 	ssize_t len;
 	int fd;
@@ -226,7 +229,7 @@ static int holder_fork(int listen_fd, int pair[2])
 			_exit(pid < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 		setpgid(0, 0);
 		enter_group();
-		holder_run(listen_fd, pair[0]);
+		holder_run(listen_fd, pair[0], settings.lasting_timeout_ms);
 	}
 	return waitpid(pid, &(int){ 0 }, 0) == pid ? 0 : -errno;
 }

@@ -39,6 +39,8 @@ struct note {
 };
 
 static LIST_HEAD(, note) notes = LIST_HEAD_INITIALIZER(notes);
+/* Time in milliseconds for which notes are kept without a vgpud. */
+static uint32_t keep_ms;
 
 static void note_free(struct note *note)
 {
@@ -181,13 +183,16 @@ static bool vgpud_welcome(int vgpud)
 	LIST_FOREACH(note, &notes, node)
 		if (!note_send(vgpud, &note->msg, note->fd))
 			return false;
-	return note_send(vgpud, &last, -1);
+	if (!note_send(vgpud, &last, -1))
+		return false;
+	keep_ms = msg.part;
+	return true;
 }
 
 /* Wait for the next vgpud. Return: its connection. */
 static int vgpud_await(void)
 {
-	const uint64_t end = now_ms() + HOLDER_MS;
+	const uint64_t end = now_ms() + keep_ms;
 	uint64_t now;
 	int fd;
 
@@ -215,7 +220,7 @@ static void rights_drop(void)
 		_exit(EXIT_FAILURE);
 }
 
-void holder_run(int listen_fd, int vgpud)
+void holder_run(int listen_fd, int vgpud, uint32_t timeout_ms)
 {
 	sigset_t none;
 
@@ -230,6 +235,7 @@ void holder_run(int listen_fd, int vgpud)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	vgpud = FD_VGPUD;
+	keep_ms = timeout_ms;
 	for (;;) {
 		while (vgpud_hear(vgpud))
 			;

@@ -5,8 +5,8 @@
  *
  * What is held are notes: bytes and a file under a name, which the holder does not look into. It
  * listens on a socket that only root can reach. When vgpud has ended, the next one connects there,
- * and receives all notes. If none comes in HOLDER_MS, the holder ends. As it was the last to have
- * the other ends of their connections, the engines end then, too.
+ * and receives all notes. If none comes in the time of lasting-timeout-ms, the holder ends. As it was
+ * the last to have the other ends of their connections, the engines end then, too.
  */
 #ifndef VGPUD_HOLDER_H
 #define VGPUD_HOLDER_H
@@ -16,13 +16,13 @@
 #include <linux/vgpu_host.h>
 
 #define HOLDER_SOCKET	"/run/vgpu/holder.sock"
-/* Time in milliseconds for which notes are kept without a vgpud, the same as the host module's. */
-#define HOLDER_MS	15000
 /* Changes with struct holder_msg, and with the contents of notes. Others are not taken over. */
 #define HOLDER_VERSION	1
 
 enum holder_type {
-	HOLDER_ADOPT	= 1,	/* the first message of a vgpud; @key: HOLDER_VERSION */
+	HOLDER_ADOPT	= 1,	/* the first message of a vgpud; @key: HOLDER_VERSION; @part: time in
+				 * milliseconds for which notes are kept without a vgpud from now on
+				 */
 	HOLDER_NOTE	= 2,	/* a note, in both directions */
 	HOLDER_FORGET	= 3,	/* forget all parts of the note @peer and @key */
 	HOLDER_FORGET_ALL = 4,	/* forget all notes of @peer */
@@ -53,8 +53,9 @@ struct holder_msg {
 
 /*
  * Be the holder, in a child of vgpud: never returns. @listen_fd: socket that is bound to
- * HOLDER_SOCKET and listens; @vgpud: connection to vgpud. All other files are closed.
+ * HOLDER_SOCKET and listens; @vgpud: connection to vgpud; @timeout_ms: as in HOLDER_ADOPT. All other
+ * files are closed.
  */
-void holder_run(int listen_fd, int vgpud) __attribute__((noreturn));
+void holder_run(int listen_fd, int vgpud, uint32_t timeout_ms) __attribute__((noreturn));
 
 #endif /* VGPUD_HOLDER_H */
