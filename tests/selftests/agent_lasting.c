@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * vgpud with the setting 'lasting' ends without an order to end its guests, by a crash or for an
- * upgrade, and is started again. Programs go on and notice nothing. The tests need the module and
- * the host in the same machine: the tier loopback.
+ * upgrade, and is started again. Programs go on and notice nothing. The tests need the host in the
+ * same machine: the tiers loopback and user.
  */
 #include <errno.h>
 #include <fcntl.h>

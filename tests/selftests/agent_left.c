@@ -6,6 +6,7 @@
 #include <linux/vgpu_host.h>
 #include <sys/syscall.h>
 
+#define LASTING_NEEDS_MODULE	true
 #include "agent_lasting.h"
 
 /* Control group of the guest's programs. */
