@@ -2,6 +2,7 @@
 """The machine with the GPU: runs vgpud and emulated guests on it."""
 
 import ctypes
+import errno
 import glob
 import json
 import math
@@ -37,10 +38,13 @@ TX_BUFFER = 28 << 10
 REHEARSED = ("zero", "urandom", "full")
 # Files that a run writes, in $OUT.
 FILES = ("gpu.json", "native.txt", "guest.txt", "diff.txt", "strace.txt", "guest-dmesg.txt", "host.log",
-         "lend.txt", "hunter.txt", "where.txt", "status.txt")
+         "lend.txt", "hunter.txt", "where.txt", "status.txt", "tenants.txt", "tenants-times.txt")
 # Command that prints kernel stacks and system calls of the guest user's threads.
 WHERE = (f"for p in /proc/[0-9]*; do [ \"$(stat -c %u $p 2>/dev/null)\" != {USER} ] || for t in $p/task/*; do "
          "echo \"$t $(cat $t/comm): $(cat $t/wchan)\"; cat $t/stack $t/syscall; done; done 2>/dev/null")
+# Command that loads the guest module, and the modules that it needs unless they are loaded.
+INSERT = ("for module in /vgpu/*; do name=${module#/vgpu/*-}; set --; case $module in *vgpu_guest.ko) set -- cid=2 ;; esac; "
+          "[ -e /sys/module/$(basename ${name%.ko} | tr - _) ] || insmod $module \"$@\" || exit; done")
 # Command that prints the guest module's counters of each export, and the window's range, if any.
 COUNTED = "cd /sys/class/vgpu; grep . */name */calls */*_mappings */window_binds */unknown_ioctls; grep -i vgpu /proc/iomem"
 # Size of the window. It takes address space only, and no memory.
@@ -48,6 +52,9 @@ WINDOW = "4G"
 # Time limit of a step: a step that hangs must not take all of the time on a machine that is
 # available for minutes only.
 STEP_SECONDS = 470
+# Number of guests that vgpud has sockets for.
+GUESTS = 4
+GROUPS = "/sys/fs/cgroup"
 # Limits of a guest in vgpud.conf, and the files and pages that vgpud's processes need besides.
 OBJECTS, PAGES = 16384, 4096
 FILES_BESIDE, PAGES_BESIDE, PAGE = 4096, 256, 4096
@@ -185,6 +192,11 @@ class Guest:
 
     def boot(self):
         """Starts the VM and loads the guest module; returns a text about it."""
+        self.launch()
+        return self.arrive()
+
+    def launch(self):
+        """Starts the VM. Several may start at once."""
         machine = self.machine
         # A VM that was killed leaves these sockets behind.
         for path in (self.path("vhost.sock"), self.path("agent"), self.path("side")):
@@ -213,6 +225,10 @@ class Guest:
             "-kernel", machine.path("kit/boot/vmlinuz"), "-initrd", machine.path("kit/boot/initrd"),
             "-append", f"{KERNEL_ARGS} tsc_early_khz={tsc_khz()} vgpu.kit={machine.work.lstrip('/')}",
         ])
+
+    def arrive(self):
+        """Waits for the VM's agents, and loads the guest module; returns a text about it."""
+        machine = self.machine
         machine.wait_for("QEMU", lambda: os.path.exists(self.path("side")), 30)
         side = Agent(self.path("side"), machine.check_alive)
         agent = Agent(self.path("agent"), machine.check_alive)
@@ -221,8 +237,7 @@ class Guest:
             if not ready.startswith("ready "):
                 raise Failed(f"an agent of the guest said '{ready}'")
         self.side, self.agent = side, agent
-        self.must("for module in /vgpu/*; do case $module in *vgpu_guest.ko) set -- cid=2 ;; esac; "
-                  "insmod $module \"$@\" || exit; done", 60, "init")
+        self.must(INSERT, 60, "init")
         words = f"Linux {ready.split()[1]} after {ready.split()[2]} s of its own"
         if machine.window:
             self.must("grep vgpu_guest /proc/iomem || { grep . /sys/bus/virtio/devices/*/device; exit 1; }", 20, "init")
@@ -296,6 +311,7 @@ class Machine:
         self.strace = options.strace
         self.window = options.window
         self.limit = options.limit
+        self.minutes = options.minutes
         self.finish = time.monotonic() + options.within
         self.step_end = math.inf
         self.out = os.environ.get("OUT") or "."
@@ -303,7 +319,10 @@ class Machine:
         self.work = tempfile.mkdtemp(prefix="vgpu-gpu-", dir="/tmp")
         os.chmod(self.work, 0o755)
         self.children = []
-        self.guest = self.second = self.vgpud = None
+        self.guest = self.vgpud = self.group = None
+        self.others = {}
+        # A group of vgpud's own lets it give guests control groups.
+        self.grouped = "tenants" in options.steps
         self.results, self.commands, self.measured = [], [], {}
         self.step = None
         self.gpu = []
@@ -324,9 +343,9 @@ class Machine:
         """Returns the seconds that an action may take."""
         return max(5, min(most, min(self.finish, self.step_end) - time.monotonic()))
 
-    def begin_step(self, name):
+    def begin_step(self, name, seconds=STEP_SECONDS):
         self.step = name
-        self.step_end = time.monotonic() + STEP_SECONDS
+        self.step_end = time.monotonic() + seconds
 
     def start(self, name, command, log):
         with open(self.path(log), "ab") as file:
@@ -380,7 +399,7 @@ class Machine:
 
     def close(self):
         """Ends all processes, and saves the logs."""
-        for guest in (self.guest, self.second):
+        for guest in (self.guest, *self.others.values()):
             if guest and guest.side:
                 guest.ask_side("guest-dmesg.txt", "dmesg")
         for words in (("status", "--json"), ("window", "list")) if self.vgpud else ():
@@ -396,6 +415,7 @@ class Machine:
                 say(f"{name} does not end by SIGTERM")
                 child.kill()
                 child.wait()
+        self.end_group()
         with open(os.path.join(self.out, "host.log"), "w", encoding="utf-8") as log:
             for path in sorted(glob.glob(self.path("*.log"))):
                 with open(path, encoding="utf-8", errors="replace") as file:
@@ -493,20 +513,59 @@ class Machine:
         path = self.path(name + ".conf")
         with open(path, "w", encoding="ascii") as file:
             # The groups of this machine belong to its systemd, which has delegated none here.
-            file.write(f"{lines}[limits]\nobjects = {objects}\npages = {pages}\n[shadow]\ncgroups = no\n")
+            file.write(f"{lines}[limits]\nobjects = {objects}\npages = {pages}\n[shadow]\n"
+                       f"cgroups = {'auto' if self.grouped else 'no'}\n")
         vgpud = [*self.kit("vgpu", "vgpud"), "--config", path,
                  "--exports-dir", self.path("exports.d"), "--socket", self.path(name + ".sock"),
                  "--shadow", self.path("kit/vgpu/vgpu-shadow"), "--debug"]
+        enter = f"echo 0 >{self.group}/cgroup.procs; " if self.group else ""
         return ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-ec",
-                f"mount -t tmpfs -o mode=755 vgpu /run; exec {shlex.join(vgpud)}"]
+                f"{enter}mount -t tmpfs -o mode=755 vgpu /run; exec {shlex.join(vgpud)}"]
+
+    def make_group(self):
+        """Makes a control group for vgpud, with the mark of those that systemd delegates. vgpud may
+        then give each guest a group, with the limits that guests have by default. Leaves self.group
+        unset if this machine's groups cannot be had."""
+        path = os.path.join(GROUPS, f"vgpu-gpu-{os.getpid()}")
+        try:
+            # Without this file it is no hierarchy of version 2.
+            with open(os.path.join(GROUPS, "cgroup.controllers"), encoding="ascii") as file:
+                there = file.read().split()
+            for controller in ("memory", "pids", "cpu", "io"):
+                if controller in there:
+                    with open(os.path.join(GROUPS, "cgroup.subtree_control"), "r+", encoding="ascii") as file:
+                        file.write("+" + controller)
+            os.mkdir(path)
+            self.group = path
+            os.setxattr(path, "trusted.delegate", b"1")
+        except OSError as error:
+            say(f"  no control group: {error}")
+            self.end_group()
+
+    def end_group(self):
+        """Removes the control group. Engines end a moment after vgpud."""
+        group, self.group = self.group, None
+        for path, _, _ in os.walk(group or "", topdown=False):
+            deadline = time.monotonic() + 10
+            while os.path.exists(path):
+                try:
+                    os.rmdir(path)
+                except OSError as error:
+                    if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                        say(f"  {path}: {error}")
+                        break
+                    time.sleep(0.1)
 
     def host(self):
         """Starts vgpud with the user-space engine, and exports devices."""
         self.unpack()
+        if self.grouped:
+            self.make_group()
+        sockets = "".join(f"{cid} = {self.path('vsock' if cid == CID else f'vsock-{cid}')}\n" for cid in range(CID, CID + GUESTS))
         # The time limits are long, because an emulated guest may get no processor for a while.
         self.vgpud = self.start("vgpud", self.configure(
             "vgpud", "[agent]\nengine = user\nvsock = no\nfetch-timeout-ms = 20000\nping-timeout-ms = 60000\n"
-            f"[sockets]\n{CID} = {self.path('vsock')}\n{CID + 1} = {self.path(f'vsock-{CID + 1}')}\n"), "vgpud.log")
+            f"[sockets]\n{sockets}"), "vgpud.log")
         self.wait_for("vgpud", lambda: os.path.exists(self.path(f"vsock_{PORT}")) and
                       os.path.exists(self.path("vgpud.sock")), 30)
         self.make_window(CID)
@@ -526,7 +585,8 @@ class Machine:
         else:
             for name, path in self.devices().items():
                 self.vgpuctl("export", path, "--to", str(cid), "--name", name, "--any-port")
-        self.names = [export["name"] for export in json.loads(self.vgpuctl("list", "--json"))["host"]["exports"]]
+        exports = json.loads(self.vgpuctl("list", "--json"))["host"]["exports"]
+        self.names = list(dict.fromkeys(export["name"] for export in exports))
         return "exported: " + ", ".join(self.names)
 
     def status(self, cid):
@@ -567,11 +627,18 @@ class Machine:
 
     def other_guest(self):
         """Returns the second guest, which is booted on the first call."""
-        if not self.second:
-            guest = Guest(self, CID + 1, self.cpus)
+        return self.other_guests(1)[0]
+
+    def other_guests(self, count):
+        """Returns that many guests beside the first one. Those that do not run boot at once."""
+        cids = range(CID + 1, CID + 1 + count)
+        new = [Guest(self, cid, self.cpus) for cid in cids if cid not in self.others]
+        for guest in new:
             self.make_window(guest.cid)
             self.export(guest.cid)
-            guest.boot()
+            guest.launch()
+        for guest in new:
+            guest.arrive()
             guest.await_nodes()
-            self.second = guest
-        return self.second
+            self.others[guest.cid] = guest
+        return [self.others[cid] for cid in cids]

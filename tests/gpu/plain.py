@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Takes the place of vecadd, spin and share in a rehearsal, and is called by their names. It reads
-/dev/zero, which in a guest is the host's forwarded one.
+"""Takes the place of some programs in a rehearsal, and is called by their names. It reads /dev/zero,
+which in a guest is the host's forwarded one.
 
     vecadd [--meet DIR COUNT] [--until DIR]
     spin DIR
     share DIR
+    innocent DIR PERIOD_MS
+    hoard DIR
 """
 
 import glob
 import os
+import random
+import signal
 import sys
 import time
 
@@ -56,13 +60,52 @@ def share(fd, folder):
     print("right")
 
 
+def innocent(folder, period):
+    with open(folder + "/times", "w", encoding="ascii") as times:
+        while not os.path.exists(folder + "/stop"):
+            took = []
+            for _ in range(3):
+                start = time.monotonic()
+                fd = os.open(device(), os.O_RDWR)
+                read(fd)
+                os.close(fd)
+                took.append(int((time.monotonic() - start) * 1e6))
+            print(f"{time.monotonic():.3f}", *took, 0, file=times, flush=True)
+            time.sleep(period / 1000)
+    print("right")
+
+
+def hoard(folder):
+    deaths = 0
+    while not os.path.exists(folder + "/stop"):
+        pid = os.fork()
+        if not pid:
+            files = []
+            while True:
+                files.append(os.open(device(), os.O_RDWR))
+                read(files[-1])
+        time.sleep(random.random() / 2)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        deaths += 1
+        put_file(folder + "/done", f"{deaths} deaths")
+    print("right")
+
+
 def main():
+    name = os.path.basename(sys.argv[0])
+    if name == "innocent":
+        innocent(sys.argv[1], int(sys.argv[2]))
+        return
+    if name == "hoard":
+        hoard(sys.argv[1])
+        return
     fd = os.open(device(), os.O_RDWR)
     read(fd)
-    if os.path.basename(sys.argv[0]) == "share":
+    if name == "share":
         share(fd, sys.argv[1])
         return
-    if os.path.basename(sys.argv[0]) == "spin":
+    if name == "spin":
         put_file(sys.argv[1] + "/running", str(os.getpid()))
         for _ in range(1000):
             read(fd)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests tests/gpu/run: the steps that run for the named ones, the guest's window, time limits, and
-verdicts of the step others. Prints TAP."""
+"""Tests tests/gpu/run: the steps that run for the named ones, the guest's window, time limits,
+verdicts of the step others, and what the step tenants counts. Prints TAP."""
 
 import importlib.machinery
 import importlib.util
@@ -70,6 +70,17 @@ class Parse(unittest.TestCase):
         self.assertTrue(RUN.parse(["--rehearse", "--window", "guests"]).window)
 
 
+    def test_tenants(self):
+        """The step tenants has as much time as its minutes need, and guests with few processors."""
+        options = RUN.parse(["--minutes", "18", "tenants"])
+        self.assertGreater(options.within, 18 * 60 + 500)
+        self.assertLessEqual(options.cpus, max(1, (os.cpu_count() or 1) // 4))
+        self.assertTrue(options.window)
+        self.assertEqual(RUN.parse(["--within", "100", "--cpus", "2", "tenants"]).within, 100)
+        self.assertEqual(RUN.parse(["--cpus", "2", "tenants"]).cpus, 2)
+        self.assertEqual(RUN.parse(["vecadd"]).within, 540)
+
+
 class Seconds(unittest.TestCase):
     """Time limits."""
 
@@ -86,6 +97,16 @@ class Seconds(unittest.TestCase):
             self.assertGreater(run.left(3600), 460)
             run.finish -= 1900
             self.assertLessEqual(run.left(3600), 100)
+        finally:
+            os.rmdir(run.work)
+
+
+    def test_longer(self):
+        """A step may have a longer limit of its own."""
+        run = RUN.Steps(RUN.parse(["--within", "2000", "env"]))
+        try:
+            run.begin_step("tenants", 1500)
+            self.assertGreater(run.left(3600), 1400)
         finally:
             os.rmdir(run.work)
 
@@ -114,6 +135,65 @@ class Others(unittest.TestCase):
     def test_neither(self):
         for words in ("wrong: a signal", "no end", "status 1: no device"):
             self.assertFalse(RUN.others.as_it_should("plain", words, words))
+
+
+def marked(**changes):
+    """Returns what a host has in use, with changes."""
+    mark = {"kib": {"vgpud": 1000, "kernel": 100000}, "vgpud_files": 50, "card_mib": 600,
+            "guests": {"3": {"processes": 4, "files": 90, "programs": 1}, "4": {"processes": 2, "files": 20, "programs": 0}}}
+    mark.update(changes)
+    return mark
+
+
+class Tenants(unittest.TestCase):
+    """Figures of the step tenants."""
+
+    def test_meminfo(self):
+        text = ("MemTotal:       1000 kB\nMemFree:  100 kB\nMemAvailable:  300 kB\nSUnreclaim: 20 kB\nKernelStack: 3 kB\n"
+                "PageTables: 4 kB\nHugePages_Total:       0\n")
+        self.assertEqual(RUN.tenants.meminfo(text), {"available": 300, "used": 700, "kernel": 27})
+
+    def test_samples(self):
+        """A line that is not whole does not count."""
+        self.assertEqual(RUN.tenants.samples("1.5 2000 300 40 0\n2.5 20"), [[1.5, 2000, 300, 40, 0]])
+        self.assertEqual(RUN.tenants.samples(""), [])
+
+    def test_percentile(self):
+        values = list(range(100, 0, -1))
+        self.assertEqual([RUN.tenants.percentile(values, percent) for percent in (0, 50, 99, 100)], [1, 50, 99, 100])
+        self.assertEqual(RUN.tenants.percentile([7], 99), 7)
+        self.assertEqual(RUN.tenants.percentile([], 50), 0)
+
+    def test_ratios(self):
+        alone = RUN.tenants.latencies([[1, 2000, 300, 40, 0]] * 3)
+        beside = RUN.tenants.latencies([[1, 4000, 300, 40, 0]] * 2 + [[1, 10000, 600, 0, 0]])
+        self.assertEqual((alone["periods"], beside["periods"]), (3, 3))
+        self.assertEqual(beside["work"], {"p50": 4.0, "p99": 4.0, "max": 10.0})
+        self.assertEqual(RUN.tenants.ratios(alone, beside)["work"], {"p50": 2.0, "p99": 2.0})
+        self.assertEqual(RUN.tenants.ratios(RUN.tenants.latencies([]), beside)["open"], {"p50": 0, "p99": 0})
+
+    def test_grown(self):
+        grown, limits = RUN.tenants.grown, {"vgpud": 500, "kernel": 2000}
+        self.assertEqual(grown(marked(), marked(), limits), [])
+        self.assertEqual(grown(marked(), marked(kib={"vgpud": 1500, "kernel": 102000}), limits), [])
+        self.assertEqual(grown(marked(), marked(kib={"vgpud": 1501, "kernel": 0}), limits),
+                         ["memory of vgpud has grown by 501 KiB"])
+        self.assertEqual(grown(marked(), marked(kib={"vgpud": 0, "kernel": 900000}), {"vgpud": 500}), [])
+        self.assertEqual(grown(marked(), marked(vgpud_files=51), limits), ["vgpud has 51 files, and had 50"])
+        self.assertEqual(len(grown(marked(), marked(card_mib=5000), limits)), 1)
+
+    def test_grown_guest(self):
+        """A guest that has ended has nothing; one that runs has no more than before."""
+        more = marked()
+        more["guests"]["4"]["programs"] = 1
+        self.assertEqual(RUN.tenants.grown(marked(), more, {}), ["guest 4 has 1 programs, and had 0"])
+        # An engine keeps a file that it opens when it first needs it.
+        more["guests"]["4"].update(programs=0, files=21)
+        self.assertEqual(RUN.tenants.grown(marked(), more, {}), [])
+        more["guests"]["4"]["files"] = 22
+        self.assertEqual(RUN.tenants.grown(marked(), more, {}), ["guest 4 has 22 files, and had 20"])
+        del more["guests"]["4"]
+        self.assertEqual(RUN.tenants.grown(marked(), more, {}), [])
 
 
 if __name__ == "__main__":
