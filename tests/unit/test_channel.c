@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -42,7 +43,7 @@ static struct object objects[OBJECTS];
 
 /* The driver's state, under the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool off[CHANNELS], refused[CHANNELS], blocks, is_inside;
+static bool off[CHANNELS], refused[CHANNELS], scheduled[CHANNELS], blocks, is_inside;
 static unsigned int nr_calls, nr_changes[CHANNELS], nr_closed, nr_subdevices, nr_freed;
 static uint32_t wrong;
 
@@ -97,6 +98,8 @@ int nvidia_switch(int control, uint32_t client, uint32_t subdevice, const uint32
 			ret = -EINVAL;
 			break;
 		}
+		/* The driver may not let such a channel run, whatever it is told later. */
+		wrong |= !scheduled[channel];
 		nr_changes[channel] += off[channel] != to_off;
 		off[channel] = to_off;
 	}
@@ -122,6 +125,23 @@ static bool make(uint32_t object, uint32_t parent, uint32_t class)
 	return channel_made(&msg);
 }
 
+/* A program lets a group of channels run, or one of them. The driver lets them run at once. */
+static void let_run(uint32_t object, unsigned int first, unsigned int nr)
+{
+	const struct eshadow_msg msg = {
+		.type = ESHADOW_RM_RUNS, .object = CTL, .value = CLIENT | (uint64_t)object << 32,
+	};
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = first; i < first + nr; i++) {
+		scheduled[i] = true;
+		off[i] = false;
+	}
+	pthread_mutex_unlock(&lock);
+	channel_runs(&msg);
+}
+
 static void unmake(uint32_t object)
 {
 	const struct eshadow_msg msg = {
@@ -137,7 +157,7 @@ static void gone(void *arg)
 }
 
 /* A program opens nvidiactl, and makes a client with a card and a number of channels. */
-static void program_begins(unsigned int nr)
+static void program_prepares(unsigned int nr)
 {
 	unsigned int i;
 
@@ -151,8 +171,16 @@ static void program_begins(unsigned int nr)
 		make(CHANNEL + i, GROUP, CHANNEL_CLASS);
 }
 
+/* The program lets its channels run as well. */
+static void program_begins(unsigned int nr)
+{
+	program_prepares(nr);
+	let_run(GROUP, 0, nr);
+}
+
 static void program_ends(void)
 {
+	memset(scheduled, 0, sizeof(scheduled));
 	channel_close(&objects[CTL], gone);
 }
 
@@ -234,11 +262,13 @@ static void test_freeze(void)
 	tap_expect(await(0, 20, true), "all are off");
 	tap_expect(calls() == before + 1, "by one call, not %u", calls() - before);
 	make(CHANNEL + 20, GROUP, CHANNEL_CLASS);
+	let_run(GROUP, 20, 1);
 	tap_expect(await(20, 1, true), "a new channel comes off");
-	off[3] = off[4] = false;
-	channel_runs();
-	/* The group may have a duplicate, of any handle. */
+	let_run(GROUP, 3, 2);
 	tap_expect(await(0, 21, true), "channels that were let run come off again");
+	/* The group may have a duplicate, of any handle. */
+	let_run(GROUP + 77, 5, 2);
+	tap_expect(await(0, 21, true), "also if they were let run by another handle");
 	channel_slot(0, &always);
 	tap_expect(await(0, 21, false), "all run again");
 	program_ends();
@@ -270,6 +300,7 @@ static void test_cards(void)
 	make(OTHER + 2, OTHER + 1, RM_CLASS_SUBDEVICE);
 	/* A channel may be below a device itself. */
 	make(OTHER + 0x110, OTHER + 1, CHANNEL_CLASS);
+	let_run(OTHER + 0x110, 0x10, 1);
 	tap_expect(shared->cards == 3, "two cards: %#x", shared->cards);
 	channel_slot(1, &frozen);
 	tap_expect(await(0x10, 1, true) && !off[0] && !off[1], "only that of the second card");
@@ -296,6 +327,7 @@ static void test_freed(void)
 	tap_expect(calls() == before && !shared->cards, "none below a group that was freed");
 	off[0] = off[2] = off[3] = false;
 	make(CHANNEL, DEVICE, CHANNEL_CLASS);
+	let_run(CHANNEL, 0, 1);
 	unmake(CLIENT);
 	tap_expect(!shared->cards, "none of a client that was freed");
 	program_ends();
@@ -323,6 +355,42 @@ static void test_refused(void)
 	tap_expect(await(7, 1, false), "it does not stay off for ever");
 	program_ends();
 	tap_subject("a channel that the driver refuses to switch");
+}
+
+/*
+ * A program makes channels and lets them run later. Whatever the slots are meanwhile, and whatever
+ * else is let run, the driver is not asked to switch them before.
+ */
+static void test_prepares(void)
+{
+	const struct card_slot half = { .period = 4 * MS, .length = 2 * MS };
+	unsigned int before;
+
+	channel_slot(0, &half);
+	program_prepares(10);
+	before = calls();
+	usleep(20000);
+	tap_expect(calls() == before, "%u calls for channels that do not run yet", calls() - before);
+	make(GROUP + 10, DEVICE, RM_CLASS_GROUP);
+	make(CHANNEL + 10, GROUP + 10, CHANNEL_CLASS);
+	let_run(GROUP + 10, 10, 1);
+	tap_expect(await(10, 1, true) && await(10, 1, false), "another group is switched");
+	make(CHANNEL + 11, DEVICE, CHANNEL_CLASS);
+	let_run(CHANNEL + 11, 11, 1);
+	tap_expect(await(11, 1, true) && await(11, 1, false), "and a channel without a group");
+	tap_expect(!wrong, "the others are left alone");
+	channel_slot(0, &frozen);
+	tap_expect(await(10, 2, true), "those two are off");
+	let_run(CHANNEL + 3, 0, 10);
+	tap_expect(await(0, 12, true), "a group comes off when it is let run");
+	/* Programs could hide a channel in a group that runs already. */
+	scheduled[12] = true;
+	make(CHANNEL + 12, GROUP, CHANNEL_CLASS);
+	tap_expect(await(12, 1, true), "so does one that is never said to run");
+	channel_slot(0, &always);
+	tap_expect(await(0, 13, false), "all run");
+	program_ends();
+	tap_subject("channels that their program has not let run");
 }
 
 static void await_inside(void)
@@ -353,8 +421,7 @@ static void test_meanwhile(void)
 	blocks = true;
 	channel_slot(0, &frozen);
 	await_inside();
-	off[0] = false;
-	channel_runs();
+	let_run(GROUP, 0, 1);
 	unblock();
 	tap_expect(await(0, 2, true), "one that was let run meanwhile");
 	channel_slot(0, &always);
@@ -363,9 +430,9 @@ static void test_meanwhile(void)
 	channel_slot(0, &frozen);
 	await_inside();
 	/* Another channel gets the handle, and runs. */
-	off[1] = false;
 	unmake(CHANNEL + 1);
 	make(CHANNEL + 1, GROUP, CHANNEL_CLASS);
+	let_run(GROUP, 1, 1);
 	unblock();
 	tap_expect(await(0, 2, true), "one that was made meanwhile");
 	channel_slot(0, &always);
@@ -386,11 +453,39 @@ static void test_thaw(void)
 	refused[0] = true;
 	channel_slot(0, &always);
 	usleep(20000);
-	channel_runs();
+	let_run(GROUP, 1, 1);
 	refused[0] = false;
 	tap_expect(await(0, 3, false), "all run");
 	program_ends();
 	tap_subject("a report while channels are let run");
+}
+
+/* The driver may take channels off before it comes to one that it refuses. */
+static void test_partly(void)
+{
+	program_begins(3);
+	channel_slot(0, &frozen);
+	tap_expect(await(0, 3, true), "all are off");
+	channel_slot(0, &always);
+	tap_expect(await(0, 3, false), "and run again");
+	usleep(20000);
+	refused[0] = true;
+	blocks = true;
+	channel_slot(0, &frozen);
+	await_inside();
+	/* The guest's slot begins before the engine knows what the driver has done. */
+	channel_slot(0, &always);
+	tap_expect(await(1, 2, true), "two are off");
+	unblock();
+	tap_expect(await(1, 2, false), "all run");
+	refused[0] = false;
+	usleep(20000);
+	channel_slot(0, &frozen);
+	tap_expect(await(0, 3, true), "and are switched as before");
+	channel_slot(0, &always);
+	tap_expect(await(0, 3, false), "to and fro");
+	program_ends();
+	tap_subject("a switch that is done in part");
 }
 
 static void wish(uint32_t object, uint64_t what)
@@ -474,7 +569,7 @@ static void test_lies(void)
 	program_begins(1);
 	channel_made(&lost);
 	channel_freed(&lost);
-	channel_runs();
+	channel_runs(&lost);
 	make(CHANNEL + 1, CHANNEL + 1, CHANNEL_CLASS);
 	make(CHANNEL + 2, CHANNEL + 3, CHANNEL_CLASS);
 	make(CHANNEL + 3, CHANNEL + 2, CHANNEL_CLASS);
@@ -501,8 +596,10 @@ int main(void)
 	test_cards();
 	test_freed();
 	test_refused();
+	test_prepares();
 	test_meanwhile();
 	test_thaw();
+	test_partly();
 	test_wish();
 	test_subdevice();
 	test_close();

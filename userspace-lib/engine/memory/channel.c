@@ -24,6 +24,12 @@
 /* Largest number of clients with channels, each of which is switched by a call of its own. */
 #define USERS_MAX	256
 
+/*
+ * Time for which a channel is left alone that is made in a group which runs already: its program
+ * has to let the channel run, as far as is known, and says so by ESHADOW_RM_RUNS.
+ */
+#define FRESH_NS	(100 * 1000000ULL)
+
 /* The variables below are under the lock. */
 static unsigned int nr_objects, nr_users;
 static uint64_t stamps;
@@ -101,6 +107,17 @@ static struct rm_client *client_get(const struct object *file, uint32_t handle)
 	return client;
 }
 
+/* Note that a channel was made, if its group runs already: RM may run the channel at once. */
+static void join_group(const struct rm_client *client, struct rm_object *object)
+{
+	const struct rm_object *group = channels_object(client, object->parent);
+
+	if (!group || group->class != RM_CLASS_GROUP || !group->scheduled)
+		return;
+	object->scheduled = true;
+	object->retry_ns = now_ns() + FRESH_NS;
+}
+
 static bool made(const struct object *file, const struct eshadow_msg *msg)
 {
 	struct rm_object *object;
@@ -125,6 +142,7 @@ static bool made(const struct object *file, const struct eshadow_msg *msg)
 		object->card = (uint32_t)msg->extra % RM_DEVICES;
 	} else {
 		object->parent = msg->extra;
+		join_group(client, object);
 	}
 	LIST_INSERT_HEAD(&client->objects, object, node);
 	nr_objects++;
@@ -174,21 +192,55 @@ static void outdate(struct rm_object *object)
 	object->stamp = ++stamps;
 }
 
-void channel_runs(void)
+/*
+ * Note that a channel or group runs, which may be off the card now. It has to be switched, to
+ * whichever state is wanted.
+ */
+static void object_runs(struct rm_object *object)
+{
+	object->scheduled = true;
+	object->unsure = true;
+	outdate(object);
+}
+
+/* Note that all channels of a group run, and the group. */
+static void group_runs(struct rm_client *client, struct rm_object *group)
+{
+	struct rm_object *object;
+
+	object_runs(group);
+	LIST_FOREACH(object, &client->objects, node)
+		if (object->parent == group->handle)
+			object_runs(object);
+}
+
+static void all_run(void)
 {
 	struct rm_client *client;
 	struct rm_object *object;
 
-	pthread_mutex_lock(&channels_lock);
-	/*
-	 * A group may have a duplicate, in another client as well: any channel may run now. Most of
-	 * them do not, so each one has to be switched, to whichever state is wanted.
-	 */
 	TAILQ_FOREACH(client, &channels_clients, node)
-		LIST_FOREACH(object, &client->objects, node) {
-			object->unsure = true;
-			outdate(object);
-		}
+		LIST_FOREACH(object, &client->objects, node)
+			object_runs(object);
+}
+
+void channel_runs(const struct eshadow_msg *msg)
+{
+	struct rm_object *object, *group;
+	struct rm_client *client;
+
+	pthread_mutex_lock(&channels_lock);
+	client = channels_client(msg->object, msg->value);
+	object = client ? channels_object(client, msg->value >> 32) : NULL;
+	group = object && rm_is_channel(object->class) ?
+		channels_object(client, object->parent) : object;
+	if (group && group->class == RM_CLASS_GROUP)
+		group_runs(client, group);
+	else if (object && rm_is_channel(object->class))
+		object_runs(object);
+	else
+		/* It may be the duplicate of a group, of another client as well. */
+		all_run();
 	channels_changed();
 	pthread_mutex_unlock(&channels_lock);
 }

@@ -19,8 +19,8 @@ struct object;
 bool channel_made(const struct eshadow_msg *msg);
 /* Forget an object of RM, and all objects below (ESHADOW_RM_FREED). */
 void channel_freed(const struct eshadow_msg *msg);
-/* Note that any channels were let run, which may be off the card now (ESHADOW_RM_RUNS). */
-void channel_runs(void);
+/* Note that a program lets a channel or group run (ESHADOW_RM_RUNS). */
+void channel_runs(const struct eshadow_msg *msg);
 /* Note that a program takes a channel off the card, or lets it run again (ESHADOW_RM_WISH). */
 void channel_wish(const struct eshadow_msg *msg);
 /**

@@ -97,7 +97,12 @@ static bool batch_add(struct batch *batch, const struct rm_client *client,
 	const bool off = cut || object->wished;
 	const struct rm_object *device;
 
-	if (!rm_is_channel(object->class) || (object->off == off && !object->unsure) ||
+	/*
+	 * A channel that its program has not let run yet does nothing. It is left alone: RM does
+	 * not say what becomes of it if it is switched before.
+	 */
+	if (!rm_is_channel(object->class) || !object->scheduled ||
+	    (object->off == off && !object->unsure) ||
 	    (batch->nr && (object->alone || batch->off != off)))
 		return false;
 	device = channels_device(client, object);
@@ -167,15 +172,20 @@ static void batch_done(const struct batch *batch, int ret)
 		/* The shadow has reported something newer, or another channel of that handle. */
 		if (!object || object->stamp != batch->stamps[i])
 			continue;
-		if (!ret) {
-			object->off = batch->off;
-			object->unsure = false;
+		if (ret) {
+			/* RM may have switched some before it came to the one that fails. */
+			object->unsure = true;
+			object->alone = true;
+			if (batch->nr == 1)
+				refused(object);
+			continue;
+		}
+		object->off = batch->off;
+		object->unsure = false;
+		/* RM may let a channel run that it does not take off the card. */
+		if (batch->off) {
 			object->alone = false;
 			object->refusals = 0;
-		} else if (batch->nr == 1) {
-			refused(object);
-		} else {
-			object->alone = true;
 		}
 	}
 }

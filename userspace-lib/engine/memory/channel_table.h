@@ -25,9 +25,11 @@ struct object;
  * @parent: handle of the object above
  * @class: the object's class
  * @card: RM's number of the card, of a device
+ * @scheduled: true if a program has let the channel or group run
  * @stamp: changes whenever the shadow reports that @off may not be true any more
  * @off: true if the channel is off the card, as far as the thread knows
- * @unsure: true if a group or channel was let run since; @off may be wrong, whatever it says
+ * @unsure: true if the channel was let run since, or RM has refused a switch that it may have done
+ *	in part; @off may be wrong, whatever it says
  * @wished: true if the program itself has taken the channel off the card
  * @alone: true if the channel is switched by a call of its own, as RM has refused it among others
  * @refusals: number of times that RM has refused to switch the channel since the last success
@@ -39,6 +41,7 @@ struct rm_object {
 	uint32_t parent;
 	uint32_t class;
 	uint32_t card;
+	bool scheduled;
 	uint64_t stamp;
 	bool off;
 	bool unsure;

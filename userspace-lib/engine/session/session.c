@@ -109,7 +109,7 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 		channel_freed(msg);
 		return true;
 	case ESHADOW_RM_RUNS:
-		channel_runs();
+		channel_runs(msg);
 		return true;
 	case ESHADOW_RM_WISH:
 		channel_wish(msg);
