@@ -38,7 +38,8 @@ TX_BUFFER = 28 << 10
 REHEARSED = ("zero", "urandom", "full")
 # Files that a run writes, in $OUT.
 FILES = ("gpu.json", "native.txt", "guest.txt", "diff.txt", "strace.txt", "guest-dmesg.txt", "host.log",
-         "lend.txt", "hunter.txt", "where.txt", "status.txt", "tenants.txt", "tenants-times.txt")
+         "lend.txt", "hunter.txt", "where.txt", "status.txt", "switches.txt", "tenants.txt",
+         "tenants-times.txt")
 # Command that prints kernel stacks and system calls of the guest user's threads.
 WHERE = (f"for p in /proc/[0-9]*; do [ \"$(stat -c %u $p 2>/dev/null)\" != {USER} ] || for t in $p/task/*; do "
          "echo \"$t $(cat $t/comm): $(cat $t/wchan)\"; cat $t/stack $t/syscall; done; done 2>/dev/null")

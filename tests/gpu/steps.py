@@ -28,7 +28,7 @@ TORCH = ("import torch; torch.manual_seed(1); a = torch.rand(1024, 1024, dtype=t
          "print(torch.cuda.get_device_name(), 'right')")
 # FIRST lists the steps that start a guest; WITHOUT_GUEST lists all that need none.
 FIRST = ("env", "host", "boot")
-WITHOUT_GUEST = (*FIRST, "sockets", "lend")
+WITHOUT_GUEST = (*FIRST, "sockets", "lend", "switches")
 
 
 class Steps(Machine):
