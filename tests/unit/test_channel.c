@@ -43,8 +43,11 @@ static struct object objects[OBJECTS];
 
 /* The driver's state, under the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int offs[CHANNELS];
 static bool off[CHANNELS], refused[CHANNELS], scheduled[CHANNELS], blocks, is_inside;
 static unsigned int nr_calls, nr_changes[CHANNELS], nr_closed, nr_subdevices, nr_freed;
+static unsigned int most_offs;
+static bool schedule_runs = true;
 static uint32_t wrong;
 
 static const struct card_slot always, frozen = { .period = 40 * MS };
@@ -101,7 +104,13 @@ int nvidia_switch(int control, uint32_t client, uint32_t subdevice, const uint32
 		/* The driver may not let such a channel run, whatever it is told later. */
 		wrong |= !scheduled[channel];
 		nr_changes[channel] += off[channel] != to_off;
-		off[channel] = to_off;
+		/* A channel that was taken off twice does not run when it is let run once. */
+		if (to_off)
+			offs[channel]++;
+		else if (offs[channel])
+			offs[channel]--;
+		off[channel] = offs[channel];
+		most_offs = offs[channel] > most_offs ? offs[channel] : most_offs;
 	}
 	while (blocks) {
 		pthread_mutex_unlock(&lock);
@@ -136,7 +145,9 @@ static void let_run(uint32_t object, unsigned int first, unsigned int nr)
 	pthread_mutex_lock(&lock);
 	for (i = first; i < first + nr; i++) {
 		scheduled[i] = true;
-		off[i] = false;
+		/* It is not known whether the driver lets a channel run that was taken off. */
+		offs[i] = schedule_runs ? 0 : offs[i];
+		off[i] = offs[i];
 	}
 	pthread_mutex_unlock(&lock);
 	channel_runs(&msg);
@@ -181,6 +192,7 @@ static void program_begins(unsigned int nr)
 static void program_ends(void)
 {
 	memset(scheduled, 0, sizeof(scheduled));
+	memset(offs, 0, sizeof(offs));
 	channel_close(&objects[CTL], gone);
 }
 
@@ -488,6 +500,28 @@ static void test_partly(void)
 	tap_subject("a switch that is done in part");
 }
 
+/*
+ * A program lets channels run that are off. Whether the driver does that or not, the channels are
+ * off again, and never twice.
+ */
+static void test_twice(bool runs)
+{
+	schedule_runs = runs;
+	program_begins(3);
+	channel_slot(0, &frozen);
+	tap_expect(await(0, 3, true), "all are off");
+	most_offs = 0;
+	let_run(GROUP, 0, 3);
+	usleep(20000);
+	tap_expect(await(0, 3, true), "all are off again");
+	tap_expect(most_offs == 1, "one is off %u times", most_offs);
+	channel_slot(0, &always);
+	tap_expect(await(0, 3, false), "and run in the end");
+	program_ends();
+	schedule_runs = true;
+	tap_subject(runs ? "a program that undoes the cut" : "a program that lets run what stays off");
+}
+
 static void wish(uint32_t object, uint64_t what)
 {
 	const struct eshadow_msg msg = {
@@ -503,6 +537,7 @@ static void test_wish(void)
 {
 	program_begins(3);
 	off[1] = true;
+	offs[1] = 1;
 	wish(CHANNEL + 1, ESHADOW_RM_WISH_OFF | ESHADOW_RM_WISH_DONE);
 	channel_slot(0, &frozen);
 	tap_expect(await(0, 3, true), "all are off");
@@ -519,6 +554,16 @@ static void test_wish(void)
 	tap_expect(await(2, 1, true), "a wish that the driver was not told");
 	wish(CHANNEL + 2, 0);
 	tap_expect(await(2, 1, false), "and its end");
+	channel_slot(0, &frozen);
+	tap_expect(await(0, 3, true), "all are off once more");
+	pthread_mutex_lock(&lock);
+	offs[1]++;
+	pthread_mutex_unlock(&lock);
+	wish(CHANNEL + 1, ESHADOW_RM_WISH_OFF | ESHADOW_RM_WISH_DONE);
+	channel_slot(0, &always);
+	tap_expect(await(0, 1, false) && await(2, 1, false) && off[1], "but one that is off twice");
+	wish(CHANNEL + 1, 0);
+	tap_expect(await(1, 1, false), "which runs when its program wants that");
 	wish(CHANNEL + 99, ESHADOW_RM_WISH_OFF);
 	tap_expect(shared->switches, "shadows know that the engine switches");
 	program_ends();
@@ -600,6 +645,8 @@ int main(void)
 	test_meanwhile();
 	test_thaw();
 	test_partly();
+	test_twice(true);
+	test_twice(false);
 	test_wish();
 	test_subdevice();
 	test_close();

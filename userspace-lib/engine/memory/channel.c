@@ -256,7 +256,10 @@ void channel_wish(const struct eshadow_msg *msg)
 	if (object) {
 		object->wished = msg->extra & ESHADOW_RM_WISH_OFF;
 		if (msg->extra & ESHADOW_RM_WISH_DONE) {
-			object->off = object->wished;
+			if (object->wished)
+				channels_off(object);
+			else
+				channels_on(object);
 			object->unsure = false;
 			outdate(object);
 		}

@@ -94,7 +94,13 @@ static uint32_t subdevice_of(const struct rm_client *client, const struct rm_obj
 static bool batch_add(struct batch *batch, const struct rm_client *client,
 		      const struct rm_object *object, uint32_t card, bool cut, uint64_t *retry)
 {
-	const bool off = cut || object->wished;
+	const bool wanted = cut || object->wished;
+	/*
+	 * RM seems to count how often a channel is taken off the card: on an H200, one that was
+	 * taken off twice did not run when it was let run once. So a channel that may be off is let
+	 * run before it is taken off again.
+	 */
+	const bool off = wanted && !(object->unsure && object->offs);
 	const struct rm_object *device;
 
 	/*
@@ -102,7 +108,7 @@ static bool batch_add(struct batch *batch, const struct rm_client *client,
 	 * not say what becomes of it if it is switched before.
 	 */
 	if (!rm_is_channel(object->class) || !object->scheduled ||
-	    (object->off == off && !object->unsure) ||
+	    (!!object->offs == wanted && !object->unsure) ||
 	    (batch->nr && (object->alone || batch->off != off)))
 		return false;
 	device = channels_device(client, object);
@@ -169,8 +175,14 @@ static void batch_done(const struct batch *batch, int ret)
 
 	for (i = 0; client && i < batch->nr; i++) {
 		object = channels_object(client, batch->channels[i]);
+		if (!object)
+			continue;
+		if (batch->off)
+			channels_off(object);
+		else if (!ret)
+			channels_on(object);
 		/* The shadow has reported something newer, or another channel of that handle. */
-		if (!object || object->stamp != batch->stamps[i])
+		if (object->stamp != batch->stamps[i])
 			continue;
 		if (ret) {
 			/* RM may have switched some before it came to the one that fails. */
@@ -180,8 +192,7 @@ static void batch_done(const struct batch *batch, int ret)
 				refused(object);
 			continue;
 		}
-		object->off = batch->off;
-		object->unsure = false;
+		object->unsure &= !batch->off && object->offs;
 		/* RM may let a channel run that it does not take off the card. */
 		if (batch->off) {
 			object->alone = false;

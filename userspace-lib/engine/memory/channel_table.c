@@ -3,6 +3,9 @@
 #include "engine/memory/channel_table.h"
 #include "nvidia_rm.h"
 
+/* Number above which @offs is not counted: a program may stop its channels as often as it likes. */
+#define OFFS_MAX	8
+
 pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 struct rm_clients channels_clients = TAILQ_HEAD_INITIALIZER(channels_clients);
 struct channel_late channels_late;
@@ -38,4 +41,16 @@ const struct rm_object *channels_device(const struct rm_client *client,
 		object = channels_object(client, object->parent);
 	}
 	return NULL;
+}
+
+void channels_off(struct rm_object *object)
+{
+	if (object->offs < OFFS_MAX)
+		object->offs++;
+}
+
+void channels_on(struct rm_object *object)
+{
+	if (object->offs)
+		object->offs--;
 }

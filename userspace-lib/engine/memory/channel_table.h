@@ -26,10 +26,11 @@ struct object;
  * @class: the object's class
  * @card: RM's number of the card, of a device
  * @scheduled: true if a program has let the channel or group run
- * @stamp: changes whenever the shadow reports that @off may not be true any more
- * @off: true if the channel is off the card, as far as the thread knows
+ * @stamp: changes whenever the shadow reports that @offs may not be true any more
+ * @offs: number of times that the channel has to be let run until it is on the card, as far as is
+ *	known; it may need fewer
  * @unsure: true if the channel was let run since, or RM has refused a switch that it may have done
- *	in part; @off may be wrong, whatever it says
+ *	in part; @offs may be too high
  * @wished: true if the program itself has taken the channel off the card
  * @alone: true if the channel is switched by a call of its own, as RM has refused it among others
  * @refusals: number of times that RM has refused to switch the channel since the last success
@@ -43,7 +44,7 @@ struct rm_object {
 	uint32_t card;
 	bool scheduled;
 	uint64_t stamp;
-	bool off;
+	unsigned int offs;
 	bool unsure;
 	bool wished;
 	bool alone;
@@ -95,5 +96,9 @@ struct rm_object *channels_object(const struct rm_client *client, uint32_t handl
 /* Return: the device that an object is below, or NULL if no shadow has reported it. */
 const struct rm_object *channels_device(const struct rm_client *client,
 					const struct rm_object *object);
+/* Note that a channel was, or may have been, taken off the card. */
+void channels_off(struct rm_object *object);
+/* Note that a channel was let run once. */
+void channels_on(struct rm_object *object);
 
 #endif /* ENGINE_CHANNEL_TABLE_H */
