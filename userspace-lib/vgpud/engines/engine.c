@@ -372,7 +372,7 @@ void engine_reaped(pid_t pid, int status)
 {
 	struct engine *engine;
 
-	/* That of an adopted engine, which is no child, may be another process's by now. */
+	/* An adopted engine is no child, so its pid may be the pid of another process by now. */
 	LIST_FOREACH(engine, &all_engines, node)
 		if (engine->pid == pid && engine->lasting.end.fd < 0)
 			break;

@@ -296,7 +296,7 @@ int lasting_adopt(uint32_t number, struct sandbox *sandbox)
 	}
 	engine->lasting.lasts = true;
 	engine->lasting.settles = true;
-	/* Those of sessions that have ended, and whose reports were not read yet. */
+	/* Sessions that have ended may have reports that no vgpud has read yet. */
 	engine->reports = (uint64_t)ENGINE_REPORTS *
 			  guest_limits(engine->cid, engine->port).host.sessions;
 	engine_begin(engine, number);
@@ -369,7 +369,7 @@ void lasting_settle(void)
 			free(stale);
 		}
 	forget_parts();
-	/* Those that are offered again were marked by lasting_offer(). */
+	/* lasting_offer() has marked the notes of exports that are offered again. */
 	for (held = held_next(0, 0, 0); held && !held->peer;
 	     held = held_next(0, held->key + 1, 0))
 		if (held->len)

@@ -224,7 +224,7 @@ void holder_run(int listen_fd, int vgpud, uint32_t timeout_ms)
 {
 	sigset_t none;
 
-	/* These may be the other's numbers. */
+	/* The number of each file may be the one that the other file is to get. */
 	listen_fd = fcntl(listen_fd, F_DUPFD, FD_OTHERS);
 	vgpud = fcntl(vgpud, F_DUPFD, FD_OTHERS);
 	if (dup2(listen_fd, FD_LISTEN) < 0 || dup2(vgpud, FD_VGPUD) < 0 ||
